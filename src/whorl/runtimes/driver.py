@@ -116,7 +116,6 @@ class Driver:
         self._stopping = self._started = False
 
     def deliver(self, event: Event, message: int | None = None) -> None:
-        """Brings an event from outside."""
         self._arrived.append((event, message))
         self._awake.set()
 
@@ -166,7 +165,6 @@ class Driver:
             await self._let_go()
 
     async def _wait(self) -> None:
-        """Waits for something to arrive."""
         if self._started:
             # What was just started has its turn now and may be done at once: the event loop is
             # spared a turn with nothing else to do.
@@ -195,7 +193,6 @@ class Driver:
         return events
 
     def _send(self) -> None:
-        """Starts the calls whose intents are written."""
         for send in self._to_send:
             perform = self._asked.pop(send.address, None)
             if perform is not None:
@@ -381,7 +378,6 @@ class Driver:
             timer[1].cancel()
 
     async def _write(self, *, snapshot: bool = True) -> None:
-        """Writes all that waits, in one transaction."""
         events = [self._redacted(event) for event in self._buffer.take()]
         messages, self._messages = self._messages, []
         memories = records_in(events)

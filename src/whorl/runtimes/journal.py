@@ -205,7 +205,6 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
 
 
 def records_in(events: Iterable[Event]) -> list[Record]:
-    """The records that iterations leave to later runs."""
     records: list[Record] = []
     for event in events:
         kept = event.body.get("remember") if event.kind == "iteration.finished" else None

@@ -136,7 +136,6 @@ class LocalRuntime:
         return True
 
     def stop(self) -> None:
-        """Leaves all runs of this process resumable."""
         self._stopping.set()
         for driver in self._drivers.values():
             driver.stop()
@@ -157,7 +156,6 @@ class LocalRuntime:
                 await self.clock.sleep(POLL_S)
 
     def plan(self, run: RunId) -> Plan:
-        """The plan of the workflow that a run pins."""
         if run not in self._digests:
             workflow = from_json(self.store.workflow(run))
             digest = content_hash(workflow)

@@ -146,7 +146,6 @@ class _JumpingSelector(selectors.SelectSelector):
     loop: VirtualLoop
 
     def select(self, timeout: float | None = None) -> Any:
-        """Moves the clock on instead of waiting."""
         ready = super().select(0)
         if not ready and timeout is None:
             raise RuntimeError("the simulation waits for something that can never happen")
@@ -168,15 +167,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._virtual
 
     def jump(self, seconds: float) -> None:
-        """Lets time pass."""
         self._virtual += seconds
 
     def now(self) -> float:
-        """The virtual time of day."""
         return EPOCH + self._virtual
 
     async def sleep(self, seconds: float) -> None:
-        """Waits without waiting."""
         await asyncio.sleep(seconds)
 
 
@@ -245,11 +241,9 @@ class SimulatedRuntime:
             self._passed_s = loop.time()
 
     def now(self) -> float:
-        """The virtual time, also while nothing is driven."""
         return EPOCH + self._passed_s
 
     def deliver(self, event: Event) -> None:
-        """Brings a request to the run that is being driven, as it is now."""
         assert self._driver is not None
         self._driver.deliver(event)
 

@@ -32,7 +32,6 @@ class CommitTimer:
         self._late = 0.0
 
     def wait(self, wake: Callable[[], None]) -> None:
-        """Calls `wake` at the next commit."""
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             # What waited in a loop that has ended waits for nothing any more.

@@ -85,7 +85,6 @@ def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
 
 
 def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> IterationRow:
-    """A finished iteration; of one that was tried again, the last try."""
     rows = store.iterations(run, loop, after=number - 1, limit=20)
     same = [row for row in rows if row.number == number]
     if not same:
@@ -132,7 +131,6 @@ def computed(store: SqliteStore, run: RunId, address: str) -> Json:
 
 
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
-    """The error for an address at which nothing happened."""
     addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
     hint = did_you_mean(address, [text for text in addresses if text])
     return UsageError(
@@ -204,7 +202,6 @@ class Line:
     in_doubt: int = 0
 
     def add(self, usage: dict[str, Any]) -> None:
-        """Adds what one call used."""
         for name in ("calls", "input_tokens", "output_tokens", "in_doubt"):
             setattr(self, name, getattr(self, name) + int(usage.get(name) or 0))
         if usage.get("cost_usd") is None:

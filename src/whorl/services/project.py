@@ -63,7 +63,6 @@ class Project:
     is_store_named: bool = False
 
     def settings(self) -> Settings:
-        """What the operator configured, in the file and in the environment."""
         from whorl.providers.settings.sections import settings_from
 
         table = {} if self.config is None else _read_config(self.config)
@@ -220,7 +219,6 @@ def _read_toml(path: Path) -> dict[str, object]:
 
 
 def _line_of(path: Path, message: str) -> str:
-    """Where the setting that a message is about probably stands."""
     named = [name for names in _NAMED.findall(message) for name in names if name]
     for number, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
         if any(re.match(rf"\s*(\[+.*\.)?{re.escape(name)}\b", text) for name in named):
@@ -252,7 +250,6 @@ class Catalogue:
         self._lock = threading.Lock()
 
     def listed(self) -> list[Listed]:
-        """All workflow files, by name."""
         files: dict[str, tuple[Stamp, Listed | None]] = {}
         deadline = time.monotonic() + READING_S
         with self._lock:

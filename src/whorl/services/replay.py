@@ -74,7 +74,6 @@ class Cassette:
 
 
 def cassette_from_text(text: str, file: str) -> Cassette:
-    """Reads what `to_text` wrote."""
     try:
         fields = json.loads(text)
         assert fields.pop("cassette") == FORMAT
@@ -88,7 +87,6 @@ def cassette_from_text(text: str, file: str) -> Cassette:
 
 
 def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -> Cassette:
-    """Takes a run's replies out of its journal."""
     cassette = Cassette(store.run(run).name, {}, result=_comparable(result))
     for entry in store.read(run):
         event = entry.event
@@ -140,7 +138,6 @@ class Replayed:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing has changed."""
         return not (self.changes or self.misses or self.unused) and self.result == self.recorded
 
 
@@ -237,7 +234,6 @@ class _Playing:
 
 
 def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
-    """Runs a workflow against a cassette, in virtual time."""
     player = _Playing(cassette)
     runtime = SimulatedRuntime(_Workers(player))
     run = runtime.start(workflow, cassette.input, run="replay", **cassette.options)
@@ -248,7 +244,6 @@ def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
 
 
 def _comparable(result: dict[str, Any]) -> dict[str, Json]:
-    """The part of a result document that a replay must give again."""
     error, loops = result["error"], result["loops"]
     return {
         "status": result["status"],

@@ -56,7 +56,6 @@ class Request:
 
     @property
     def feedback(self) -> str:
-        """The person's words."""
         return str(self.body.get("feedback") or "")
 
 
@@ -77,7 +76,6 @@ class Gate:
 
 
 def shown(event: Event) -> dict[str, Json]:
-    """The body of an event as people and programs may see it."""
     body = event.body
     if body.get("secure") is True:
         if event.kind in ("task.finished", "task.failed"):
@@ -95,7 +93,6 @@ def shown(event: Event) -> dict[str, Json]:
 
 
 def hidden_names(workflow: Workflow) -> frozenset[str]:
-    """The names of the tasks whose outputs are shown to nobody, and of what holds them."""
     nodes, called = index_nodes(workflow).values(), dict(workflow.workflows)
     return frozenset(node.name for node in nodes if is_hidden(node, called))
 
@@ -118,7 +115,6 @@ def row_and_machine(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
 def result_of(
     store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
 ) -> dict[str, Json]:
-    """The result document of a run, as it is now."""
     row, machine = known or row_and_machine(store, run)
     status, state = row.status, machine.state
     if status in ("waiting", "interrupted") and state["status"] == "paused":
@@ -188,7 +184,6 @@ def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
 
 
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:
-    """What the run waits for people to decide."""
     machine = machine or fold(store, run).machine
     gates = []
     for address, pending in machine.pending.items():
@@ -202,7 +197,6 @@ def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -
 
 
 def workflow_of(store: SqliteStore, run: RunId) -> Workflow:
-    """The workflow that a run pins."""
     return from_json(store.workflow(run))
 
 

@@ -103,7 +103,6 @@ class RedactedWatchers:
         self._streams: dict[tuple[RunId, str], StreamedText] = {}
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """These entries are durable."""
         for entry in entries:
             if entry.event.kind in ("task.finished", "task.failed"):
                 stream = self._streams.pop((run, entry.event.address), None)
@@ -112,7 +111,6 @@ class RedactedWatchers:
             watcher.entries(run, entries)
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        """A task has streamed some text."""
         key = (run, address)
         if key not in self._streams:
             if len(self._streams) >= _STREAMS_MAX:
@@ -121,7 +119,6 @@ class RedactedWatchers:
         self._show(run, address, self._streams[key].take(text))
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """The store cannot be written; the run waits until it can."""
         for watcher in self._watchers:
             watcher.trouble(run, fault)
 
@@ -186,11 +183,9 @@ class Driving:
         self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
 
     def is_driven(self, run: RunId) -> bool:
-        """Whether this process drives the run."""
         return run in self._tasks
 
     def drive(self, run: RunId, *requests: Event) -> asyncio.Task[str]:
-        """Drives a run in the background."""
         alarm = self._alarms.pop(run, None)
         if alarm is not None:
             alarm.cancel()
@@ -262,7 +257,6 @@ class Driving:
                 continue
 
     async def close(self) -> None:
-        """Leaves all runs resumable."""
         self._closing = True
         self.runtime.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

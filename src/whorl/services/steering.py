@@ -44,7 +44,6 @@ def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> 
 
 
 def paused(store: SqliteStore, run: RunId) -> Event:
-    """A pause, of a run of which something is under way."""
     if store.run(run).status == "interrupted":
         raise UsageError(f"run {run} is interrupted: nothing of it is under way")
     return asked("run.paused", {"by": "person"})
@@ -69,7 +68,6 @@ class More:
     calls: int | None = None
 
     def amounts(self) -> dict[str, Json]:
-        """What is given, by name."""
         return {name: amount for name, amount in asdict(self).items() if amount is not None}
 
 
@@ -90,7 +88,6 @@ def continued(
 
 
 def resumed(more: More | None = None) -> Event:
-    """Going on, with failed work tried again."""
     return asked("run.resumed", more.amounts() if more else {})
 
 
@@ -146,7 +143,6 @@ def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
 
 
 def cancelled(feedback: str = "") -> Event:
-    """The end of a run."""
     return asked("run.cancelled", {"feedback": feedback} if feedback else {})
 
 
@@ -175,7 +171,6 @@ def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) 
 
 
 def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) -> UsageError:
-    """The error for a loop that is not there, or not open to what is asked."""
     if not store.loops(run):
         advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
         if store.run(run).status in ("succeeded", "failed", "cancelled"):
@@ -247,7 +242,6 @@ def _check_fork(store: SqliteStore, providers: Providers, source: RunId, fork: F
 
 
 def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
-    """The loop of an iteration that has begun."""
     loop, number = split_iteration(at)
     rows = {row.address: row for row in store.loops(run)}
     if loop not in rows:

@@ -90,7 +90,6 @@ def build_app(state: ServerState | None = None) -> FastAPI:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document."""
     if app.openapi_schema is not None:
         return app.openapi_schema
     described = get_openapi(
@@ -123,14 +122,12 @@ def healthz() -> dict[str, str]:
 
 @page.get("/")
 def index(request: Request) -> Response:
-    """The page, or how to build it."""
     content = _read(FOLDER / "index.html")
     return _answer(request, NOT_BUILT.encode() if content is None else content, _TYPES[".html"])
 
 
 @page.get("/assets/{name}")
 def asset(request: Request, name: str) -> Response:
-    """A file of the page."""
     folder = FOLDER / "assets"
     try:
         is_known = name in os.listdir(folder)
@@ -170,7 +167,6 @@ def openapi_text() -> str:
 
 
 def main() -> None:
-    """Writes the file, by default `web/openapi.json`."""
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "web/openapi.json")
     path.write_text(openapi_text(), encoding="utf-8")
 

@@ -173,7 +173,6 @@ class Auth:
 
 
 def new_token() -> str:
-    """A token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 

@@ -36,7 +36,6 @@ class Refusal(Exception):
 
 
 def conflict(fault: UsageError) -> Refusal:
-    """The answer to a request that does not fit the run as it is."""
     status = 404 if fault.code == "W902" else 409
     code = fault.code if fault.code in ("W902", "W903", "W907") else "W905"
     return Refusal(status, code, str(fault), fault.help)
@@ -65,14 +64,11 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
 
 
 def refused(status: int, code: str, message: str, advice: str = "") -> JSONResponse:
-    """An error answer."""
     error = {"code": code, "message": safe(message)[:4_000], "help": safe(advice)[:2_000]}
     return JSONResponse({"error": error | {"diagnostics": None}}, status)
 
 
 def register(app: FastAPI) -> None:
-    """Has all faults of an app answered here."""
-
     async def answer(request: Request, fault: Exception) -> JSONResponse:
         state = request.app.state.server
         return answer_for(fault, str(state.project.root) if state is not None else "")

@@ -76,7 +76,6 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
 
 
 def run_item(state: ServerState, row: RunRow) -> RunItem:
-    """A run as lists show it."""
     return RunItem(**run_fields(state, row))
 
 
@@ -94,7 +93,6 @@ def journal_event(run: str, entry: Entry) -> JournalEvent:
 
 
 def loop_item(row: LoopRow, node: Loop | None, target: float | None, machine: Machine) -> LoopItem:
-    """A loop, with its condition in words."""
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
         "exit_reason": row.exit_reason or None,
@@ -110,7 +108,6 @@ def loop_item(row: LoopRow, node: Loop | None, target: float | None, machine: Ma
 
 
 def iteration_item(row: IterationRow) -> IterationItem:
-    """A finished iteration."""
     note: dict[str, Any] = row.note
     return IterationItem(
         **_fields(row, "loop", "note"),
@@ -124,7 +121,6 @@ def iteration_item(row: IterationRow) -> IterationItem:
 
 
 def verdicts(note: dict[str, Any]) -> list[Verdict]:
-    """What each condition came to."""
     facts: Any = note.get("facts")
     facts = facts if isinstance(facts, list) else []
     return [
@@ -140,7 +136,6 @@ def verdicts(note: dict[str, Any]) -> list[Verdict]:
 
 
 def attempt_item(attempt: StepAttempt) -> Attempt:
-    """One time that a step was carried out."""
     values = _fields(attempt, "kind") | {"usage": usage_item(attempt.usage)}
     values["seconds"] = None
     if attempt.started_at is not None and attempt.ended_at is not None:
@@ -153,7 +148,6 @@ def _fields(row: RunRow | LoopRow | IterationRow | StepAttempt, *without: str) -
 
 
 def usage_item(usage: Json) -> UsageItem:
-    """What was used."""
     return UsageItem(**usage_document(usage))  # type: ignore[arg-type]
 
 
@@ -195,7 +189,6 @@ def run_detail(state: ServerState, run: RunId) -> RunDetail:
 
 
 def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[Action]:
-    """What would not be refused now."""
     actions: set[str] = set()
     for action, kind in _KINDS.items():
         if objection(machine, Event(kind, "", machine.now)) is None:

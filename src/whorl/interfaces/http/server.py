@@ -81,7 +81,6 @@ class Server(uvicorn.Server):
                 signal.signal(number, receiver)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Ends the streams, then everything else."""
         self._state.watcher.end()
         await super().shutdown(sockets)
 
@@ -164,7 +163,6 @@ def check_place(place: Place) -> list[str]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises UsageError where that is not possible."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = addresses[0]

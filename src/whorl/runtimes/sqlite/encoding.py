@@ -119,7 +119,6 @@ def checksum(seq: int, *row: Any) -> int:
 
 
 def kind_name(kind: int) -> str:
-    """The name of a kind's number. Raises Unreadable."""
     name = KIND_NAMES.get(kind)
     if name is None:
         raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
@@ -127,7 +126,6 @@ def kind_name(kind: int) -> str:
 
 
 def restore(body: Json, large: str, fetch: Callable[[int], Json]) -> Json:
-    """Puts large values back where they were. Raises Unreadable."""
     try:
         for path, number in json.loads(large):
             value = fetch(int(number))
@@ -172,7 +170,6 @@ def from_text(text: str) -> Json:
 
 
 def as_object(value: Json) -> dict[str, Json]:
-    """The value, which has to be an object. Raises Unreadable."""
     if not isinstance(value, dict):
         raise Unreadable("its JSON is not an object")
     return value
@@ -222,7 +219,6 @@ def put_payload(connection: apsw.Connection, run: int, text: str) -> int:
 
 
 def payload(connection: apsw.Connection, number: int) -> Json:
-    """The value of a payload. Raises Unreadable."""
     stored = "SELECT hash, deflated, content FROM payloads WHERE id = ?"
     rows = connection.execute(stored, (number,)).fetchall()
     if not rows:

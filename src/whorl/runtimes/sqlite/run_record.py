@@ -76,12 +76,10 @@ class RunRecord(RunFold[LoopFold]):
         RunFold.take_of_loop(self, event)
 
     def show(self, loop: LoopFold) -> None:
-        """Makes a loop the one that the row shows."""
         self.shown = loop
         self.loops = {loop.address: loop}
 
     def values(self) -> tuple[Column, ...]:
-        """The values of the columns of `CHANGING`."""
         shown = self.shown
         reason = shown.exit_reason or ("failed" if shown.is_over else "")
         return (

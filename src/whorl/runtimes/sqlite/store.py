@@ -89,7 +89,6 @@ class SqliteStore(StoreReading):
         memories: Sequence[Record] = (),
         state: Json = None,
     ) -> tuple[RunId, bool]:
-        """Stores a run with its first event; a known key gives the run that has it, and False."""
         _check_id(run.id)
         if self._written_down[0] is not run.workflow:
             # Many runs of one workflow write it down once.
@@ -110,11 +109,9 @@ class SqliteStore(StoreReading):
         return cast("tuple[RunId, bool]", made)
 
     async def claim(self, run: RunId) -> int:
-        """Makes this process the owner; gives the owner number. Raises StoreError R902."""
         return await self._ask(lambda tables: tables.claim(run), run)
 
     async def release(self, run: RunId, owner: int) -> None:
-        """Gives the run up; it may be claimed by anyone."""
         await self._ask(lambda tables: tables.release(run, owner), run)
 
     async def append(
@@ -127,7 +124,6 @@ class SqliteStore(StoreReading):
         memories: Sequence[Record] = (),
         after: int | None = None,
     ) -> int:
-        """Appends events in one transaction; gives the last seq once they are durable."""
         _check_id(run)
         rows = [encode(event) for event in events]
         job = Append(run, owner, events, rows, after, messages, _written(memories))
@@ -142,12 +138,10 @@ class SqliteStore(StoreReading):
         return cast("int", await self._change(job))
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
-        """Stores the machine's state as it is after the entry `seq`."""
         packed = _packed(state)
         await self._ask(lambda tables: tables.snapshot(run, owner, seq, packed), run)
 
     async def post(self, run: RunId, event: Event) -> int:
-        """Leaves a control request for the owner of a run; gives the number of the message."""
         row = encode(event, is_split=False)
         return await self._ask(lambda tables: tables.post(run, row), run)
 
@@ -156,12 +150,10 @@ class SqliteStore(StoreReading):
         await self._ask(lambda tables: tables.discard(run, owner, messages), run)
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
-        """Adds a record of a task, and keeps the newest ones; False: it is there already."""
         kept, text = Record(whole(key), record, keep), to_text(record)
         return await self._ask(lambda tables: tables.remember(kept, text, once=once))
 
     async def forget(self, key: str) -> int:
-        """Deletes what loops remember under a key; gives the number of records."""
         stored = whole(key)
         return await self._ask(lambda tables: tables.forget(stored))
 
@@ -191,7 +183,6 @@ class SqliteStore(StoreReading):
         return Pruned(tuple(pruned), entries_total, bytes_total, dry_run)
 
     def close(self) -> None:
-        """Writes all that waits, ends the writer thread and closes the file."""
         for loop in list(self._waiting):
             self._hand_over(loop)
         super().close()
