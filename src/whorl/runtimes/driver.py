@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Cancel, Event, Perform, Send, SetTimer
 from whorl.providers.task import Request
-from whorl.runtimes.journal import Entry, records_in
+from whorl.runtimes.journal import Entry
 from whorl.runtimes.replies import failed_body, finished_body
 from whorl.runtimes.write_buffer import CommitTimer, WriteBuffer
 
@@ -380,16 +380,10 @@ class Driver:
     async def _write(self, *, snapshot: bool = True) -> None:
         events = [self._redacted(event) for event in self._buffer.take()]
         messages, self._messages = self._messages, []
-        memories = records_in(events)
         while True:
             try:
                 last = await self.journal.append(
-                    self.run,
-                    self.owner,
-                    events,
-                    messages=messages,
-                    memories=memories,
-                    after=self._seq,
+                    self.run, self.owner, events, messages=messages, after=self._seq
                 )
                 break
             except StoreError as fault:

@@ -201,9 +201,10 @@ async def fork_run(
         key=fork.key,
         parent=source,
         sources=store.sources(source) if fork.sources is None else fork.sources,
+        memories=records_in(notes),
+        state=machine.snapshot(),
     )
-    more, kept = [*before[1:], forked, *notes], records_in(notes)
-    return await store.create(made, before[0], more=more, memories=kept, state=machine.snapshot())
+    return await store.create(made, *before, forked, *notes)
 
 
 def _body(

@@ -29,7 +29,8 @@ class Entry:
 class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
-    `behaviour` is the version of the machine that drives it.
+    `behaviour` is the version of the machine that drives it. One that has a past has the memories
+    that it leaves, and the state of the machine after it.
     """
 
     id: RunId
@@ -42,6 +43,8 @@ class NewRun:
     parent: str = ""
     sources: dict[str, str] = field(default_factory=dict)
     behaviour: int = BEHAVIOUR
+    memories: Sequence[Record] = ()
+    state: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +136,8 @@ class Message:
 class Journal(Protocol):
     """Where runs are written, each by its one owner, and read by everybody."""
 
-    async def create(
-        self,
-        run: NewRun,
-        first: Event,
-        *,
-        more: Sequence[Event] = (),
-        memories: Sequence[Record] = (),
-        state: Json = None,
-    ) -> tuple[RunId, bool]:
-        """Stores a run with its first event; a known key gives the run that has it, and False.
-
-        One that has a past gets all of it in the same transaction: `more` events, the memories
-        that it leaves, and the `state` of the machine after them.
-        """
+    async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
+        """Stores a run with its first events; a known key gives the run that has it, and False."""
 
     async def claim(self, run: RunId) -> int:
         """Makes this process the owner; gives the owner number. Raises StoreError R902."""
@@ -158,13 +149,12 @@ class Journal(Protocol):
         events: Sequence[Event],
         *,
         messages: Sequence[int] = (),
-        memories: Sequence[Record] = (),
         after: int | None = None,
     ) -> int:
         """Appends events in one transaction and returns once they are durable; gives the last seq.
 
-        The requests that the events answer leave the inbox, and the memories kept, in the same
-        transaction. `after` is the seq that the run is expected to be at.
+        The requests that the events answer leave the inbox, and the memories in them are kept, in
+        the same transaction. `after` is the seq that the run is expected to be at.
         Raises Fenced when another process has claimed the run since.
         """
 

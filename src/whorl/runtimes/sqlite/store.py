@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import apsw
 
 from whorl.errors import StoreError, UsageError
-from whorl.runtimes.journal import Record, RunId
+from whorl.runtimes.journal import Record, RunId, records_in
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
 from whorl.runtimes.sqlite.encoding import encode, to_text, whole
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal import NewRun
+    from whorl.runtimes.sqlite.encoding import Encoded
     from whorl.runtimes.sqlite.writer import CrashHook, Job
 
 T = TypeVar("T")
@@ -80,15 +81,7 @@ class SqliteStore(StoreReading):
         self._waiting: dict[asyncio.AbstractEventLoop, list[Job]] = {}
         self._written_down: tuple[Json, str] = (None, "null")
 
-    async def create(
-        self,
-        run: NewRun,
-        first: Event,
-        *,
-        more: Sequence[Event] = (),
-        memories: Sequence[Record] = (),
-        state: Json = None,
-    ) -> tuple[RunId, bool]:
+    async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
         _check_id(run.id)
         if self._written_down[0] is not run.workflow:
             # Many runs of one workflow write it down once.
@@ -97,14 +90,15 @@ class SqliteStore(StoreReading):
         names = ("key", "name", "dialect", "file", "parent")
         texts_of: dict[str, Any] = {name: whole(getattr(run, name)) for name in names}
         clean = replace(run, **texts_of)
-        rows = [encode(first)]
-        for start in range(0, len(more), _ENCODED_AT_ONCE):
-            rows += map(encode, more[start : start + _ENCODED_AT_ONCE])
-            await asyncio.sleep(0)
-        past = Append(run.id, 0, (first, *more), rows, memories=_written(memories))
-        packed = None if state is None else _packed(state)
+        rows: list[Encoded] = []
+        for start in range(0, len(events), _ENCODED_AT_ONCE):
+            if start:
+                await asyncio.sleep(0)
+            rows += map(encode, events[start : start + _ENCODED_AT_ONCE])
+        past = Append(run.id, 0, events, rows, memories=_written(run.memories))
+        packed = None if run.state is None else _packed(run.state)
         made = await self._change(
-            Change(lambda tables: tables.create(clean, past, texts, packed), run.id, past.events)
+            Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
         )
         return cast("tuple[RunId, bool]", made)
 
@@ -121,12 +115,11 @@ class SqliteStore(StoreReading):
         events: Sequence[Event],
         *,
         messages: Sequence[int] = (),
-        memories: Sequence[Record] = (),
         after: int | None = None,
     ) -> int:
         _check_id(run)
         rows = [encode(event) for event in events]
-        job = Append(run, owner, events, rows, after, messages, _written(memories))
+        job = Append(run, owner, events, rows, after, messages, _written(records_in(events)))
         writer = self._started()
         if writer.is_for_one_run and not self._waiting:
             outcomes = writer.commit_now([job])
