@@ -20,8 +20,7 @@ from whorl.interpreter.requests import objection
 from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import NewRun, RunId, remembered
-from whorl.runtimes.write_buffer import CommitTimer
+from whorl.runtimes.journal import CommitTimer, NewRun, RunId, remembered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

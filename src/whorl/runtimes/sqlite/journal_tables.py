@@ -15,8 +15,7 @@ import apsw
 
 from whorl.errors import WhorlError
 from whorl.runtimes.sqlite.connection import fenced, fetch, refused
-from whorl.runtimes.sqlite.encoding import checksum, put_payload, to_text
-from whorl.runtimes.sqlite.run_record import CHANGING, record_of
+from whorl.runtimes.sqlite.encoding import CHANGING, checksum, put_payload, record_of, to_text
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal import NewRun, Record, RunId
     from whorl.runtimes.sqlite.connection import Column
-    from whorl.runtimes.sqlite.encoding import Encoded
+    from whorl.runtimes.sqlite.encoding import Encoded, LoopChange, RunRecord
     from whorl.runtimes.sqlite.ownership import Ownership
-    from whorl.runtimes.sqlite.run_record import LoopChange, RunRecord
 
 RECORDS_MAX: Final = 10_000
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"

@@ -15,10 +15,9 @@ from whorl.runtimes.journal import Entry, IterationRow, Message, RunId, RunRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.connection import Reader, damaged, fetch
-from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate
+from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.journal_tables import check_owner
 from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
-from whorl.runtimes.sqlite.run_record import iterations_not_begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
