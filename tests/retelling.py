@@ -35,7 +35,7 @@ def retold(project: Path, more: Callable[[Event], dict[str, Json]], run: str = "
 
 
 async def _create(store: SqliteStore, made: NewRun, first: Event, rest: list[Event]) -> None:
-    await store.create(made, first, more=rest)
+    await store.create(made, first, *rest)
 
 
 def _with(body: dict[str, Json], more: dict[str, Json]) -> dict[str, Json]:

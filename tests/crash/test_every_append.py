@@ -35,7 +35,7 @@ def test_a_crash_at_any_append_changes_nothing(case: Case, monkeypatch: pytest.M
     crashing = CrashingCase(case)
     tried: set[int] = set()
     for waiting in _WAITING:
-        monkeypatch.setattr("whorl.runtimes.write_buffer.ENTRIES_MAX", waiting)
+        monkeypatch.setattr("whorl.runtimes.journal.ENTRIES_MAX", waiting)
         clean = crashing.run()
         # With as many appends as before nothing has waited, and all of them have been tried.
         points = range(1, 1 if crashing.struck in tried else crashing.struck + 1)

@@ -129,7 +129,9 @@ def test_all_iterations_of_a_fork_can_be_looked_into(tmp_path: Path, text: str, 
                     assert set(found) == wanted
                     assert found["work[1]"]["results"] == {"write": "by write"}
                     assert ("think" in found["work[4]"]["results"]) == (text is _FULLER)  # type: ignore[operator]
-                await store._delete(source, "succeeded", time.time() + 60)
+                await store._ask(
+                    lambda tables: tables.delete(source, "succeeded", time.time() + 60)
+                )
             with pytest.raises(UsageError, match="no run"):
                 store.workflow(source)
 

@@ -58,7 +58,7 @@ class Recorded:
         workflow = from_json(self.workflow)
         name, dialect = workflow.name, workflow.dialect
         made = NewRun(RunId(self.run), self.workflow, content_hash(workflow), name, dialect)
-        asyncio.run(journal.create(made, events[0], more=events[1:]))
+        asyncio.run(journal.create(made, *events))
         return journal
 
 

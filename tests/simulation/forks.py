@@ -61,7 +61,7 @@ def _stored(run: RunId, events: list[Event], plan: Plan) -> tuple[MemoryJournal,
     journal = MemoryJournal()
     workflow = plan.workflow
     made = NewRun(run, to_json(workflow), content_hash(workflow), workflow.name, workflow.dialect)
-    asyncio.run(journal.create(made, events[0], more=events[1:]))
+    asyncio.run(journal.create(made, *events))
     return journal, run
 
 

@@ -9,9 +9,9 @@ import pytest
 from journal_makers import iteration, started
 
 from whorl.errors import Fenced
-from whorl.runtimes.journal import Record
 
 if TYPE_CHECKING:
+    from whorl.language import Json
     from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -19,8 +19,8 @@ def remember(store: SqliteStore, key: str, numbers: range, keep: int) -> None:
     async def write() -> None:
         run, owner = await started(store, f"run-{key}-{numbers.start}")
         for number in numbers:
-            record = Record(key, {"number": number, "text": "é\0"}, keep)
-            await store.append(run, owner, iteration(number), memories=[record])
+            kept: Json = {"key": key, "record": {"number": number, "text": "é\0"}, "keep": keep}
+            await store.append(run, owner, iteration(number, remember=kept))
 
     asyncio.run(write())
 
@@ -38,10 +38,9 @@ def test_the_newest_records_of_a_key_stay(store: SqliteStore) -> None:
 def test_a_memory_is_kept_only_with_its_append(store: SqliteStore) -> None:
     run, owner = asyncio.run(started(store))
 
+    kept: Json = {"key": "a", "record": {"number": 1}, "keep": 3}
     with pytest.raises(Fenced):
-        asyncio.run(
-            store.append(run, owner + 1, iteration(1), memories=[Record("a", {"number": 1}, 3)])
-        )
+        asyncio.run(store.append(run, owner + 1, iteration(1, remember=kept)))
     assert store.memory("a") == []
 
 

@@ -13,7 +13,7 @@ from journal_makers import event, iteration, started
 from power_cut import FATES, Platter, RecordingDisk
 
 from campaign import seeds
-from whorl.runtimes.journal import Record, RunId
+from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.interpreter.events import Event
+    from whorl.language import Json
 
 
 RUNS = ("one", "two", "three")
@@ -49,14 +50,14 @@ async def work(store: SqliteStore, rounds: int, seed: int) -> None:
         chosen = source.sample(RUNS, source.randint(1, len(RUNS)))
         letter = await store.post(RunId(chosen[0]), event("run.paused")) if number % 5 == 0 else 0
         value = source.randbytes(source.choice((20, 900, 9000))).hex()
+        kept: Json = {"key": "key", "record": {"number": number}, "keep": 3}
         last = await asyncio.gather(
             *(
                 store.append(
                     RunId(run),
                     owners[run],
-                    iteration(number, value),
+                    iteration(number, value, remember=kept),
                     messages=[letter] if letter and run == chosen[0] else [],
-                    memories=[Record("key", {"number": number}, 3)],
                 )
                 for run in chosen
             )

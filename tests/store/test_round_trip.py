@@ -15,7 +15,7 @@ from journal_makers import START, event, iteration, new_run, started
 from campaign import amount
 from whorl.errors import InternalError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS, Event
-from whorl.runtimes.journal import Record, RunId
+from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.encoding import KIND_NUMBERS, decode, encode
 
@@ -259,6 +259,6 @@ def test_names_that_cannot_be_stored_are_not_found_and_harm_nobody(store: Sqlite
         asyncio.run(store.append(run, owner, iteration(1), messages=[2**70]))
     assert store.memory(odd) == []
     assert store.runs(name=odd) == []
-    record = Record("k\ud800", "\ud800", 2**70)
-    assert asyncio.run(store.append(run, owner, iteration(1), memories=[record])) == 4
+    kept: Json = {"key": "k\ud800", "record": "\ud800", "keep": 2**70}
+    assert asyncio.run(store.append(run, owner, iteration(1, remember=kept))) == 4
     assert store.memory("k\ufffd") == ["\ufffd"]

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Protocol, cast
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Cancel, Event, Perform, Send, SetTimer
 from whorl.providers.task import Request
-from whorl.runtimes.journal import Entry, records_in
+from whorl.runtimes.journal import CommitTimer, Entry, WriteBuffer
 from whorl.runtimes.replies import failed_body, finished_body
-from whorl.runtimes.write_buffer import CommitTimer, WriteBuffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from whorl.interpreter.events import Command
     from whorl.interpreter.machine import Machine
@@ -116,7 +115,6 @@ class Driver:
         self._stopping = self._started = False
 
     def deliver(self, event: Event, message: int | None = None) -> None:
-        """Brings an event from outside."""
         self._arrived.append((event, message))
         self._awake.set()
 
@@ -166,7 +164,6 @@ class Driver:
             await self._let_go()
 
     async def _wait(self) -> None:
-        """Waits for something to arrive."""
         if self._started:
             # What was just started has its turn now and may be done at once: the event loop is
             # spared a turn with nothing else to do.
@@ -195,11 +192,10 @@ class Driver:
         return events
 
     def _send(self) -> None:
-        """Starts the calls whose intents are written."""
         for send in self._to_send:
             perform = self._asked.pop(send.address, None)
             if perform is not None:
-                self._start(perform, self.deliver, send.cap)
+                self._start(perform, send)
         self._to_send.clear()
 
     async def _save_the_rest(self) -> None:
@@ -262,7 +258,7 @@ class Driver:
         """Starts a task without effects; gives the intent of any other, or why there is none."""
         try:
             if self.workers.effect(perform.kind, perform.inputs) == "none":
-                self._start(perform, self._deliver_repeatable)
+                self._start(perform)
                 return None
             intent = self._intent(perform)
         except ProviderError as fault:
@@ -309,24 +305,20 @@ class Driver:
         kind = "task.held" if is_held else "task.sent"
         self._deliver_repeatable(Event(kind, address, self.clock.now()))
 
-    def _start(
-        self, perform: Perform, deliver: Callable[[Event], None], cap: int | None = None
-    ) -> None:
+    def _start(self, perform: Perform, send: Send | None = None) -> None:
+        """Starts a task; without a `send` it has no effects, and its reply can be had again."""
         if perform.address not in self._work:
-            task = asyncio.create_task(self._perform(perform, deliver, cap))
-            self._work[perform.address] = task
+            self._work[perform.address] = asyncio.create_task(self._perform(perform, send))
             self._started = True
 
     def _deliver_repeatable(self, reply: Event) -> None:
         self._repeatable.append(reply)
         self._awake.set()
 
-    async def _perform(
-        self, perform: Perform, deliver: Callable[[Event], None], cap: int | None
-    ) -> None:
+    async def _perform(self, perform: Perform, send: Send | None) -> None:
         address = perform.address
         try:
-            reply = await self._answer(perform, cap)
+            reply = await self._answer(perform, send.cap if send is not None else None)
             body = finished_body(perform, reply, self.workers.redacted)
             event = Event("task.finished", address, self.clock.now(), body)
         except ProviderError as fault:
@@ -337,34 +329,33 @@ class Driver:
             if address not in self._work:
                 raise  # it was cancelled by us
             event = self._failed(perform, ProviderError(_words_of(fault), code="I900"))
-        if self._work.pop(address, None) is not None:
-            deliver(event)
+        if self._work.pop(address, None) is None:
+            return
+        if send is None:
+            self._deliver_repeatable(event)
+        else:
+            self.deliver(event)
 
     async def _answer(self, perform: Perform, cap: int | None) -> object:
         """What the task gives; most kinds keep to the time by themselves, and say more of it."""
         limit_s = perform.timeout_s
         deadline_s = None if limit_s is None else limit_s + GRACE_S
         kind = self.workers.kind(perform.kind)
+
+        def emit(text: str) -> None:
+            # Text is only shown: whoever cannot take it must not make a task fail that was paid.
+            if self.watcher is not None and not perform.secure_outputs:
+                with suppress(Exception):
+                    self.watcher.text(self.run, perform.address, text)
+
         try:
             async with asyncio.timeout(deadline_s) as deadline:
-                return await kind.perform(self._request(perform, cap), self._emitter(perform))
+                return await kind.perform(self._request(perform, cap), emit)
         except TimeoutError:
             if not deadline.expired():
                 raise
         message = f"no answer within {limit_s:g} s; raise the timeout of the step"
         raise ProviderError(message, code="P108", retryable=True)
-
-    def _emitter(self, perform: Perform) -> Callable[[str], None]:
-        watcher, address = self.watcher, perform.address
-        if watcher is None or perform.secure_outputs:
-            return _ignore
-
-        def emit(text: str) -> None:
-            # Text is only shown: whoever cannot take it must not make a task fail that was paid.
-            with suppress(Exception):
-                watcher.text(self.run, address, text)
-
-        return emit
 
     def _failed(self, perform: Perform, fault: ProviderError) -> Event:
         held = self.machine.held_for(perform.address)
@@ -381,19 +372,12 @@ class Driver:
             timer[1].cancel()
 
     async def _write(self, *, snapshot: bool = True) -> None:
-        """Writes all that waits, in one transaction."""
         events = [self._redacted(event) for event in self._buffer.take()]
         messages, self._messages = self._messages, []
-        memories = records_in(events)
         while True:
             try:
                 last = await self.journal.append(
-                    self.run,
-                    self.owner,
-                    events,
-                    messages=messages,
-                    memories=memories,
-                    after=self._seq,
+                    self.run, self.owner, events, messages=messages, after=self._seq
                 )
                 break
             except StoreError as fault:
@@ -437,10 +421,6 @@ class Driver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _ignore(text: str) -> None:
-    """Nobody looks on."""
 
 
 def _words_of(fault: BaseException) -> str:

@@ -73,7 +73,6 @@ def take(folded: Folded, entry: Entry) -> int:
 
 
 def begins(event: Event, iteration: str) -> bool:
-    """Whether an event tells that this iteration begins."""
     return event.address == iteration and event.kind == "iteration.started"
 
 
@@ -110,7 +109,6 @@ class Replay:
         return bool(stopped_at) and stopped_at != self._forked_at()
 
     def take(self, entry: Entry) -> int:
-        """Feeds one entry; gives 1 for a note."""
         if entry.event.kind == "run.forked":
             self._part += 1
             self.folded.machine.plan = self._plans[self._part]
@@ -143,7 +141,6 @@ def _plan_before(journal: Journal, fork: Event) -> Plan | None:
 
 
 def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
-    """The machine as it was when an iteration began, if it did."""
     replay = Replay(journal, run, until=iteration)
     for entry in journal.read(run):
         replay.take(entry)
@@ -204,9 +201,10 @@ async def fork_run(
         key=fork.key,
         parent=source,
         sources=store.sources(source) if fork.sources is None else fork.sources,
+        memories=records_in(notes),
+        state=machine.snapshot(),
     )
-    more, kept = [*before[1:], forked, *notes], records_in(notes)
-    return await store.create(made, before[0], more=more, memories=kept, state=machine.snapshot())
+    return await store.create(made, *before, forked, *notes)
 
 
 def _body(

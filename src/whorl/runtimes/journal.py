@@ -1,7 +1,13 @@
-"""What a journal is: append-only, one owner per run, read by everybody; what is read out of it."""
+"""What a journal is: append-only, one owner per run, read by everybody; the write buffer before it.
+
+What can be had again may wait in the buffer for company: the machine's own notes, and replies of
+tasks without effects. All else is written at once. Nothing leaves the process before all of it is
+written, so a crash that loses it is a crash that came a moment earlier.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NewType, Protocol
 
@@ -15,6 +21,11 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 RunId = NewType("RunId", str)
+WAIT_S = 0.1
+# A process that is this busy would be held up even more if it wrote as often as it should.
+LATE_S = 0.02
+WAIT_MAX_S = 1.0
+ENTRIES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +40,8 @@ class Entry:
 class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
-    `behaviour` is the version of the machine that drives it.
+    `behaviour` is the version of the machine that drives it. One that has a past has the memories
+    that it leaves, and the state of the machine after it.
     """
 
     id: RunId
@@ -42,6 +54,8 @@ class NewRun:
     parent: str = ""
     sources: dict[str, str] = field(default_factory=dict)
     behaviour: int = BEHAVIOUR
+    memories: Sequence[Record] = ()
+    state: Json = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +147,8 @@ class Message:
 class Journal(Protocol):
     """Where runs are written, each by its one owner, and read by everybody."""
 
-    async def create(
-        self,
-        run: NewRun,
-        first: Event,
-        *,
-        more: Sequence[Event] = (),
-        memories: Sequence[Record] = (),
-        state: Json = None,
-    ) -> tuple[RunId, bool]:
-        """Stores a run with its first event; a known key gives the run that has it, and False.
-
-        One that has a past gets all of it in the same transaction: `more` events, the memories
-        that it leaves, and the `state` of the machine after them.
-        """
+    async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
+        """Stores a run with its first events; a known key gives the run that has it, and False."""
 
     async def claim(self, run: RunId) -> int:
         """Makes this process the owner; gives the owner number. Raises StoreError R902."""
@@ -158,13 +160,12 @@ class Journal(Protocol):
         events: Sequence[Event],
         *,
         messages: Sequence[int] = (),
-        memories: Sequence[Record] = (),
         after: int | None = None,
     ) -> int:
         """Appends events in one transaction and returns once they are durable; gives the last seq.
 
-        The requests that the events answer leave the inbox, and the memories kept, in the same
-        transaction. `after` is the seq that the run is expected to be at.
+        The requests that the events answer leave the inbox, and the memories in them are kept, in
+        the same transaction. `after` is the seq that the run is expected to be at.
         Raises Fenced when another process has claimed the run since.
         """
 
@@ -205,7 +206,6 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
 
 
 def records_in(events: Iterable[Event]) -> list[Record]:
-    """The records that iterations leave to later runs."""
     records: list[Record] = []
     for event in events:
         kept = event.body.get("remember") if event.kind == "iteration.finished" else None
@@ -229,3 +229,74 @@ def tool_pins(journal: Journal, run: str) -> dict[str, str]:
             if isinstance(pin, str):
                 pins.setdefault(name, pin)
     return pins
+
+
+class CommitTimer:
+    """Wakes all runs of a process that have something to write together: they share a commit."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due = 0.0
+        self._late = 0.0
+
+    def wait(self, wake: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # What waited in a loop that has ended waits for nothing any more.
+            self._loop, self._waiting, self._late = loop, [], 0.0
+        self._waiting.append(wake)
+        if len(self._waiting) == 1:
+            seconds = WAIT_S if self._late < LATE_S else WAIT_S + 4 * self._late
+            self._due = loop.time() + min(seconds, WAIT_MAX_S)
+            loop.call_at(self._due, self._wake_all, loop)
+
+    def _wake_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._late = loop.time() - self._due
+        waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
+
+
+class WriteBuffer:
+    """The entries of a run that wait, in the order of the journal, and until when they may."""
+
+    def __init__(
+        self, entries: Iterable[Event], timer: CommitTimer, wake: Callable[[], None]
+    ) -> None:
+        self._entries = list(entries)
+        self._timer = timer
+        self._wake = wake
+        self._is_due = self._is_waiting = False
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def add(self, entries: list[Event], *, now: bool = False) -> None:
+        """Puts entries behind those that wait; `now`: they may not wait."""
+        self._entries += entries
+        self._is_due |= now
+
+    def take(self) -> list[Event]:
+        entries, self._entries = self._entries, []
+        self._is_due = False
+        return entries
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._entries) >= ENTRIES_MAX
+
+    def must_be_written(self) -> bool:
+        """Whether it has waited long enough; whoever asks is woken when it has."""
+        if self._is_due:
+            return True
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._timer.wait(self._time_is_up)
+        return False
+
+    def _time_is_up(self) -> None:
+        self._is_waiting = False
+        if self._entries:
+            self._is_due = True
+            self._wake()

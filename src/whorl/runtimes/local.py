@@ -20,8 +20,7 @@ from whorl.interpreter.requests import Refused, objection
 from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import NewRun, RunId, remembered
-from whorl.runtimes.write_buffer import CommitTimer
+from whorl.runtimes.journal import CommitTimer, NewRun, RunId, remembered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -137,7 +136,6 @@ class LocalRuntime:
         return True
 
     def stop(self) -> None:
-        """Leaves all runs of this process resumable."""
         self._stopping.set()
         for driver in self._drivers.values():
             driver.stop()
@@ -158,7 +156,6 @@ class LocalRuntime:
                 await self.clock.sleep(POLL_S)
 
     def plan(self, run: RunId) -> Plan:
-        """The plan of the workflow that a run pins."""
         if run not in self._digests:
             workflow = from_json(self.store.workflow(run))
             digest = content_hash(workflow)

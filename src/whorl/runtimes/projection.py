@@ -59,7 +59,6 @@ class LoopFold:
     is_over: bool = False
 
     def take(self, event: Event, seq: int = 0) -> None:
-        """Takes the next event of this loop in."""
         body = event.body
         if event.kind == "loop.finished":
             self._finish(body, seq)
@@ -106,7 +105,6 @@ class LoopFold:
             self.best = (best, known) if best else None
 
     def row(self) -> LoopRow:
-        """The loop as lists and results show it."""
         limits = self.limits
         if isinstance(limits, dict) and self.limit:
             limits = limits | {"iterations": self.limit}
@@ -152,7 +150,6 @@ class RunFold(Generic[AnyLoop]):
 
     @property
     def tokens(self) -> int:
-        """What was read and written."""
         return self.input_tokens + self.output_tokens
 
     def take(self, event: Event) -> bool:
@@ -176,11 +173,9 @@ class RunFold(Generic[AnyLoop]):
         return True
 
     def loop_for(self, event: Event, address: str) -> AnyLoop | None:
-        """The loop that an event is about, if it is one that is kept."""
         return self.loops.get(address)
 
     def take_of_loop(self, event: Event) -> None:
-        """Takes an event of a loop or of its iterations in."""
         address = iteration_of(event)[0] if event.kind in _OF_ITERATIONS else event.address
         loop = self.loop_for(event, address)
         if loop is not None:
@@ -214,7 +209,6 @@ class RunFold(Generic[AnyLoop]):
         self.cost_usd = 0.0
 
     def wait(self, event: Event) -> None:
-        """The run waits, for a person or for money."""
         self.status = text_of(event.body.get("status")) or "waiting"
         held = event.body.get("not_begun")
         if isinstance(held, list):
@@ -327,7 +321,6 @@ class AllLoops(RunFold[LoopFold]):
 
 
 def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
-    """The loops that a journal tells of, in the order in which they began."""
     run = AllLoops()
     for entry in entries:
         run.take(entry.event)
@@ -346,7 +339,6 @@ def iterations_in(limits: Json) -> int:
 
 
 def text_of(value: Json) -> str:
-    """The value if it is a text, else an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -356,7 +348,6 @@ def mark_of(value: Json) -> str:
 
 
 def number_of(value: Json) -> float | None:
-    """The value if it is a finite number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if abs(value) < _NUMBER_MAX else None
@@ -399,7 +390,6 @@ def document(
 
 
 def warnings_of(run: str, journal: Journal) -> list[Json]:
-    """Everything that a run has warned of, oldest first."""
     warnings: list[Json] = []
     for entry in journal.read(RunId(run)):
         if entry.event.kind == "warning" and len(warnings) < _WARNINGS_MAX:
@@ -408,7 +398,6 @@ def warnings_of(run: str, journal: Journal) -> list[Json]:
 
 
 def loop_document(row: LoopRow) -> dict[str, Json]:
-    """One loop of the result document."""
     document: dict[str, Json] = {
         "path": row.address,
         "iterations": row.iterations,

@@ -134,7 +134,6 @@ class _Unfit(Exception):
 
 
 def _size(value: Any, depth: int) -> int:
-    """About how long the value is as JSON; raises _Unfit."""
     kind = type(value)
     if kind is str:
         # What is too long anyway is not mended first, which takes long.

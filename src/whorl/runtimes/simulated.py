@@ -13,7 +13,7 @@ from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.folding import fold, fork_run
-from whorl.runtimes.journal import Entry, LoopRow, NewRun, RunId, remembered
+from whorl.runtimes.journal import Entry, LoopRow, NewRun, RunId, records_in, remembered
 from whorl.runtimes.projection import loop_rows
 
 if TYPE_CHECKING:
@@ -50,24 +50,15 @@ class MemoryJournal:
         self._runs: dict[RunId, _Run] = {}
         self._memories: dict[str, list[Json]] = {}
 
-    async def create(
-        self,
-        run: NewRun,
-        first: Event,
-        *,
-        more: Sequence[Event] = (),
-        memories: Sequence[Record] = (),
-        state: Json = None,
-    ) -> tuple[RunId, bool]:
+    async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
         for other in self._runs.values():
             if run.key and other.made.key == run.key:
                 return other.made.id, False
         self._strike("before", run.id)
-        made = _Run(run, [first, *more])
-        if state is not None:
-            made.snapshots.append((len(made.entries), state))
-        self._runs[run.id] = made
-        self._remember(memories)
+        self._runs[run.id] = made = _Run(run, list(events))
+        if run.state is not None:
+            made.snapshots.append((len(events), run.state))
+        self._remember(run.memories)
         self._strike("after", run.id)
         return run.id, True
 
@@ -83,7 +74,6 @@ class MemoryJournal:
         events: Sequence[Event],
         *,
         messages: Sequence[int] = (),
-        memories: Sequence[Record] = (),
         after: int | None = None,
     ) -> int:
         stored = self._run(run)
@@ -91,7 +81,7 @@ class MemoryJournal:
             raise Fenced(f"run {run!r} has another owner")
         self._strike("before", run)
         stored.entries.extend(events)
-        self._remember(memories)
+        self._remember(records_in(events))
         self._strike("after", run)
         return len(stored.entries)
 
@@ -146,7 +136,6 @@ class _JumpingSelector(selectors.SelectSelector):
     loop: VirtualLoop
 
     def select(self, timeout: float | None = None) -> Any:
-        """Moves the clock on instead of waiting."""
         ready = super().select(0)
         if not ready and timeout is None:
             raise RuntimeError("the simulation waits for something that can never happen")
@@ -168,15 +157,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self._virtual
 
     def jump(self, seconds: float) -> None:
-        """Lets time pass."""
         self._virtual += seconds
 
     def now(self) -> float:
-        """The virtual time of day."""
         return EPOCH + self._virtual
 
     async def sleep(self, seconds: float) -> None:
-        """Waits without waiting."""
         await asyncio.sleep(seconds)
 
 
@@ -245,11 +231,9 @@ class SimulatedRuntime:
             self._passed_s = loop.time()
 
     def now(self) -> float:
-        """The virtual time, also while nothing is driven."""
         return EPOCH + self._passed_s
 
     def deliver(self, event: Event) -> None:
-        """Brings a request to the run that is being driven, as it is now."""
         assert self._driver is not None
         self._driver.deliver(event)
 

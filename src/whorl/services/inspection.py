@@ -85,7 +85,6 @@ def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
 
 
 def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> IterationRow:
-    """A finished iteration; of one that was tried again, the last try."""
     rows = store.iterations(run, loop, after=number - 1, limit=20)
     same = [row for row in rows if row.number == number]
     if not same:
@@ -97,9 +96,10 @@ def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> Ite
 
 def sides(store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int]) -> tuple[Side, Side]:
     """Two iterations of a loop, found in one replay."""
-    rows = [iteration_row(store, run, loop, number) for number in numbers]
     results = results_of(store, run, loop, sorted(set(numbers)))
-    first, second = (Side(row, results.get(row.number, {})) for row in rows)
+    first, second = (
+        Side(iteration_row(store, run, loop, number), results.get(number, {})) for number in numbers
+    )
     return first, second
 
 
@@ -109,10 +109,7 @@ def results_of(
     """What the steps of iterations gave, without what is shown to nobody."""
     hidden = hidden_names(workflow_of(store, run))
     iterations: dict[int, Any] = dict(iteration_results(store, run, loop, numbers))
-    return {
-        number: without(iteration.get("results") or {}, hidden)
-        for number, iteration in iterations.items()
-    }
+    return {n: without(given.get("results") or {}, hidden) for n, given in iterations.items()}
 
 
 def limit_now(machine: Machine, row: LoopRow) -> int | None:
@@ -134,7 +131,6 @@ def computed(store: SqliteStore, run: RunId, address: str) -> Json:
 
 
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
-    """The error for an address at which nothing happened."""
     addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
     hint = did_you_mean(address, [text for text in addresses if text])
     return UsageError(
@@ -148,10 +144,11 @@ def attempts_of(entries: Iterable[Entry], address: str) -> list[StepAttempt]:
     """Each time that the step at an address was carried out, the first one first."""
     attempts: dict[int, StepAttempt] = {}
     for entry in entries:
-        base, number = _split(entry.event.address)
+        at = entry.event.address
+        match = _ATTEMPT.search(at)
+        base, number = (at[: match.start()], int(match[1])) if match else (at, 1)
         if base == address:
-            attempt = attempts.setdefault(number, StepAttempt(number, entry.event.address))
-            _take(attempt, entry)
+            _take(attempts.setdefault(number, StepAttempt(number, at)), entry.event)
     return [attempts[number] for number in sorted(attempts)]
 
 
@@ -164,13 +161,8 @@ def previous_address(address: str) -> str:
     return ""
 
 
-def _split(address: str) -> tuple[str, int]:
-    match = _ATTEMPT.search(address)
-    return (address[: match.start()], int(match[1])) if match else (address, 1)
-
-
-def _take(attempt: StepAttempt, entry: Entry) -> None:
-    event, body = entry.event, shown(entry.event)
+def _take(attempt: StepAttempt, event: Event) -> None:
+    body = shown(event)
     inputs: Any = body.get("inputs")
     match event.kind:
         case "task.started":
@@ -186,14 +178,12 @@ def _take(attempt: StepAttempt, entry: Entry) -> None:
         case "task.in_doubt":
             attempt.in_doubt = True
         case "gate.waiting":
-            attempt.kind, attempt.status, attempt.started_at = "gate", "waiting", event.at
-            attempt.inputs = body
+            attempt.kind, attempt.status = "gate", "waiting"
+            attempt.started_at, attempt.inputs = event.at, body
         case "gate.decided":
-            attempt.status, attempt.ended_at = "succeeded", event.at
-            attempt.output = body
+            attempt.status, attempt.ended_at, attempt.output = "succeeded", event.at, body
         case "node.finished":
-            attempt.ended_at = event.at
-            attempt.status = str(body.get("status") or "succeeded")
+            attempt.ended_at, attempt.status = event.at, str(body.get("status") or "succeeded")
             attempt.output, attempt.error = body.get("branch"), body.get("error")
             attempt.usage = body.get("usage") or attempt.usage
             attempt.in_doubt = attempt.in_doubt or bool(body.get("usage"))
@@ -212,14 +202,10 @@ class Line:
     in_doubt: int = 0
 
     def add(self, usage: dict[str, Any]) -> None:
-        """Adds what one call used."""
-        calls = int(usage.get("calls") or 0)
-        self.calls += calls
-        self.input_tokens += int(usage.get("input_tokens") or 0)
-        self.output_tokens += int(usage.get("output_tokens") or 0)
-        self.in_doubt += int(usage.get("in_doubt") or 0)
+        for name in ("calls", "input_tokens", "output_tokens", "in_doubt"):
+            setattr(self, name, getattr(self, name) + int(usage.get(name) or 0))
         if usage.get("cost_usd") is None:
-            self.unpriced_calls += calls
+            self.unpriced_calls += int(usage.get("calls") or 0)
         else:
             self.cost_usd += float(usage["cost_usd"])
 
@@ -227,10 +213,11 @@ class Line:
 def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By, at: str = "") -> list[Line]:
     """The usage of runs under the headings of `by`, the dearest first; only what lies `at` it."""
     lines: dict[str, Line] = {}
+    inside = (f"{at}/", f"{at}[", f"{at}#")
     for run in runs:
         name = store.run(run).name
         for event, usage in _payments(store, run):
-            if not at or _is_at(event.address, at):
+            if not at or event.address == at or event.address.startswith(inside):
                 heading = _heading(by, run, name, event)
                 lines.setdefault(heading, Line(heading)).add(usage)
     if by == "iteration":
@@ -247,7 +234,10 @@ def _payments(store: SqliteStore, run: RunId) -> Iterator[tuple[Event, dict[str,
         usage: Any = body.get("usage")
         reserve: Any = body.get("reserve")
         if event.kind == "task.started":
-            models[address] = _model_asked(body.get("inputs"))
+            # The model that a call names, for one whose answer does not tell it.
+            inputs: Any = body.get("inputs")
+            named = ("model", "provider") if isinstance(inputs, dict) else ()
+            models[address] = {n: inputs[n] for n in named if isinstance(inputs.get(n), str)}
             if address in abandoned:
                 yield abandoned.pop(address)
         elif event.kind == "node.finished" and isinstance(usage, dict):
@@ -260,17 +250,6 @@ def _payments(store: SqliteStore, run: RunId) -> Iterator[tuple[Event, dict[str,
         elif event.kind == "task.in_doubt" and address not in abandoned:
             yield replace(event, body=models.get(address, {})), charged(reserve or {})
     yield from abandoned.values()
-
-
-def _model_asked(inputs: Any) -> dict[str, Json]:
-    """The model that a call names, for one whose answer does not tell it."""
-    names = ("model", "provider") if isinstance(inputs, dict) else ()
-    return {name: inputs[name] for name in names if isinstance(inputs.get(name), str)}
-
-
-def _is_at(address: str, place: str) -> bool:
-    """Whether an address is a place, lies in it, or is another attempt at it."""
-    return address == place or address.startswith((f"{place}/", f"{place}[", f"{place}#"))
 
 
 def _own_events(store: SqliteStore, run: RunId) -> Iterator[Event]:

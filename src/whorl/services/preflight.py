@@ -218,7 +218,6 @@ def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
 
 
 def asks_models(workflow: Workflow) -> bool:
-    """Whether a model is asked anything, in a step or as a judge."""
     return any(asked.kind in _MODELS for asked, _ in _asked(workflow))
 
 
@@ -280,7 +279,6 @@ class _Prices:
         self._providers = providers
 
     def of(self, workflow: Workflow, node: Task | Judge) -> Priced:
-        """The estimate of one answer."""
         asked, _ = _asked_of(workflow, "", node)
         try:
             estimate = self._providers.kind(asked.kind).estimate(asked)
@@ -327,7 +325,6 @@ def _nodes(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:
 
 
 def _asked(workflow: Workflow) -> Iterator[tuple[Request, bool]]:
-    """All that a model or an agent would be asked."""
     for part, path, node in _nodes(workflow):
         if isinstance(node, Loop):
             judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))

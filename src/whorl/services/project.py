@@ -8,6 +8,7 @@ import stat
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -62,7 +63,6 @@ class Project:
     is_store_named: bool = False
 
     def settings(self) -> Settings:
-        """What the operator configured, in the file and in the environment."""
         from whorl.providers.settings.sections import settings_from
 
         table = {} if self.config is None else _read_config(self.config)
@@ -84,15 +84,17 @@ class Project:
         """Reads a text as if it were the workflow file of that name."""
         from whorl.dialects import ProjectFiles, read_workflow
 
-        root = _files_root(self.root, file)
+        # A file inside the project may name all files of it, another one those beside it.
+        try:
+            path = Path(file).resolve()
+            root = self.root if path.is_relative_to(self.root) else path.parent
+        except (OSError, RuntimeError, ValueError):
+            root = self.root
         files = ProjectFiles(str(root), self._folders())
-        return read_workflow(text, file, files, limits=self._limits())
-
-    def _limits(self) -> Mapping[str, float]:
-        """The limits of loops that have none of their own."""
-        if self.config is None or "limits" not in _read_config(self.config):
-            return {}
-        return self.settings().limits
+        # The limits of loops that have none of their own.
+        has_limits = self.config is not None and "limits" in _read_config(self.config)
+        limits = self.settings().limits if has_limits else {}
+        return read_workflow(text, file, files, limits=limits)
 
     def _folders(self) -> tuple[str, ...]:
         """The folders of the project in which workflows are looked for by name."""
@@ -109,29 +111,21 @@ class Project:
         from whorl.source import open_file
 
         texts: dict[str, str] = {}
-        for name in {
-            diagnostic.span.file for diagnostic in diagnostics if diagnostic.span is not None
-        }:
-            for path in (name, str(self.root / name)):
-                try:
+        for name in {each.span.file for each in diagnostics if each.span is not None}:
+            for path in (str(self.root / name), name):
+                with suppress(InvalidWorkflow):
                     texts[name] = open_file(path)
-                except InvalidWorkflow:
-                    continue
-                break
         return texts
 
     def has_runs(self) -> bool:
         """Whether there is a store to look into. Raises UsageError W902 for one that was named."""
-        if self.store.exists():
-            return True
-        if self.is_store_named:
+        if self.is_store_named and not self.store.exists():
             raise self._no_store()
-        return False
+        return self.store.exists()
 
     def _no_store(self) -> UsageError:
-        if self.is_store_named:
-            words, advice = f"there is no store at {str(self.store)!r}", "look at --store"
-        else:
+        words, advice = f"there is no store at {str(self.store)!r}", "look at --store"
+        if not self.is_store_named:
             words = f"there are no runs yet: {str(self.store)!r} does not exist"
             advice = "start one with `whorl run FILE`, or name another place with --store"
         return UsageError(words, help=advice, code="W902")
@@ -165,28 +159,12 @@ def find_project(
         chosen = current / Path(config).expanduser()
         if is_checked and not chosen.is_file():
             raise UsageError(f"the configuration {config!r} does not exist", code="W901")
-    place = _store_path(root, current, store, environment)
-    return Project(root, chosen, place, environment, is_store_named=bool(store))
-
-
-def _store_path(
-    root: Path, current: Path, store: str | None, environment: Mapping[str, str]
-) -> Path:
-    if store:
-        path = current / Path(store).expanduser()
-        return path if path.suffix == ".db" or path.is_file() else path / STORE_NAME
     home = environment.get("WHORL_HOME", "")
-    folder = current / Path(home).expanduser() if home else root / STORE_FOLDER
-    return folder / STORE_NAME
-
-
-def _files_root(root: Path, file: str) -> Path:
-    """A file inside the project may name all files of the project, another one those beside it."""
-    try:
-        path = Path(file).resolve()
-    except (OSError, RuntimeError, ValueError):
-        return root
-    return root if path.is_relative_to(root) else path.parent
+    place = (current / Path(home).expanduser() if home else root / STORE_FOLDER) / STORE_NAME
+    if store:
+        place = current / Path(store).expanduser()
+        place = place if place.suffix == ".db" or place.is_file() else place / STORE_NAME
+    return Project(root, chosen, place, environment, is_store_named=bool(store))
 
 
 def _read_config(path: Path) -> dict[str, object]:
@@ -234,18 +212,13 @@ def _read_toml(path: Path) -> dict[str, object]:
         raise _bad_config(str(path), "is not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         message = str(error)
-        place_match = _PLACE.search(message)
-        place = (
-            f":{place_match['line']}:{place_match['column']}"
-            if place_match and place_match["line"]
-            else ""
-        )
+        at = _PLACE.search(message)
+        place = f":{at['line']}:{at['column']}" if at and at["line"] else ""
         words = _PLACE.sub("", message)
         raise _bad_config(f"{path}{place}", words[:1].lower() + words[1:]) from error
 
 
 def _line_of(path: Path, message: str) -> str:
-    """Where the setting that a message is about probably stands."""
     named = [name for names in _NAMED.findall(message) for name in names if name]
     for number, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
         if any(re.match(rf"\s*(\[+.*\.)?{re.escape(name)}\b", text) for name in named):
@@ -277,7 +250,6 @@ class Catalogue:
         self._lock = threading.Lock()
 
     def listed(self) -> list[Listed]:
-        """All workflow files, by name."""
         files: dict[str, tuple[Stamp, Listed | None]] = {}
         deadline = time.monotonic() + READING_S
         with self._lock:
@@ -314,21 +286,11 @@ def _candidates(root: str) -> Iterator[tuple[str, Stamp]]:
                 if depth < DEPTH_MAX and entry.name not in _LEFT_OUT:
                     waiting.append((entry.path, depth + 1))
             elif entry.name.endswith(_SUFFIXES) and files < FILES_MAX:
-                stamp = _stamp(entry)
-                if stamp is not None:
-                    files += 1
-                    yield entry.path, stamp
-
-
-def _stamp(entry: os.DirEntry[str]) -> Stamp | None:
-    """When a file was changed and how large it is; None for what is no file to be read."""
-    try:
-        about = entry.stat(follow_symlinks=False)
-    except OSError:
-        return None
-    if not stat.S_ISREG(about.st_mode) or about.st_size > BYTES_MAX:
-        return None
-    return about.st_mtime_ns, about.st_size
+                with suppress(OSError):
+                    about = entry.stat(follow_symlinks=False)
+                    if stat.S_ISREG(about.st_mode) and about.st_size <= BYTES_MAX:
+                        files += 1
+                        yield entry.path, (about.st_mtime_ns, about.st_size)
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

@@ -8,14 +8,16 @@ dry run invents answers of the right type; nothing is sent and nothing is stored
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.interpreter.events import Event, split_iteration
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.providers.task import Cap, Estimate, Reply, Usage, Worst
+from whorl.runtimes.driver import RESERVED
 from whorl.runtimes.folding import fold
 from whorl.runtimes.projection import document
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
@@ -44,7 +46,13 @@ _STEERING = {
 # Gates that ask for ever are left where they are.
 DECISIONS_MAX = 1_000
 _DEPTH_MAX = 16
-_RESERVED = ("calls", "tokens", "input_tokens", "cost_usd")
+# What a task of `use` gives is not known; most give fields, and none is read as null.
+_INVENTED: dict[str, Json] = {
+    "run": {"stdout": "(invented output)", "stderr": "", "exit_code": 0},
+    "http": {"status": 200, "headers": {}, "body": {}},
+    "connector": {"statusCode": 200, "headers": {}, "body": {}},
+    "use": {},
+}
 
 
 @dataclass(slots=True)
@@ -66,7 +74,6 @@ class Cassette:
 
 
 def cassette_from_text(text: str, file: str) -> Cassette:
-    """Reads what `to_text` wrote."""
     try:
         fields = json.loads(text)
         assert fields.pop("cassette") == FORMAT
@@ -80,7 +87,6 @@ def cassette_from_text(text: str, file: str) -> Cassette:
 
 
 def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -> Cassette:
-    """Takes a run's replies out of its journal."""
     cassette = Cassette(store.run(run).name, {}, result=_comparable(result))
     for entry in store.read(run):
         event = entry.event
@@ -132,26 +138,25 @@ class Replayed:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing has changed."""
         return not (self.changes or self.misses or self.unused) and self.result == self.recorded
 
 
 class _Workers:
-    """Implements `Workers` for a run that nothing is sent for: one kind answers every task."""
+    """Implements `Workers` for a run that nothing is sent for: one kind answers every task.
+
+    Each task is told as if it were real, so that the journal looks as it would.
+    """
 
     def __init__(self, kind: TaskKind) -> None:
         self._kind = kind
 
     def kind(self, name: str) -> TaskKind:
-        """The one kind there is."""
         return self._kind
 
     def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        """Told as if it were real, so that the journal looks as it would."""
         return "outside"
 
     def redacted(self, value: Json) -> Json:
-        """Nothing here has seen a secret."""
         return value
 
 
@@ -192,16 +197,14 @@ class _Playing:
     def estimate(self, request: Request) -> Estimate:
         """What was reserved, so that a budget ends the replay where it ended the run."""
         call: dict[str, Any] = self.cassette.calls.get(request.address) or {}
-        reserve, cap, at_worst = (call.get(name) for name in ("reserve", "cap", "at_worst"))
-        amounts: dict[str, Any] = reserve if isinstance(reserve, dict) else {}
+        amounts, cap, at_worst = (call.get(name) or {} for name in ("reserve", "cap", "at_worst"))
         return Estimate(
-            **{name: amounts[name] for name in _RESERVED if name in amounts},
-            cap=Cap(**cap) if isinstance(cap, dict) else None,
-            at_worst=Worst(**at_worst) if isinstance(at_worst, dict) else None,
+            **{name: amounts[name] for name in RESERVED if name in amounts},
+            cap=Cap(**cap) if cap else None,
+            at_worst=Worst(**at_worst) if at_worst else None,
         )
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Gives the recorded reply."""
         call: dict[str, Any] | None = self.cassette.calls.get(request.address)
         if call is None or ("value" not in call and "error" not in call):
             self.misses.append(request.address)
@@ -211,7 +214,14 @@ class _Playing:
         if call.get("inputs") is not None and call["inputs"] != request.inputs:
             self.changes.append(Change(request.address, call["inputs"], request.inputs))
         if "value" not in call:
-            raise _fault(call["error"])
+            error = call["error"]
+            raise ProviderError(
+                str(error.get("message")),
+                code=str(error.get("code")),
+                retryable=bool(error.get("retryable")),
+                detail=error.get("detail") or {},
+                answered=error.get("answered"),
+            )
         usage = call.get("usage") or {}
         return Reply(call["value"], Usage(**usage), call.get("detail") or {})
 
@@ -223,18 +233,7 @@ class _Playing:
         return body
 
 
-def _fault(error: dict[str, Any]) -> ProviderError:
-    return ProviderError(
-        str(error.get("message")),
-        code=str(error.get("code")),
-        retryable=bool(error.get("retryable")),
-        detail=error.get("detail") or {},
-        answered=error.get("answered"),
-    )
-
-
 def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
-    """Runs a workflow against a cassette, in virtual time."""
     player = _Playing(cassette)
     runtime = SimulatedRuntime(_Workers(player))
     run = runtime.start(workflow, cassette.input, run="replay", **cassette.options)
@@ -245,15 +244,11 @@ def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
 
 
 def _comparable(result: dict[str, Any]) -> dict[str, Json]:
-    """The part of a result document that a replay must give again."""
-    loops = [
-        {name: value for name, value in loop.items() if name != "usage"} for loop in result["loops"]
-    ]
-    error = result["error"]
+    error, loops = result["error"], result["loops"]
     return {
         "status": result["status"],
         "outputs": result["outputs"],
-        "loops": loops,
+        "loops": [{k: value for k, value in loop.items() if k != "usage"} for loop in loops],
         "error": None if error is None else {"code": error["code"], "message": error["message"]},
     }
 
@@ -264,41 +259,27 @@ class _Inventing:
     effect: Effect = "outside"
 
     def __init__(self, workflow: Workflow, iterations: int | None) -> None:
-        self._limits = _limits(index_nodes(workflow).values())
+        loops = [node for node in index_nodes(workflow).values() if isinstance(node, Loop)]
+        limits = {loop.name: loop.limits.iterations for loop in loops}
+        self._limits = {name: n if isinstance(n, int) else 1 for name, n in limits.items()}
         self._iterations = iterations
 
     def estimate(self, request: Request) -> Estimate:
-        """Costs nothing."""
         return Estimate()
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        """Invents an answer."""
         return Reply(self._answer(request), Usage(calls=1), {"invented": True})
 
     def _answer(self, request: Request) -> Json:
         if request.kind == "judge":
-            return self._judgement(request.address)
+            loop, number = split_iteration(request.address.rpartition("/")[0])
+            name = loop.rpartition("/")[2].partition("#")[0]
+            if (number or 0) >= (self._iterations or self._limits.get(name, 1)):
+                return {"verdict": "met", "answer": "YES (invented, in the last iteration)"}
+            return {"verdict": "not_met", "answer": "NO (invented)"}
         if request.returns is not None:
             return invent(request.returns)
-        match request.kind:
-            case "run":
-                return {"stdout": "(invented output)", "stderr": "", "exit_code": 0}
-            case "http":
-                return {"status": 200, "headers": {}, "body": {}}
-            case "connector":
-                return {"statusCode": 200, "headers": {}, "body": {}}
-            case "use":
-                # What the task gives is not known; most give fields, and none is read as null.
-                return {}
-        return f"(invented answer of {request.address})"
-
-    def _judgement(self, address: str) -> Json:
-        loop, number = split_iteration(address.rpartition("/")[0])
-        name = loop.rpartition("/")[2].partition("#")[0]
-        limit = self._iterations or self._limits.get(name, 1)
-        if (number or 0) >= limit:
-            return {"verdict": "met", "answer": "YES (invented, in the last iteration)"}
-        return {"verdict": "not_met", "answer": "NO (invented)"}
+        return deepcopy(_INVENTED.get(request.kind, f"(invented answer of {request.address})"))
 
 
 def rehearse(workflow: Workflow, start: Start, watcher: Watcher | None = None) -> dict[str, Json]:
@@ -311,28 +292,22 @@ def rehearse(workflow: Workflow, start: Start, watcher: Watcher | None = None) -
     return _simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
 
 
-def invent(schema: Json, name: str = "value", depth: int = 0) -> Json:
+def invent(schema: Any, name: str = "value", depth: int = 0) -> Json:
     """A value that fits a JSON Schema, as far as a guess goes."""
     if not isinstance(schema, dict) or depth > _DEPTH_MAX:
         return f"(invented {name})"
     for word in ("const", "default"):
         if word in schema:
-            return schema[word]
-    choices: Any = schema.get("enum") or schema.get("examples")
-    if isinstance(choices, list) and choices:
-        choice: Json = choices[0]
-        return choice
-    for word in ("anyOf", "oneOf", "allOf"):
+            return cast("Json", schema[word])
+    for word in ("enum", "examples", "anyOf", "oneOf", "allOf"):
         options = schema.get(word)
         if isinstance(options, list) and options:
-            return invent(options[0], name, depth + 1)
-    kind: Any = schema.get("type")
+            is_schema = word.endswith("Of")
+            return invent(options[0], name, depth + 1) if is_schema else cast("Json", options[0])
+    kind = schema.get("type")
     if isinstance(kind, list):
         kind = next((name_of_type for name_of_type in kind if name_of_type != "null"), "null")
-    return _invent_typed(schema, str(kind), name, depth)
-
-
-def _invent_typed(schema: dict[str, Any], kind: str, name: str, depth: int) -> Json:
+    low, high = schema.get("minimum", 0), schema.get("maximum", 1)
     match kind:
         case "object":
             properties = schema.get("properties")
@@ -344,18 +319,9 @@ def _invent_typed(schema: dict[str, Any], kind: str, name: str, depth: int) -> J
         case "boolean":
             return False
         case "integer":
-            return int(max(schema.get("minimum", 0), min(1, schema.get("maximum", 1))))
+            return int(max(low, min(1, high)))
         case "number":
-            low, high = schema.get("minimum", 0), schema.get("maximum", 1)
             return float((low + max(low, high)) / 2)
         case "null":
             return None
     return f"(invented {name})"
-
-
-def _limits(nodes: Any) -> dict[str, int]:
-    loops = (node for node in nodes if isinstance(node, Loop))
-    return {
-        loop.name: loop.limits.iterations if isinstance(loop.limits.iterations, int) else 1
-        for loop in loops
-    }

@@ -41,6 +41,7 @@ _KEPT_OF_TASKS = ("secure", "usage", "model", "provider", "status", "error")
 _KEPT = ("status", "type", "secure")
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
+_VERBS = {"succeeded": "has", "failed": "has", "cancelled": "was", "interrupted": "was"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,6 @@ class Request:
 
     @property
     def feedback(self) -> str:
-        """The person's words."""
         return str(self.body.get("feedback") or "")
 
 
@@ -74,7 +74,6 @@ class Gate:
 
 
 def shown(event: Event) -> dict[str, Json]:
-    """The body of an event as people and programs may see it."""
     body = event.body
     if body.get("secure") is True:
         if event.kind in ("task.finished", "task.failed"):
@@ -92,7 +91,6 @@ def shown(event: Event) -> dict[str, Json]:
 
 
 def hidden_names(workflow: Workflow) -> frozenset[str]:
-    """The names of the tasks whose outputs are shown to nobody, and of what holds them."""
     nodes, called = index_nodes(workflow).values(), dict(workflow.workflows)
     return frozenset(node.name for node in nodes if is_hidden(node, called))
 
@@ -115,14 +113,15 @@ def row_and_machine(store: SqliteStore, run: RunId) -> tuple[RunRow, Machine]:
 def result_of(
     store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
 ) -> dict[str, Json]:
-    """The result document of a run, as it is now."""
     row, machine = known or row_and_machine(store, run)
     status, state = row.status, machine.state
     if status in ("waiting", "interrupted") and state["status"] == "paused":
         status = "paused"
     body: dict[str, Json] = dict(state["result"] or {})
-    if body:
-        body |= _written_end(store, run, row.last_seq)
+    tail = store.read(run, after=max(0, row.last_seq - _TAIL)) if body else ()
+    # The end as it was written is without secrets that its steps have computed.
+    ends = [entry.event.body for entry in tail if entry.event.kind == "run.finished"]
+    body |= ends[-1] if ends else {}
     body["usage"] = dict(state["usage"])
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
@@ -156,18 +155,15 @@ def full_result(
     result = result_of(store, run, known)
     is_paused = result["status"] == "paused"
     hidden = hidden_names(workflow_of(store, run)) if machine.pending else frozenset()
+    waiting_for: list[Json] = []
+    for gate in open_gates(store, run, machine):
+        show = without(gate.show, hidden) if isinstance(gate.show, dict) else gate.show
+        told: dict[str, Json] = {"address": gate.address, "reason": gate.reason}
+        waiting_for.append(told | {"message": gate.message, "show": show})
     return result | {
         "parent": row.parent or None,
         "paused_by": machine.state.get("paused_by") if is_paused else None,
-        "waiting_for": [
-            {
-                "address": gate.address,
-                "reason": gate.reason,
-                "message": gate.message,
-                "show": without(gate.show, hidden) if isinstance(gate.show, dict) else gate.show,
-            }
-            for gate in open_gates(store, run, machine)
-        ],
+        "waiting_for": waiting_for,
     }
 
 
@@ -182,34 +178,20 @@ def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
     return requests[-_REQUESTS_MAX:]
 
 
-def _written_end(store: SqliteStore, run: RunId, last: int) -> dict[str, Json]:
-    """The end of a run as it was written: without secrets that its steps have computed."""
-    body: dict[str, Json] = {}
-    for entry in store.read(run, after=max(0, last - _TAIL)):
-        if entry.event.kind == "run.finished":
-            body = entry.event.body
-    return body
-
-
 def open_gates(store: SqliteStore, run: RunId, machine: Machine | None = None) -> list[Gate]:
-    """What the run waits for people to decide."""
     machine = machine or fold(store, run).machine
-    gates = [address for address, entry in machine.pending.items() if entry["what"] == "gate"]
-    return [_gate(store, run, address) for address in gates]
-
-
-def _gate(store: SqliteStore, run: RunId, address: str) -> Gate:
-    body: dict[str, Json] = {}
-    since = 0.0
-    for entry in store.entries_at(run, address):
-        if entry.event.kind == "gate.waiting" and entry.event.address == address:
-            body, since = entry.event.body, entry.event.at
-    reason, message = str(body.get("reason", "gate")), str(body.get("message", ""))
-    return Gate(address, reason, message, body.get("show"), since)
+    gates = []
+    for address, pending in machine.pending.items():
+        if pending["what"] == "gate":
+            at = (entry.event for entry in store.entries_at(run, address))
+            asked = [e for e in at if e.kind == "gate.waiting" and e.address == address]
+            body, since = (asked[-1].body, asked[-1].at) if asked else ({}, 0.0)
+            reason, message = str(body.get("reason", "gate")), str(body.get("message", ""))
+            gates.append(Gate(address, reason, message, body.get("show"), since))
+    return gates
 
 
 def workflow_of(store: SqliteStore, run: RunId) -> Workflow:
-    """The workflow that a run pins."""
     return from_json(store.workflow(run))
 
 
@@ -245,11 +227,6 @@ def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict
 
 def status_words(status: str) -> str:
     """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
-    match status:
-        case "succeeded" | "failed":
-            return f"has {status}"
-        case "cancelled" | "interrupted":
-            return f"was {status}"
-        case "waiting":
-            return "waits for a person"
-    return f"is {status}"
+    if status == "waiting":
+        return "waits for a person"
+    return f"{_VERBS.get(status, 'is')} {status}"

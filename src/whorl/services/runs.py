@@ -10,8 +10,9 @@ import asyncio
 import logging
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.local import LocalRuntime, Start
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
+
 
 # How many of the newest runs are looked through for a key or a name that is near.
 RUNS_MAX = 10_000
@@ -90,7 +92,6 @@ class ProviderWorkers:
         self._secrets = providers.secrets
 
     def redacted(self, value: Json) -> Json:
-        """The same value without the operator's secrets."""
         return redact(value, self._secrets)
 
 
@@ -103,7 +104,6 @@ class RedactedWatchers:
         self._streams: dict[tuple[RunId, str], StreamedText] = {}
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """These entries are durable."""
         for entry in entries:
             if entry.event.kind in ("task.finished", "task.failed"):
                 stream = self._streams.pop((run, entry.event.address), None)
@@ -112,7 +112,6 @@ class RedactedWatchers:
             watcher.entries(run, entries)
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        """A task has streamed some text."""
         key = (run, address)
         if key not in self._streams:
             if len(self._streams) >= _STREAMS_MAX:
@@ -121,7 +120,6 @@ class RedactedWatchers:
         self._show(run, address, self._streams[key].take(text))
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """The store cannot be written; the run waits until it can."""
         for watcher in self._watchers:
             watcher.trouble(run, fault)
 
@@ -147,7 +145,12 @@ def find_run(store: SqliteStore, text: str) -> RunId:
         if sum(row.id.startswith(text) for row in rows) > 1 and text:
             raise UsageError(str(fault), help=fault.help, code="W903") from None
         names = [name for row in rows for name in (row.id, row.key) if name]
-        raise _unknown(text, names) from None
+        hint = ""
+        if len(text) >= _HINT_LENGTH_MIN:
+            near = nearest(text, names) or nearest(text, [name[: len(text)] for name in names])
+            hint = f"did you mean {near!r}? " if near else ""
+        words, advice = f"there is no run {text!r} in the store", f"{hint}`whorl ls` lists the runs"
+        raise UsageError(words, help=advice, code="W902") from None
 
 
 def check_key(store: SqliteStore, run: RunId, start: Start) -> None:
@@ -166,25 +169,14 @@ def check_key(store: SqliteStore, run: RunId, start: Start) -> None:
         )
 
 
-def _unknown(text: str, names: list[str]) -> UsageError:
-    """The error for a run that is not there, with the name that is near, if one is."""
-    hint = ""
-    if len(text) >= _HINT_LENGTH_MIN:
-        near = nearest(text, names) or nearest(text, [name[: len(text)] for name in names])
-        hint = f"did you mean {near!r}? " if near else ""
-    return UsageError(
-        f"there is no run {text!r} in the store",
-        help=f"{hint}`whorl ls` lists the runs",
-        code="W902",
-    )
-
-
+@dataclass(eq=False)
 class Driving:
     """Drives runs in the background; `left` is told of each that is not driven any more."""
 
-    def __init__(self, runtime: LocalRuntime, left: Callable[[RunId], None] | None = None) -> None:
-        self._runtime = runtime
-        self._tell = left
+    runtime: LocalRuntime
+    left: Callable[[RunId], None] = lambda _: None
+
+    def __post_init__(self) -> None:
         self._tasks: dict[RunId, asyncio.Task[str]] = {}
         self._alarms: dict[RunId, asyncio.Task[None]] = {}
         self._faults: dict[RunId, BaseException] = {}
@@ -192,11 +184,9 @@ class Driving:
         self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
 
     def is_driven(self, run: RunId) -> bool:
-        """Whether this process drives the run."""
         return run in self._tasks
 
     def drive(self, run: RunId, *requests: Event) -> asyncio.Task[str]:
-        """Drives a run in the background."""
         alarm = self._alarms.pop(run, None)
         if alarm is not None:
             alarm.cancel()
@@ -212,20 +202,20 @@ class Driving:
         Returns once the request stands in the journal, or its owner has it in its inbox. Raises
         UsageError where the run as it is has something against it.
         """
-        async with self._lock(run):
+        async with self._locks.setdefault(run, asyncio.Lock()):
             await asyncio.to_thread(self._check_seen, run, seen)
             await self._bring(run, await asyncio.to_thread(self._made, run, make))
 
     async def go_on(self, run: RunId) -> None:
         """Drives a run that nobody drives, as after a crash."""
-        async with self._lock(run):
-            is_interrupted = self._runtime.store.run(run).status == "interrupted"
+        async with self._locks.setdefault(run, asyncio.Lock()):
+            is_interrupted = self.runtime.store.run(run).status == "interrupted"
             if not is_interrupted or run in self._tasks:
                 raise UsageError(f"run {run} is not interrupted any more", code="W905")
             task = self.drive(run)
             deadline = time.monotonic() + PATIENCE_S
             while not task.done() and time.monotonic() < deadline:
-                if self._runtime.store.run(run).status != "interrupted":
+                if self.runtime.store.run(run).status != "interrupted":
                     return
                 await asyncio.sleep(0.02)
             if task.done():
@@ -236,7 +226,7 @@ class Driving:
         """Drives a run that nobody drives, unless it is paused or has ended."""
         if run in self._tasks:
             return
-        status = self._runtime.store.run(run).status
+        status = self.runtime.store.run(run).status
         if status == "waiting":
             # The time that a person was given to decide may be over, or about to be.
             self.drive(run)
@@ -246,12 +236,12 @@ class Driving:
             await self.go_on(run)
         except (UsageError, StoreError):
             # Whoever takes it up at the same time goes on with it as well.
-            if self._runtime.store.run(run).status == "interrupted":
+            if self.runtime.store.run(run).status == "interrupted":
                 raise
 
     async def settled(self, run: RunId) -> None:
         """Waits until nobody drives the run. Raises what kept this process from driving it."""
-        store = self._runtime.store
+        store = self.runtime.store
         while True:
             task = self._tasks.get(run)
             if task is not None:
@@ -264,21 +254,17 @@ class Driving:
                 raise self._faults[run]
             if row.status != "running":
                 return
-            async for _ in self._runtime.follow(run, after=row.last_seq):
+            async for _ in self.runtime.follow(run, after=row.last_seq):
                 continue
 
     async def close(self) -> None:
-        """Leaves all runs resumable."""
         self._closing = True
-        self._runtime.stop()
+        self.runtime.stop()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
         alarms = list(self._alarms.values())
         for alarm in alarms:
             alarm.cancel()
         await asyncio.gather(*alarms, return_exceptions=True)
-
-    def _lock(self, run: RunId) -> asyncio.Lock:
-        return self._locks.setdefault(run, asyncio.Lock())
 
     def _made(self, run: RunId, make: Callable[[], Event]) -> Event:
         """The request, unless the run as its journal tells it has something against it.
@@ -286,7 +272,7 @@ class Driving:
         Whoever drives the run may not have heard yet of a request that stands in the journal.
         """
         event = make()
-        refusal = objection(fold(self._runtime.store, run).machine, event)
+        refusal = objection(fold(self.runtime.store, run).machine, event)
         if refusal is not None:
             raise UsageError(str(refusal), facts=refusal.facts)
         return event
@@ -294,7 +280,7 @@ class Driving:
     def _check_seen(self, run: RunId, seen: int | None) -> None:
         if seen is None:
             return
-        for entry in self._runtime.store.read(run, after=seen, limit=_SEEN_MAX):
+        for entry in self.runtime.store.read(run, after=seen, limit=_SEEN_MAX):
             if entry.event.kind in _STEERING:
                 raise UsageError(
                     f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}",
@@ -303,13 +289,15 @@ class Driving:
                 )
 
     async def _bring(self, run: RunId, event: Event) -> None:
-        store = self._runtime.store
+        store = self.runtime.store
         before = store.run(run).last_seq
+        wanted = (event.kind, event.address, event.at)
         task = await self._hand_over(run, event)
         # Turns of the event loop are counted, not time: whoever holds it up holds up the driver.
         for _ in range(round(PATIENCE_S / POLL_S)):
             is_left = store.run(run).status != "running" if task is None else task.done()
-            if self._stands(run, event, before):
+            later = (entry.event for entry in store.read(run, after=before))
+            if any((e.kind, e.address, e.at) == wanted for e in later):
                 return
             if is_left:
                 # Whoever drove it had ended before the request came; it is carried out once.
@@ -323,7 +311,7 @@ class Driving:
         """Gives a request to whoever drives the run; None: another process, by its inbox."""
         if self._closing:
             raise UsageError(f"run {run} is being left, since its session ends", code="W905")
-        if await self._runtime.request(run, event):
+        if await self.runtime.request(run, event):
             return self._tasks.get(run)
         task = self._tasks.get(run)
         if task is not None:
@@ -331,19 +319,11 @@ class Driving:
             await asyncio.wait({task}, timeout=PATIENCE_S)
         return self.drive(run, event)
 
-    def _stands(self, run: RunId, event: Event, before: int) -> bool:
-        """Whether the request is in the journal."""
-        wanted = (event.kind, event.address, event.at)
-        return any(
-            (entry.event.kind, entry.event.address, entry.event.at) == wanted
-            for entry in self._runtime.store.read(run, after=before)
-        )
-
     async def _drive(self, run: RunId, requests: tuple[Event, ...]) -> str:
         deadline = time.monotonic() + OWNED_S
         while True:
             try:
-                status = await self._runtime.drive(run, requests)
+                status = await self.runtime.drive(run, requests)
                 break
             except StoreError as fault:
                 # Another process may be about to give the run up.
@@ -353,12 +333,12 @@ class Driving:
         if status == "waiting":
             alarm = asyncio.create_task(self._wake_later(run))
             self._alarms[run] = alarm
-            alarm.add_done_callback(lambda done: self._silence(run, done))
+            alarm.add_done_callback(lambda done: self._forget(self._alarms, run, done))
         return status
 
     async def _wake_later(self, run: RunId) -> None:
         """A person may have been given a time to decide: the run goes on when it is over."""
-        store = self._runtime.store
+        store = self.runtime.store
         machine = (await asyncio.to_thread(fold, store, run)).machine
         due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
         if due is None:
@@ -368,15 +348,9 @@ class Driving:
             self._alarms.pop(run, None)
             self.drive(run)
 
-    def _silence(self, run: RunId, alarm: asyncio.Task[None]) -> None:
-        if self._alarms.get(run) is alarm:
-            del self._alarms[run]
-
     def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
-        if self._tasks.get(run) is task:
-            del self._tasks[run]
-        if self._tell is not None:
-            self._tell(run)
+        self._forget(self._tasks, run, task)
+        self.left(run)
         fault = None if task.cancelled() else task.exception()
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
@@ -384,6 +358,11 @@ class Driving:
             self._faults[run] = fault
             if len(self._faults) > FAULTS_MAX:
                 del self._faults[next(iter(self._faults))]
+
+    @staticmethod
+    def _forget(tasks: dict[RunId, asyncio.Task[Any]], run: RunId, task: asyncio.Task[Any]) -> None:
+        if tasks.get(run) is task:
+            del tasks[run]
 
     def _raise(self, run: RunId, task: asyncio.Task[str] | None) -> None:
         """Tells the one who asked why the run cannot be driven; nobody else has to hear of it."""

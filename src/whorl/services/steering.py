@@ -39,7 +39,6 @@ def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> 
 
 
 def paused(store: SqliteStore, run: RunId) -> Event:
-    """A pause, of a run of which something is under way."""
     if store.run(run).status == "interrupted":
         raise UsageError(f"run {run} is interrupted: nothing of it is under way")
     return asked("run.paused", {"by": "person"})
@@ -64,7 +63,6 @@ class More:
     calls: int | None = None
 
     def amounts(self) -> dict[str, Json]:
-        """What is given, by name."""
         return {name: amount for name, amount in asdict(self).items() if amount is not None}
 
 
@@ -85,7 +83,6 @@ def continued(
 
 
 def resumed(more: More | None = None) -> Event:
-    """Going on, with failed work tried again."""
     return asked("run.resumed", more.amounts() if more else {})
 
 
@@ -141,7 +138,6 @@ def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
 
 
 def cancelled(feedback: str = "") -> Event:
-    """The end of a run."""
     return asked("run.cancelled", {"feedback": feedback} if feedback else {})
 
 
@@ -159,7 +155,6 @@ def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) 
 
 
 def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) -> UsageError:
-    """The error for a loop that is not there, or not open to what is asked."""
     if not store.loops(run):
         advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
         if store.run(run).status in ("succeeded", "failed", "cancelled"):
@@ -190,8 +185,8 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
     result = iteration_results(store, run, loop, (number,)).get(number)
     if result is None:
         rows = store.newest_iterations(run, loop, 20)
-        done = {row.number for row in rows if row.status == "succeeded"}
-        numbers = ", ".join(map(str, sorted(done))) or "none"
+        done = sorted({row.number for row in rows if row.status == "succeeded"})
+        numbers = ", ".join(map(str, done)) or "none"
         words = f"{loop!r} has no iteration {number} with a result; it has {numbers}"
         raise UsageError(words, code="W907")
     return asked("run.accepted", {"at": loop, "iteration": number, **result})
@@ -231,7 +226,6 @@ def _check_fork(store: SqliteStore, providers: Providers, source: RunId, fork: F
 
 
 def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
-    """The loop of an iteration that has begun."""
     loop, number = split_iteration(at)
     rows = {row.address: row for row in store.loops(run)}
     if loop not in rows:
@@ -255,32 +249,23 @@ def _iterations(count: int, more: str = "") -> str:
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
     gates = open_gates(store, run)
     places = ", ".join(gate.place for gate in gates)
-    if at:
-        same = [gate for gate in gates if at in (gate.address, gate.place)]
-        if same:
-            return same[0]
-    elif len(gates) == 1:
-        return gates[0]
-    elif gates:
-        raise UsageError(f"several decisions are open: {places}", help="say which with --at",
-                         code="W903")  # fmt: skip
-    decided_before = _decided_last(store, run, at)
-    if decided_before and gates:
-        raise UsageError(decided_before, help=f"open now: {places}", code="W905")
-    if decided_before:
-        raise UsageError(
-            f"run {run} asks nothing any more: {decided_before}",
-            help=f"`whorl show {run}`",
-            code="W905",
-        )
+    same = [gate for gate in gates if not at or at in (gate.address, gate.place)]
+    if len(same) > 1 and not at:
+        words = f"several decisions are open: {places}"
+        raise UsageError(words, help="say which with --at", code="W903")
+    if same:
+        return same[0]
+    before = _decided_last(store, run, at)
+    if gates and before:
+        raise UsageError(before, help=f"open now: {places}", code="W905")
     if gates:
         hint = did_you_mean(at, [gate.place for gate in gates])
         raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W907")
-    raise UsageError(
-        f"run {run} asks nothing; it {status_words(store.run(run).status)}",
-        help=f"`whorl status {run}`",
-        code="W905",
-    )
+    words, advice = f"run {run} asks nothing any more: {before}", f"`whorl show {run}`"
+    if not before:
+        words = f"run {run} asks nothing; it {status_words(store.run(run).status)}"
+        advice = f"`whorl status {run}`"
+    raise UsageError(words, help=advice, code="W905")
 
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:

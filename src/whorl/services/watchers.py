@@ -125,7 +125,6 @@ class Notifier:
         """Whoever drives the run tells of it."""
 
     async def close(self) -> None:
-        """Waits a while for what is under way."""
         if self._sending:
             await asyncio.wait(self._sending, timeout=TIMEOUT_S + TRY_AGAIN_S)
         await self._outbound.close()
@@ -174,7 +173,6 @@ class Telemetry:
         self._spans: dict[tuple[RunId, str], Span] = {}
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """Opens and closes spans."""
         for entry in entries:
             self._take(run, entry.event)
 
@@ -186,7 +184,6 @@ class Telemetry:
         self._root(run, 0.0).add_event("store.trouble", {"message": str(fault)})
 
     def close(self) -> None:
-        """Ends what is open, and sends what is left."""
         for key in list(self._spans):
             self._spans.pop(key).end()
         self._provider.shutdown()
@@ -279,7 +276,6 @@ def telemetry_from(environment: Mapping[str, str]) -> Telemetry | None:
 
 
 def _attributes(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes that a body has for an event of a kind."""
     attributes = {}
     for name, path in _ATTRIBUTES[kind].items():
         value: Any = body

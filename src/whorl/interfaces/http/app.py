@@ -90,18 +90,12 @@ def build_app(state: ServerState | None = None) -> FastAPI:
 
 
 def document(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document."""
-    if app.openapi_schema is None:
-        described = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        _describe_errors(described)
-        app.openapi_schema = described
-    return app.openapi_schema
-
-
-def _describe_errors(described: dict[str, Any]) -> None:
-    """A request of a wrong shape is answered with 400, and everything needs the token."""
+    if app.openapi_schema is not None:
+        return app.openapi_schema
+    described = get_openapi(
+        title=app.title, version=app.version, description=app.description, routes=app.routes
+    )
+    # A request of a wrong shape is answered with 400, and everything needs the token.
     shared: dict[str, Any] = {}
     for path in described["paths"].values():
         for operation in path.values():
@@ -110,12 +104,14 @@ def _describe_errors(described: dict[str, Any]) -> None:
             for status in sorted(set(answers) & {str(known) for known in PROBLEMS}):
                 shared[f"Error{status}"] = answers[status]
                 answers[status] = {"$ref": f"#/components/responses/Error{status}"}
-    described["components"]["responses"] = shared
-    schemas = described["components"]["schemas"]
+    components = described["components"]
     for name in ("HTTPValidationError", "ValidationError"):
-        schemas.pop(name, None)
-    described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        components["schemas"].pop(name, None)
+    components["responses"] = shared
+    components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     described["security"] = [{"token": []}]
+    app.openapi_schema = described
+    return described
 
 
 @page.get("/healthz")
@@ -126,14 +122,12 @@ def healthz() -> dict[str, str]:
 
 @page.get("/")
 def index(request: Request) -> Response:
-    """The page, or how to build it."""
     content = _read(FOLDER / "index.html")
     return _answer(request, NOT_BUILT.encode() if content is None else content, _TYPES[".html"])
 
 
 @page.get("/assets/{name}")
 def asset(request: Request, name: str) -> Response:
-    """A file of the page."""
     folder = FOLDER / "assets"
     try:
         is_known = name in os.listdir(folder)
@@ -173,7 +167,6 @@ def openapi_text() -> str:
 
 
 def main() -> None:
-    """Writes the file, by default `web/openapi.json`."""
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "web/openapi.json")
     path.write_text(openapi_text(), encoding="utf-8")
 

@@ -1,30 +1,40 @@
-"""Auth: every request passes here before anything else looks at it (security rules R11-R14).
+"""Auth and limits: every request passes both before anything else (security rules R11-R14).
 
 Nothing but three public addresses is answered without the token, also on loopback. The token is
-taken from a header only, so no other site's page can make a browser send it.
+taken from a header only, so no other site's page can make a browser send it. A request is bounded
+in size and time, and its body is JSON of the bounded kind only.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
+import json
+import logging
 import re
 import secrets
 import stat
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal, answer_for
+from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from whorl.providers.redaction import Secret
+
 
 PUBLIC = frozenset({"/", "/healthz"})
 ASSET = re.compile(r"/assets/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
@@ -45,6 +55,12 @@ _HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
 )
 _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
+BODY_MAX = 2_000_000
+DEADLINE_S = 30.0
+NAMES_MAX = 50
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+log = logging.getLogger("whorl.http")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +174,6 @@ class Auth:
 
 
 def new_token() -> str:
-    """A token of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
@@ -208,3 +223,163 @@ def _is_own(name: str, scope: Scope) -> bool:
         )
     except ValueError:
         return False
+
+
+class Limits:
+    """An ASGI application around another one: reads bodies and keeps the time."""
+
+    def __init__(
+        self, app: ASGIApp, secrets: Iterable[Secret] = (), *, deadline_s: float = DEADLINE_S
+    ) -> None:
+        self._app = app
+        self._secrets = tuple(secrets)
+        self._deadline_s = deadline_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        is_api = str(scope["path"]).startswith("/api/")
+        answering = _Answering(send, self._secrets if is_api else ())
+        content: bytes | None = None
+
+        async def receive_again() -> Message:
+            """The body that was read before, and then what else comes."""
+            nonlocal content
+            body, content = content, None
+            if body is None:
+                return await receive()
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        try:
+            async with asyncio.timeout(self._deadline_s) as deadline:
+                answering.deadline = deadline
+                _check_query(scope)
+                if scope["method"] in _WITH_BODY:
+                    content = await _body(scope, receive)
+                    answering.has_read = True
+                await self._app(scope, receive_again, answering.send)
+        except Refusal as refusal:
+            await _refuse(refusal, scope, receive, answering)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            slow = not answering.has_read and scope["method"] in _WITH_BODY
+            status, words = (408, "did not arrive") if slow else (503, "was not answered")
+            late = Refusal(status, "W900", f"the request {words} within {self._deadline_s:g} s")
+            await _refuse(late, scope, receive, answering)
+        except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
+            await answer_for(fault)(scope, receive, answering.send)
+
+
+@dataclass(slots=True)
+class _Answering:
+    """The way back: an answer that has begun has all the time it needs, and tells no secret."""
+
+    _send: Send
+    _secrets: tuple[Secret, ...]
+    _start: Message | None = None
+    deadline: asyncio.Timeout | None = None
+    has_begun: bool = False
+    has_read: bool = False
+
+    async def send(self, message: Message) -> None:
+        """Passes a message on; the head of an answer waits for the first part of its body."""
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            if self.deadline is not None:
+                self.deadline.reschedule(None)
+            self._start = message
+            return
+        body = message.get("body", b"")
+        shown = _redacted(body, self._secrets) if self._secrets else body
+        if self._start is not None:
+            if shown != body and not message.get("more_body"):
+                headers = self._start["headers"]
+                kept = [pair for pair in headers if pair[0].lower() != b"content-length"]
+                self._start["headers"] = [*kept, (b"content-length", str(len(shown)).encode())]
+            start, self._start = self._start, None
+            await self._send(start)
+        await self._send({**message, "body": shown})
+
+
+def _redacted(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
+    """An answer without secrets; JSON stays JSON, whatever characters a secret has."""
+    text = body.decode("utf-8")
+    redacted = redact(text, secrets)
+    if redacted == text:
+        return body
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return redacted.encode()
+    return json.dumps(redact(value, secrets), ensure_ascii=False).encode()
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, way: _Answering) -> None:
+    if way.has_begun:
+        log.error("an answer was cut short: %s", refusal)
+        return
+    answer = answer_for(refusal)
+    # What the client still sends of a body that nobody wants is not waited for.
+    answer.headers["Connection"] = "close"
+    way.deadline = None
+    await answer(scope, receive, way.send)
+
+
+def _check_query(scope: Scope) -> None:
+    """A name that is given twice would have one of its values ignored."""
+    try:
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True,
+                          max_num_fields=NAMES_MAX)  # fmt: skip
+    except ValueError:
+        raise Refusal(400, "W900", f"the query has more than {NAMES_MAX} names") from None
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise Refusal(400, "W900", f"{name[:80]}: it is given twice")
+
+
+async def _body(scope: Scope, receive: Receive) -> bytes:
+    headers = {name.lower(): value for name, value in scope["headers"]}
+    kind, _, parameter = headers.get(b"content-type", b"").decode("latin-1").partition(";")
+    parameter = parameter.strip().lower().replace('"', "")
+    if kind.strip().lower() != "application/json" or parameter not in ("", "charset=utf-8"):
+        raise Refusal(415, "W900", "the body must be application/json in UTF-8")
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        raise Refusal(415, "W900", "a compressed body is not taken")
+    try:
+        announced = int(headers.get(b"content-length", b"0"))
+    except ValueError:
+        raise Refusal(400, "W900", "the Content-Length is no number") from None
+    content = bytearray()
+    while True:
+        if max(announced, len(content)) > BODY_MAX:
+            raise Refusal(413, "W900", f"the body has more than {BODY_MAX:,} bytes")
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refusal(400, "W900", "the request was cut short")
+        content += message.get("body", b"")
+        if not message.get("more_body") and len(content) <= BODY_MAX:
+            if len(content) > 100_000:
+                return await asyncio.to_thread(_reread, content)
+            return _reread(content)
+
+
+def _reread(content: bytearray) -> bytes:
+    """The same JSON, known to be bounded, finite, without repeated keys and lone surrogates."""
+    try:
+        text = content.decode("utf-8")
+        value = as_json(json.loads(text, object_pairs_hook=_once))
+    except RecursionError:
+        raise Refusal(400, "W900", "the body is nested too deep") from None
+    except ValueError as fault:
+        raise Refusal(400, "W900", f"the body is no JSON that is taken: {fault}") from None
+    return json.dumps(value, ensure_ascii=False).encode("utf-8")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise NotJson("a key is given twice")
+    return fields

@@ -9,7 +9,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, safe
+from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, WhorlError, safe
 from whorl.interfaces.wording import advice
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
     from whorl.errors import Diagnostic
+
 
 log = logging.getLogger("whorl.http")
 
@@ -37,7 +38,6 @@ class Refusal(Exception):
 
 
 def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
-    """The answer to a request that does not fit the run as it is."""
     status = 404 if fault.code == "W902" else 409
     code = fault.code if fault.code in ("W902", "W903", "W907") else "W905"
     return Refusal(status, code, str(fault), fault.help or advice("W905", fault.facts, run))
@@ -50,8 +50,7 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
             return refused(fault.status, fault.code, str(fault), fault.help)
         case UsageError() | StoreError():
             usual = 400 if isinstance(fault, UsageError) else 503
-            status = _STATUSES.get(fault.code, usual)
-            return refused(status, fault.code, str(fault), fault.help)
+            return refused(_STATUSES.get(fault.code, usual), fault.code, str(fault), fault.help)
         case InvalidWorkflow():
             return _invalid(fault, root)
         case ProviderError():
@@ -67,28 +66,16 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
 
 
 def refused(status: int, code: str, message: str, advice: str = "") -> JSONResponse:
-    """An error answer."""
     error = {"code": code, "message": safe(message)[:4_000], "help": safe(advice)[:2_000]}
     return JSONResponse({"error": error | {"diagnostics": None}}, status)
 
 
 def register(app: FastAPI) -> None:
-    """Has all faults of an app answered here."""
-
     async def answer(request: Request, fault: Exception) -> JSONResponse:
         state = request.app.state.server
         return answer_for(fault, str(state.project.root) if state is not None else "")
 
-    kinds: tuple[type[Exception], ...] = (
-        Refusal,
-        UsageError,
-        StoreError,
-        InvalidWorkflow,
-        ProviderError,
-        RequestValidationError,
-        HTTPException,
-    )
-    for kind in kinds:
+    for kind in (Refusal, WhorlError, RequestValidationError, HTTPException):
         app.add_exception_handler(kind, answer)
 
 

@@ -69,7 +69,7 @@ _LOOPS_LOOKED_AT = 100
 def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     """A run as lists show it."""
     newest = state.store.newest_iterations(row.id, row.loop, SCORES) if row.loop else []
-    values = _fields(row, without="key")
+    values = _fields(row, "key")
     for name in ("parent", "loop", "exit_reason", "stopped_by", "mark"):
         values[name] = values[name] or None
     if row.exit_reason == "accepted":
@@ -77,14 +77,13 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     return values | {
         "name": safe(row.name),
         "file": safe(state.shown_file(row.file)),
-        "scores": [one.score for one in newest if one.status != "not_begun"],
+        "scores": [iteration.score for iteration in newest if iteration.status != "not_begun"],
         "target": state.target(row.id, row.loop) if row.loop else None,
         "error": safe(row.error) or None,
     }
 
 
 def run_item(state: ServerState, row: RunRow) -> RunItem:
-    """A run as lists show it."""
     return RunItem(**run_fields(state, row))
 
 
@@ -106,19 +105,7 @@ def journal_event(run: str, entry: Entry) -> JournalEvent:
     )
 
 
-def gate_item(gate: Gate) -> GateItem:
-    """A decision that is waited for."""
-    return GateItem(
-        address=gate.address,
-        reason=gate.reason,
-        message=safe(gate.message),
-        show=gate.show,
-        waiting_since=gate.since,
-    )
-
-
 def loop_item(row: LoopRow, node: Loop | None, target: float | None, machine: Machine) -> LoopItem:
-    """A loop, with its condition in words."""
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
         "exit_reason": row.exit_reason or None,
@@ -134,25 +121,19 @@ def loop_item(row: LoopRow, node: Loop | None, target: float | None, machine: Ma
 
 
 def iteration_item(row: IterationRow) -> IterationItem:
-    """A finished iteration."""
     note: dict[str, Any] = row.note
     return IterationItem(
-        number=row.number,
-        status=row.status,
-        score=row.score,
+        **_fields(row, "loop", "note"),
         met=bool(note.get("met")),
         best=bool(note.get("best")),
         seconds=float(note.get("seconds") or 0.0),
         usage=usage_item(note.get("usage")),
         words=verdict_words(note, 200),
         verdicts=verdicts(note),
-        seq=row.seq,
-        at=row.at,
     )
 
 
 def verdicts(note: dict[str, Any]) -> list[Verdict]:
-    """What each condition came to."""
     facts: Any = note.get("facts")
     facts = facts if isinstance(facts, list) else []
     return [
@@ -168,20 +149,18 @@ def verdicts(note: dict[str, Any]) -> list[Verdict]:
 
 
 def attempt_item(attempt: StepAttempt) -> Attempt:
-    """One time that a step was carried out."""
-    values = _fields(attempt, without="kind") | {"usage": usage_item(attempt.usage)}
+    values = _fields(attempt, "kind") | {"usage": usage_item(attempt.usage)}
     values["seconds"] = None
     if attempt.started_at is not None and attempt.ended_at is not None:
         values["seconds"] = max(0.0, round(attempt.ended_at - attempt.started_at, 6))
     return Attempt(**values)
 
 
-def _fields(row: RunRow | LoopRow | StepAttempt, *, without: str = "") -> dict[str, Any]:
-    return {one.name: getattr(row, one.name) for one in fields(row) if one.name != without}
+def _fields(row: RunRow | LoopRow | IterationRow | StepAttempt, *without: str) -> dict[str, Any]:
+    return {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
 
 
 def usage_item(usage: Json) -> UsageItem:
-    """What was used."""
     return UsageItem(**usage_document(usage))  # type: ignore[arg-type]
 
 
@@ -193,13 +172,26 @@ def run_detail(state: ServerState, run: RunId) -> RunDetail:
     result = with_help(result_of(store, run, known))
     first = next(iter(store.read(run, limit=1))).event
     given: Any = first.body.get("input")
-    fields = run_fields(state, row) | {"status": result["status"]}
+    driver: Literal["here", "elsewhere", "nobody"] = "nobody"
+    if state.driving.is_driven(row.id):
+        driver = "here"
+    elif row.status == "running":
+        driver = "elsewhere"
     return RunDetail(
-        **fields,
+        **run_fields(state, row) | {"status": result["status"]},
         result=Result(**result),
-        gates=[gate_item(gate) for gate in gates],
+        gates=[
+            GateItem(
+                address=gate.address,
+                reason=gate.reason,
+                message=safe(gate.message),
+                show=gate.show,
+                waiting_since=gate.since,
+            )
+            for gate in gates
+        ],
         can=_possible(machine, row, gates),
-        driver=_driver(state, row),
+        driver=driver,
         forks=list(store.forks(run)),
         inputs=given if isinstance(given, dict) else {},
         limits=dict(machine.state.get("limits") or {}),
@@ -209,14 +201,7 @@ def run_detail(state: ServerState, run: RunId) -> RunDetail:
     )
 
 
-def _driver(state: ServerState, row: RunRow) -> Literal["here", "elsewhere", "nobody"]:
-    if state.driving.is_driven(row.id):
-        return "here"
-    return "elsewhere" if row.status == "running" else "nobody"
-
-
 def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[Action]:
-    """What would not be refused now."""
     actions: set[str] = set()
     for action, kind in _KINDS.items():
         if objection(machine, Event(kind, "", machine.now)) is None:
@@ -250,26 +235,26 @@ def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
 
 def value_at(store: SqliteStore, run: RunId, ref: str) -> Json:
     """The value that a reference leads to. Raises UsageError W903."""
-    seq, path = _parsed(ref)
-    entry = next(iter(store.read(run, after=seq - 1, limit=1)), None) if seq > 0 else None
-    value: Json = shown(entry.event) if entry is not None else None
-    for step in path:
-        try:
-            value = value[step]  # type: ignore[index]
-        except (TypeError, LookupError):
-            raise _unknown(ref) from None
-    if entry is None or not path:
-        raise _unknown(ref)
-    return value
+    number, _, encoded = ref.partition(".")
+    try:
+        text = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")
+        path, seq = json.loads(text), int(number)
+        is_path = isinstance(path, list) and all(isinstance(step, str | int) for step in path)
+        if not is_path or not path or not 0 < seq < 2**53:
+            raise ValueError
+        value: Any = shown(next(iter(store.read(run, after=seq - 1, limit=1))).event)
+        for step in path:
+            value = value[step]
+    except (ValueError, RecursionError, TypeError, LookupError, StopIteration):
+        raise UsageError(f"the run has no value {ref[:80]!r}", code="W903") from None
+    return cast("Json", value)
 
 
 def _abridged(value: Json, seq: int, path: _Path) -> Json:
-    size = _size(value)
-    if size <= VALUE_MAX:
+    if _size(value) <= VALUE_MAX:
         return value
-    if not isinstance(value, dict | list) or len(value) > _ENTRIES_MAX:
-        return _reference(value, seq, path)
-    if len(_encoded(path)) > _PATH_MAX:
+    is_far = len(_encoded(path)) > _PATH_MAX
+    if is_far or not isinstance(value, dict | list) or len(value) > _ENTRIES_MAX:
         return _reference(value, seq, path)
     if isinstance(value, dict):
         inner: Json = {k: _abridged(v, seq, (*path, k)) for k, v in value.items()}
@@ -293,20 +278,3 @@ def _size(value: Json) -> int:
 def _encoded(path: _Path) -> str:
     text = json.dumps(path, ensure_ascii=False, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode("utf-8", "replace")).decode("ascii").rstrip("=")
-
-
-def _parsed(ref: str) -> tuple[int, list[str | int]]:
-    number, _, encoded = ref.partition(".")
-    try:
-        text = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")
-        path = json.loads(text)
-        seq = int(number)
-    except (ValueError, RecursionError):
-        raise _unknown(ref) from None
-    if not isinstance(path, list) or not all(isinstance(step, str | int) for step in path):
-        raise _unknown(ref)
-    return (seq, path) if seq < 2**53 else (0, path)
-
-
-def _unknown(ref: str) -> UsageError:
-    return UsageError(f"the run has no value {ref[:80]!r}", code="W903")

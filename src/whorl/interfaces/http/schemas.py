@@ -116,12 +116,16 @@ class Request(Closed):
     seen: Seen = None
 
 
-class Resume(Request):
-    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
+class More(Request):
+    """What may be added to the budgets of a run."""
 
     budget_usd: Dollars | None = Field(default=None, description="added to the budget")
     tokens: Number | None = Field(default=None, description="added to the budget")
     calls: Number | None = Field(default=None, description="added to the budget")
+
+
+class Resume(More):
+    """Goes on after a pause or a crash; of a failed run, tries again what failed."""
 
 
 class Cancel(Request):
@@ -130,7 +134,7 @@ class Cancel(Request):
     feedback: Words = ""
 
 
-class Continue(Request):
+class Continue(More):
     """Reopens a loop for more iterations, or every loop that stopped for its budget.
 
     At least one of the amounts is needed.
@@ -138,9 +142,6 @@ class Continue(Request):
 
     loop: Address | None = None
     iterations: Number | None = None
-    budget_usd: Dollars | None = Field(default=None, description="added to the budget")
-    tokens: Number | None = Field(default=None, description="added to the budget")
-    calls: Number | None = Field(default=None, description="added to the budget")
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Continue":

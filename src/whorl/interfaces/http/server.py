@@ -17,8 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Rules
-from whorl.interfaces.http.limits import Limits
+from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits, Rules
 from whorl.interfaces.http.state import open_state
 
 if TYPE_CHECKING:
@@ -49,7 +48,10 @@ class Place:
     @property
     def is_loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        return is_loopback(self.host)
+        try:
+            return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
 
 class Server(uvicorn.Server):
@@ -79,7 +81,6 @@ class Server(uvicorn.Server):
                 signal.signal(number, receiver)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Ends the streams, then everything else."""
         self._state.watcher.end()
         await super().shutdown(sockets)
 
@@ -90,7 +91,6 @@ class Connection(H11Protocol):
     _alarm: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Counts the connection and starts its time."""
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS_MAX:
             transport.abort()
@@ -106,7 +106,6 @@ class Connection(H11Protocol):
             self._disarm()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stops the time."""
         self._disarm()
         super().connection_lost(exc)
 
@@ -132,9 +131,13 @@ async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server,
     port = int(sock.getsockname()[1])
     try:
         async with open_state(project) as state:
-            rules = Rules(place.token, port, hosts_of(place), behind_proxy=place.behind_proxy)
+            hosts = set(LOOPBACK_NAMES)
+            if not place.is_loopback:
+                # Its own addresses are told by the connection.
+                hosts |= {place.host.lower(), socket.gethostname().lower()}
+            rules = Rules(place.token, port, frozenset(hosts), behind_proxy=place.behind_proxy)
             app = Auth(Limits(build_app(state), state.providers.secrets), rules)
-            yield Server(_config(app), state, sock), address_of(place.host, port)
+            yield Server(_config(app), state, sock), _address_of(place.host, port)
     finally:
         sock.close()
 
@@ -159,26 +162,7 @@ def check_place(place: Place) -> list[str]:
     ]
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine and nothing else."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def hosts_of(place: Place) -> frozenset[str]:
-    """The names that the server answers to; its own addresses are told by the connection."""
-    if place.is_loopback:
-        return frozenset(LOOPBACK_NAMES)
-    names = {place.host.lower(), socket.gethostname().lower()}
-    return frozenset({*LOOPBACK_NAMES, *names})
-
-
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises UsageError where that is not possible."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = addresses[0]
@@ -196,7 +180,7 @@ def listen(host: str, port: int) -> socket.socket:
     return sock
 
 
-def address_of(host: str, port: int) -> str:
+def _address_of(host: str, port: int) -> str:
     """The URL at which a browser on this machine finds the server."""
     try:
         number = ipaddress.ip_address(host)

@@ -83,7 +83,6 @@ class Listener:
     awake: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def wait(self, timeout_s: float) -> None:
-        """Waits until something has happened, or for as long as this."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self.awake.wait()
@@ -112,7 +111,6 @@ class StreamWatcher:
         self._is_over = False
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """These entries of a run of this process are durable."""
         texts = self._texts.get(run, {})
         for entry in entries:
             # The replies of tasks that have ended are in the journal.
@@ -125,7 +123,6 @@ class StreamWatcher:
         self.touch(run)
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        """A task of this process has streamed some text."""
         texts = self._texts.setdefault(run, {})
         texts[address] = texts.get(address, Delta("", is_whole=True)).then(text)
         if len(texts) > _STREAMING_MAX:
@@ -135,11 +132,9 @@ class StreamWatcher:
             listener.awake.set()
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """The store cannot be written; the run waits until it can."""
         log.warning("run %s waits, since the store cannot be written: %s", run, safe(str(fault)))
 
     def touch(self, run: RunId) -> None:
-        """A run has changed."""
         for listener in self._of_all:
             listener.touched.add(run)
         for listener in (*self._of_runs.get(run, ()), *self._of_all):
@@ -147,12 +142,10 @@ class StreamWatcher:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more listeners are taken."""
         return self._count >= LISTENERS_MAX
 
     @contextlib.contextmanager
     def listening(self, run: RunId | None) -> Iterator[Listener]:
-        """A listener, for as long as it listens."""
         listener = Listener(self._is_over)
         if run is not None:
             listener.deltas = dict(self._texts.get(run, {}))
@@ -271,7 +264,6 @@ class ServerState:
         return resolve_beside(f"{root}/-", name, root=root)
 
     def shown_file(self, file: str) -> str:
-        """A file as the project knows it."""
         return file.removeprefix(f"{self.project.root}/")
 
 

@@ -166,7 +166,6 @@ def prepare(place: Place, *, create: bool) -> None:
 
 
 def open_writer(place: Place) -> apsw.Connection:
-    """The connection of the writer thread."""
     connection = _open(place, _READ_WRITE)
     connection.pragma("synchronous", "FULL")
     connection.pragma("journal_size_limit", _WAL_BYTES_MAX // 4)
@@ -310,7 +309,6 @@ class Reader:
             return fetch(connection, statement, values)
 
     def version(self) -> int:
-        """A number that changes whenever anybody has committed something to the store."""
         with self._gate:
             if self._watching is None:
                 self._watching = self._open()
@@ -350,7 +348,6 @@ def is_fsync_fault(error: apsw.Error) -> bool:
 
 
 def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreError:
-    """The StoreError that stands for an error of SQLite."""
     usual = ("cannot be used", "run `whorl doctor` to look at the store")
     code, (what, remedy) = "R900", _WORDS.get(_number(error, "result") & 0xFF, usual)
     if is_fsync_fault(error):
@@ -385,5 +382,4 @@ def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreEr
 
 
 def refused(what: str, remedy: str = "") -> StoreError:
-    """A request that does not fit what is stored."""
     return StoreError(what, code="R904", help=remedy)

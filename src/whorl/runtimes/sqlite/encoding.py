@@ -1,9 +1,11 @@
-"""Events as rows: JSON text, deflated when that pays, large values stored once by content hash.
+"""Events and runs as rows: JSON text, deflated when that pays; large values once, by content hash.
 
 What is large is told by the column `large`, a list of (path, payload number); what is deflated, by
 the storage class of the column `body`. Nothing inside the JSON has a meaning of its own. A checksum
 over a whole row tells a damaged one from one that was written so. Numbers of kinds never change
 within a format version.
+
+A run has a row beside its entries, which is updated in the transaction that adds them.
 """
 
 from __future__ import annotations
@@ -12,10 +14,12 @@ import hashlib
 import json
 import struct
 import zlib
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import InternalError
 from whorl.interpreter.events import Event
+from whorl.runtimes.projection import LoopFold, RunFold, iteration_of, iterations_in, mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     import apsw
 
     from whorl.language import Json
+    from whorl.runtimes.sqlite.connection import Column
 
 BODY_BYTES_MAX: Final = 64 * 1024 * 1024
 INLINE_MAX: Final = 8192
@@ -46,6 +51,14 @@ task.retrying gate.waiting budget.reached run.waiting run.finished warning loop.
 # In the order of their numbers; what the machine is fed is counted from 1, its notes from 32.
 KIND_NAMES: Final = dict(enumerate(_FED.split(), 1)) | dict(enumerate(_NOTES.split(), 32))
 KIND_NUMBERS: Final = {kind: number for number, kind in KIND_NAMES.items()}
+
+# The columns of `progress` that each append changes.
+_COLUMNS: Final = """
+last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt budget_usd error
+not_begun loop iteration score exit_reason stopped_by
+"""
+CHANGING: Final = _COLUMNS.split()
+_ERROR_LENGTH_MAX: Final = 500
 
 Path: TypeAlias = tuple[str | int, ...]
 Stored: TypeAlias = str | bytes
@@ -119,7 +132,6 @@ def checksum(seq: int, *row: Any) -> int:
 
 
 def kind_name(kind: int) -> str:
-    """The name of a kind's number. Raises Unreadable."""
     name = KIND_NAMES.get(kind)
     if name is None:
         raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
@@ -127,7 +139,6 @@ def kind_name(kind: int) -> str:
 
 
 def restore(body: Json, large: str, fetch: Callable[[int], Json]) -> Json:
-    """Puts large values back where they were. Raises Unreadable."""
     try:
         for path, number in json.loads(large):
             value = fetch(int(number))
@@ -172,7 +183,6 @@ def from_text(text: str) -> Json:
 
 
 def as_object(value: Json) -> dict[str, Json]:
-    """The value, which has to be an object. Raises Unreadable."""
     if not isinstance(value, dict):
         raise Unreadable("its JSON is not an object")
     return value
@@ -222,7 +232,6 @@ def put_payload(connection: apsw.Connection, run: int, text: str) -> int:
 
 
 def payload(connection: apsw.Connection, number: int) -> Json:
-    """The value of a payload. Raises Unreadable."""
     stored = "SELECT hash, deflated, content FROM payloads WHERE id = ?"
     rows = connection.execute(stored, (number,)).fetchall()
     if not rows:
@@ -253,3 +262,91 @@ def _without_long_texts(value: Json, path: Path, large: list[tuple[Path, str]]) 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+@dataclass(slots=True)
+class LoopChange:
+    """A loop that started (or started again) or finished at an entry, or else was reopened.
+
+    `limit` is how many iterations it may have from then on; None: as many as before.
+    """
+
+    address: str
+    started: int | None = None
+    finished: int | None = None
+    limit: int | None = None
+    mark: str = ""
+
+
+@dataclass(slots=True)
+class RunRecord(RunFold[LoopFold]):
+    """The row of a run, and the changes to its loops that are not yet written.
+
+    Of the loops only the one is kept that the row shows: the outermost one that runs, or that ran
+    last.
+    """
+
+    number: int = 0
+    owner: int = 0
+    status_stored: str = ""
+    mark: str = ""
+    shown: LoopFold = field(default_factory=lambda: LoopFold(""))
+    loop_changes: list[LoopChange] = field(default_factory=list)
+
+    def take_of_loop(self, event: Event) -> None:
+        """Takes an event of a loop in, and decides which loop the row shows."""
+        address, limit = event.address, event.body.get("limits")
+        change: LoopChange | None = None
+        match event.kind:
+            case "loop.started":
+                change = LoopChange(address, started=self.last_seq, limit=iterations_in(limit))
+                if not self.shown.address or self.shown.is_over:
+                    self.show(LoopFold(address))
+            case "loop.continued":
+                change = LoopChange(address, limit=iterations_in(limit))
+            case "loop.finished":
+                mark = mark_of(event.body.get("mark"))
+                change = LoopChange(address, finished=self.last_seq, mark=mark)
+            case "iteration.started" if self.shown.is_over:
+                loop = iteration_of(event)[0]
+                if loop == self.shown.address:
+                    change = LoopChange(loop)
+                else:
+                    self.show(LoopFold(loop))
+        if change is not None:
+            self.loop_changes.append(change)
+        RunFold.take_of_loop(self, event)
+
+    def show(self, loop: LoopFold) -> None:
+        self.shown = loop
+        self.loops = {loop.address: loop}
+
+    def values(self) -> tuple[Column, ...]:
+        shown = self.shown
+        reason = shown.exit_reason or ("failed" if shown.is_over else "")
+        return (
+            *(self.last_seq, self.updated_at, self.cost_usd, self.calls),
+            *(self.input_tokens, self.output_tokens, self.in_doubt, self.budget_usd),
+            whole(self.error[:_ERROR_LENGTH_MAX]),
+            "" if self.not_begun is None else json.dumps(self.not_begun),
+            *(whole(shown.address), shown.number, shown.score),
+            *(whole(reason), whole(shown.stopped_by)),
+        )
+
+
+def record_of(row: tuple[Any, ...]) -> RunRecord:
+    """The record of a stored row: number, owner, status, mark, and the columns of `CHANGING`."""
+    record = RunRecord(*row[4:-6])
+    record.number, record.owner, record.status, record.mark = row[:4]
+    not_begun, address, count, score, reason, stopped_by = row[-6:]
+    record.status_stored, record.not_begun = record.status, iterations_not_begun(not_begun)
+    if address:
+        shown = LoopFold(address, number=count, score=score, exit_reason=reason)
+        shown.stopped_by, shown.is_over = stopped_by, bool(reason)
+        record.show(shown)
+    return record
+
+
+def iterations_not_begun(text: str) -> tuple[str, ...] | None:
+    """The iterations that are held back, as their column names them; None: the run goes on."""
+    return tuple(json.loads(text)) if text else None

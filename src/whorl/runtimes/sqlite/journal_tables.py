@@ -15,8 +15,7 @@ import apsw
 
 from whorl.errors import WhorlError
 from whorl.runtimes.sqlite.connection import fenced, fetch, refused
-from whorl.runtimes.sqlite.encoding import checksum, put_payload, to_text
-from whorl.runtimes.sqlite.run_record import CHANGING, record_of
+from whorl.runtimes.sqlite.encoding import CHANGING, checksum, put_payload, record_of, to_text
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,9 +25,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal import NewRun, Record, RunId
     from whorl.runtimes.sqlite.connection import Column
-    from whorl.runtimes.sqlite.encoding import Encoded
+    from whorl.runtimes.sqlite.encoding import Encoded, LoopChange, RunRecord
     from whorl.runtimes.sqlite.ownership import Ownership
-    from whorl.runtimes.sqlite.run_record import LoopChange, RunRecord
 
 RECORDS_MAX: Final = 10_000
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
@@ -142,7 +140,6 @@ class Append:
 
     @property
     def size(self) -> int:
-        """About how many bytes it adds to the file."""
         bodies = sum(len(row.body) + sum(len(text) for _, text in row.large) for row in self.rows)
         return bodies + 64 * len(self.rows)
 
@@ -233,12 +230,10 @@ class JournalTables:
         return run.id, True
 
     def claim(self, run: str) -> int:
-        """Makes this process the owner of a run."""
         self._known.pop(run, None)
         return self.ownership.claim(run)
 
     def release(self, run: str, owner: int) -> None:
-        """Gives a run up."""
         self._known.pop(run, None)
         self.ownership.release(run, owner)
 
@@ -278,7 +273,6 @@ class JournalTables:
         return True
 
     def post(self, run: str, row: Encoded) -> int:
-        """Leaves a request for whoever owns the run, or will own it."""
         number = self.connection.execute("SELECT number FROM runs WHERE id = ?", (run,)).get
         if number is None:
             raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
@@ -289,7 +283,6 @@ class JournalTables:
         return self.connection.last_insert_rowid()
 
     def discard(self, run: str, owner: int, messages: Sequence[int]) -> None:
-        """Deletes requests to a run. Raises Fenced."""
         check_owner(self.connection, run, owner)
         for message in messages:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
@@ -307,7 +300,6 @@ class JournalTables:
         return not known
 
     def forget(self, key: str) -> int:
-        """Deletes all records of a key; gives their number."""
         self.connection.execute("DELETE FROM memories WHERE key = ?", (key,))
         return self.connection.changes()
 
@@ -432,7 +424,6 @@ def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Col
 
 
 def check_owner(connection: apsw.Connection, run: str, owner: int) -> None:
-    """Raises Fenced where a run has another owner."""
     current = "SELECT owner FROM progress JOIN runs ON number = run WHERE id = ?"
     holder = connection.execute(current, (run,)).get
     if holder != owner:

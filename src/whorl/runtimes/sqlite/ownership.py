@@ -54,7 +54,6 @@ class Pulse:
 
 
 def this_process() -> Identity:
-    """The identity of the process that asks."""
     pid = os.getpid()
     try:
         boot = _BOOT_FILE.read_text("ascii").strip()
@@ -121,7 +120,6 @@ class Ownership:
     _registered: bool = False
 
     def claim(self, run: str) -> int:
-        """Makes this store the owner of a run; gives the owner number."""
         rows = fetch(self.connection, _OWNER, (run,))
         if not rows:
             raise refused(f"there is no run {run!r} in the store", "`whorl ls` lists the runs")
@@ -153,7 +151,6 @@ class Ownership:
         return int(owner) + 1
 
     def is_driven(self, run: str) -> bool:
-        """Whether a living process has the run."""
         rows = fetch(self.connection, _OWNER, (run,))
         return bool(rows) and has_living(rows[0][4:], self.here, self.pulse())
 
@@ -167,7 +164,6 @@ class Ownership:
         )
 
     def forget(self, run: str, owner: int) -> None:
-        """Drops a run that this store no longer owns from its list."""
         if self.runs.get(run) == owner:
             del self.runs[run]
 
@@ -182,11 +178,9 @@ class Ownership:
         self._registered = False
 
     def is_beat_due(self, every_s: float, monotonic: float) -> bool:
-        """Whether the heartbeat has to be written again at this time."""
         return bool(self.runs) and monotonic - self._beaten >= every_s
 
     def beat(self) -> None:
-        """Writes the heartbeat, for all runs at once."""
         now = self.pulse()
         self._beaten = now.monotonic
         self.connection.execute(

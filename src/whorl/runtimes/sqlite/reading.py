@@ -15,10 +15,9 @@ from whorl.runtimes.journal import Entry, IterationRow, Message, RunId, RunRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.connection import Reader, damaged, fetch
-from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate
+from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.journal_tables import check_owner
 from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
-from whorl.runtimes.sqlite.run_record import iterations_not_begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -172,7 +171,6 @@ class StoreReading:
             below = page[-1][0]
 
     def run(self, run: str) -> RunRow:
-        """The row of a run. Raises UsageError W902 for an unknown one."""
         rows = self._reader.rows(_RUN, (run,))
         if not rows:
             raise self._unknown(run)
@@ -216,7 +214,6 @@ class StoreReading:
         return last, [RunId(row[0]) for row in rows]
 
     def forks(self, run: str, limit: int = 100) -> list[RunId]:
-        """The runs that were made from a run, oldest first."""
         made = "SELECT id FROM runs WHERE parent = ? ORDER BY number LIMIT ?"
         return [RunId(row[0]) for row in self._reader.rows(made, (run, limit))]
 
@@ -234,7 +231,6 @@ class StoreReading:
         return shown if is_driven else replace(shown, status="interrupted")
 
     def is_owned(self, run: str) -> bool:
-        """Whether a living process has the run, whatever its status."""
         rows = self._reader.rows(_RUN, (run,))
         return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, self._now())
 
@@ -258,7 +254,6 @@ class StoreReading:
         )
 
     def read(self, run: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
-        """The entries of a run after a sequence number, in order. Raises StoreError R903."""
         size = min(limit or _PAGE, _PAGE)
         for entry in islice(self._entries(run, _AFTER, after, size=size), limit):
             if entry.seq != after + 1:
@@ -271,7 +266,6 @@ class StoreReading:
         return self._entries(run, _AT, after, address)
 
     def loops(self, run: str) -> list[LoopRow]:
-        """The loops of a run, in the order in which they started."""
         number = self._number(run)
         return [self._loop(run, number, row) for row in self._reader.rows(_LOOPS, (number,))]
 
@@ -293,11 +287,9 @@ class StoreReading:
         return [_iteration(loop, entry) for entry in islice(notes.values(), limit)]
 
     def newest_iterations(self, run: str, loop: str, limit: int = 100) -> list[IterationRow]:
-        """The last finished iterations of a loop, in order."""
         return [_iteration(loop, entry) for entry in self._newest(run, loop, limit)]
 
     def _newest(self, run: str, loop: str, limit: int) -> list[Entry]:
-        """The last notes of finished iterations of a loop, in order."""
         notes: dict[str, Entry] = {}
         for entry in self._entries(run, _BACKWARDS, _SEQ_MAX, loop, size=min(limit, _PAGE)):
             if split_iteration(entry.event.address)[0] == loop:
@@ -315,11 +307,9 @@ class StoreReading:
         return None
 
     def workflow(self, run: str) -> Json:
-        """The workflow that the run pins."""
         return self._pinned(run, "workflow")
 
     def sources(self, run: str) -> dict[str, str]:
-        """The source texts that the run pins, by file."""
         texts = self._pinned(run, "sources")
         if not isinstance(texts, dict):
             raise damaged(run, None, "its source texts are damaged")
@@ -369,7 +359,6 @@ class StoreReading:
         return loop.row()
 
     def file(self, run: RunId) -> str:
-        """The file that the run was started from."""
         return self.run(run).file
 
     def take(self, run: RunId, owner: int) -> list[Message]:
@@ -407,7 +396,6 @@ class StoreReading:
             ) from error
 
     def memories(self) -> list[MemoryRow]:
-        """All keys under which something is remembered."""
         return [MemoryRow(*row) for row in self._reader.rows(_MEMORIES)]
 
     def version(self) -> int:
@@ -423,12 +411,10 @@ class StoreReading:
         return Sizes(os.path.getsize(self.path), log_bytes, free, *counts)
 
     def check(self) -> list[str]:
-        """What is wrong with the file, by SQLite's own examination; empty when nothing is."""
         faults = [row[0] for row in self._reader.rows("PRAGMA integrity_check(20)")]
         return [] if faults == ["ok"] else faults
 
     def close(self) -> None:
-        """Closes the reading connections."""
         self.is_closed = True
         self._reader.close()
 

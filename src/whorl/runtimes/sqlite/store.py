@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 import apsw
 
 from whorl.errors import StoreError, UsageError
-from whorl.runtimes.journal import Record, RunId
+from whorl.runtimes.journal import Record, RunId, records_in
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
 from whorl.runtimes.sqlite.encoding import encode, to_text, whole
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal import NewRun
+    from whorl.runtimes.sqlite.encoding import Encoded
     from whorl.runtimes.sqlite.writer import CrashHook, Job
 
 T = TypeVar("T")
@@ -80,16 +81,7 @@ class SqliteStore(StoreReading):
         self._waiting: dict[asyncio.AbstractEventLoop, list[Job]] = {}
         self._written_down: tuple[Json, str] = (None, "null")
 
-    async def create(
-        self,
-        run: NewRun,
-        first: Event,
-        *,
-        more: Sequence[Event] = (),
-        memories: Sequence[Record] = (),
-        state: Json = None,
-    ) -> tuple[RunId, bool]:
-        """Stores a run with its first event; a known key gives the run that has it, and False."""
+    async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
         _check_id(run.id)
         if self._written_down[0] is not run.workflow:
             # Many runs of one workflow write it down once.
@@ -98,23 +90,22 @@ class SqliteStore(StoreReading):
         names = ("key", "name", "dialect", "file", "parent")
         texts_of: dict[str, Any] = {name: whole(getattr(run, name)) for name in names}
         clean = replace(run, **texts_of)
-        rows = [encode(first)]
-        for start in range(0, len(more), _ENCODED_AT_ONCE):
-            rows += map(encode, more[start : start + _ENCODED_AT_ONCE])
-            await asyncio.sleep(0)
-        past = Append(run.id, 0, (first, *more), rows, memories=_written(memories))
-        packed = None if state is None else _packed(state)
+        rows: list[Encoded] = []
+        for start in range(0, len(events), _ENCODED_AT_ONCE):
+            if start:
+                await asyncio.sleep(0)
+            rows += map(encode, events[start : start + _ENCODED_AT_ONCE])
+        past = Append(run.id, 0, events, rows, memories=_written(run.memories))
+        packed = None if run.state is None else _packed(run.state)
         made = await self._change(
-            Change(lambda tables: tables.create(clean, past, texts, packed), run.id, past.events)
+            Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
         )
         return cast("tuple[RunId, bool]", made)
 
     async def claim(self, run: RunId) -> int:
-        """Makes this process the owner; gives the owner number. Raises StoreError R902."""
         return await self._ask(lambda tables: tables.claim(run), run)
 
     async def release(self, run: RunId, owner: int) -> None:
-        """Gives the run up; it may be claimed by anyone."""
         await self._ask(lambda tables: tables.release(run, owner), run)
 
     async def append(
@@ -124,13 +115,11 @@ class SqliteStore(StoreReading):
         events: Sequence[Event],
         *,
         messages: Sequence[int] = (),
-        memories: Sequence[Record] = (),
         after: int | None = None,
     ) -> int:
-        """Appends events in one transaction; gives the last seq once they are durable."""
         _check_id(run)
         rows = [encode(event) for event in events]
-        job = Append(run, owner, events, rows, after, messages, _written(memories))
+        job = Append(run, owner, events, rows, after, messages, _written(records_in(events)))
         writer = self._started()
         if writer.is_for_one_run and not self._waiting:
             outcomes = writer.commit_now([job])
@@ -142,12 +131,10 @@ class SqliteStore(StoreReading):
         return cast("int", await self._change(job))
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
-        """Stores the machine's state as it is after the entry `seq`."""
         packed = _packed(state)
         await self._ask(lambda tables: tables.snapshot(run, owner, seq, packed), run)
 
     async def post(self, run: RunId, event: Event) -> int:
-        """Leaves a control request for the owner of a run; gives the number of the message."""
         row = encode(event, is_split=False)
         return await self._ask(lambda tables: tables.post(run, row), run)
 
@@ -156,12 +143,10 @@ class SqliteStore(StoreReading):
         await self._ask(lambda tables: tables.discard(run, owner, messages), run)
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
-        """Adds a record of a task, and keeps the newest ones; False: it is there already."""
         kept, text = Record(whole(key), record, keep), to_text(record)
         return await self._ask(lambda tables: tables.remember(kept, text, once=once))
 
     async def forget(self, key: str) -> int:
-        """Deletes what loops remember under a key; gives the number of records."""
         stored = whole(key)
         return await self._ask(lambda tables: tables.forget(stored))
 
@@ -191,7 +176,6 @@ class SqliteStore(StoreReading):
         return Pruned(tuple(pruned), entries_total, bytes_total, dry_run)
 
     def close(self) -> None:
-        """Writes all that waits, ends the writer thread and closes the file."""
         for loop in list(self._waiting):
             self._hand_over(loop)
         super().close()

@@ -20,7 +20,6 @@ from whorl.runtimes.local import Start
 from whorl.services import steering
 from whorl.services.preflight import check_given, forecast, permitted
 from whorl.services.results import loop_frame
-from whorl.services.steering import More
 
 router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(no_query)])
 
@@ -147,8 +146,8 @@ def _resumed(state: ServerState, run: RunId, request: schemas.Resume) -> Event:
     return steering.resumed(_more(request))
 
 
-def _more(request: schemas.Resume | schemas.Continue) -> More:
-    return More(request.budget_usd, request.tokens, request.calls)
+def _more(request: schemas.More) -> steering.More:
+    return steering.More(request.budget_usd, request.tokens, request.calls)
 
 
 def _continued(state: ServerState, run: RunId, request: schemas.Continue) -> Event:

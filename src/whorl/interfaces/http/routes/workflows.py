@@ -36,9 +36,9 @@ from whorl.interfaces.http.schemas import (
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.wording import condition_words, forecast_words, target_of
 from whorl.interpreter.events import join
-from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Port, Task, Value, Workflow
+from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Task, Workflow
 from whorl.ir.walk import blocks_of
-from whorl.services.preflight import TOY, forecast, refusal
+from whorl.services.preflight import SCRIPTED, TOY, forecast, refusal
 from whorl.services.project import Listed
 from whorl.services.results import workflow_of
 
@@ -61,14 +61,14 @@ def show_project(state: State) -> ProjectItem:
     """The project that is served, and who answers its model steps."""
     settings = state.providers.settings
     default = settings.providers.get(settings.default_provider)
-    name, note = settings.default_provider or "local", "" if default is not None else TOY
-    if default is not None and default.kind == "scripted":
-        note = "no model is asked: the replies are scripted"
+    note = TOY
+    if default is not None:
+        note = SCRIPTED if default.kind == "scripted" else ""
     return ProjectItem(
         name=state.project.root.name or "/",
         root=str(state.project.root),
         version=__version__,
-        provider=ProviderItem(name=name, note=note),
+        provider=ProviderItem(name=settings.default_provider or "local", note=note),
         workflows=len(state.catalogue.listed()),
     )
 
@@ -117,13 +117,13 @@ def validate(state: State, request: Validation) -> Validated:
             name = str(state.file(request.name or "workflow.yaml"))
             reading = state.project.read_text(request.text or "", name)
     except InvalidWorkflow as fault:
-        if request.workflow is not None and _is_missing(fault):
+        missing = (one.code == "W016" and one.span is None for one in fault.diagnostics)
+        if request.workflow is not None and all(missing):
             raise
         findings = [finding(diagnostic, root) for diagnostic in fault.diagnostics]
         return Validated(ok=False, diagnostics=findings, name=None, dialect=None, worst_case=None)  # type: ignore[arg-type]
-    workflow, settings = reading.workflow, state.providers.settings
-    warnings = list(reading.warnings)
-    refused = refusal(workflow, settings)
+    workflow, warnings = reading.workflow, list(reading.warnings)
+    refused = refusal(workflow, state.providers.settings)
     if refused is not None:
         warnings.append(Diagnostic("R110", str(refused["message"]), severity="warning"))
     worst = forecast(workflow, state.providers)
@@ -141,31 +141,27 @@ def validate(state: State, request: Validation) -> Validated:
     )
 
 
-def _is_missing(fault: InvalidWorkflow) -> bool:
-    return all(one.code == "W016" and one.span is None for one in fault.diagnostics)
-
-
 def _item(listed: Listed) -> WorkflowItem:
-    workflow = listed.workflow
+    unread = Workflow(name=listed.file, body=Block(nodes=()), description=listed.trouble)
+    workflow = listed.workflow or unread
     return WorkflowItem(
         file=listed.file,
-        name=safe(workflow.name) if workflow else listed.file,
-        dialect=workflow.dialect if workflow else "",
-        description=safe(workflow.description) if workflow else listed.trouble,
-        inputs=[_input(port) for port in workflow.inputs] if workflow else [],
-        main_input=(workflow.main_input or None) if workflow else None,
-        open_inputs=workflow.open_inputs if workflow else False,
+        name=safe(workflow.name),
+        dialect=workflow.dialect if listed.workflow else "",
+        description=safe(workflow.description),
+        inputs=[
+            InputItem(
+                name=port.name,
+                type=port.type,
+                required=port.required and port.default is None,
+                default=port.default,
+                description=safe(port.description),
+            )
+            for port in workflow.inputs
+        ],
+        main_input=workflow.main_input or None,
+        open_inputs=workflow.open_inputs,
         errors=listed.errors,
-    )
-
-
-def _input(port: Port) -> InputItem:
-    return InputItem(
-        name=port.name,
-        type=port.type,
-        required=port.required and port.default is None,
-        default=port.default,
-        description=safe(port.description),
     )
 
 
@@ -183,12 +179,8 @@ def graph_of(workflow: Workflow) -> Graph:
     """The graph of a workflow with all that it calls."""
     drawing = _Drawing(workflow)
     drawing.block(workflow.body, workflow, "", "")
-    return Graph(
-        name=safe(workflow.name),
-        dialect=workflow.dialect,
-        nodes=drawing.nodes,
-        edges=drawing.edges,
-    )
+    name, dialect = safe(workflow.name), workflow.dialect
+    return Graph(name=name, dialect=dialect, nodes=drawing.nodes, edges=drawing.edges)
 
 
 class _Drawing:
@@ -207,14 +199,16 @@ class _Drawing:
         """Adds the nodes of a block, what lies in them, and the edges between them."""
         paths: list[str] = []
         for node in block.nodes:
-            is_unnamed = isinstance(node, Call) and node.unnamed
-            here = address if is_unnamed else join(address, node.name)
-            if is_unnamed:
-                assert isinstance(node, Call)
+            if isinstance(node, Call) and node.unnamed:
                 paths.append("")
-                self._called(node, here, parent)
+                self._called(node, address, parent)
                 continue
-            path = self._unique(here)
+            # Two cases of a branch may have steps of one name, which events cannot tell apart.
+            path = here = join(address, node.name)
+            number = 2
+            while path in self._paths:
+                path, number = f"{here}~{number}", number + 1
+            self._paths.add(path)
             paths.append(path)
             if len(self.nodes) >= NODES_MAX:
                 continue
@@ -267,14 +261,6 @@ class _Drawing:
             GraphEdge.model_validate({"from": source, "to": target, "label": label, "kind": kind})
         )
 
-    def _unique(self, path: str) -> str:
-        """Two cases of a branch may have steps of one name, which events cannot tell apart."""
-        unique, number = path, 2
-        while unique in self._paths:
-            unique, number = f"{path}~{number}", number + 1
-        self._paths.add(unique)
-        return unique
-
 
 def _node(node: Node, workflow: Workflow, path: str, parent: str, case: str | None) -> GraphNode:
     return GraphNode(
@@ -293,20 +279,15 @@ def _node(node: Node, workflow: Workflow, path: str, parent: str, case: str | No
 
 
 def _model(task: Task, workflow: Workflow) -> str | None:
-    own = dict(task.inputs.entries).get("model")
-    if own is None:
-        usual = next((fields for kind, fields in workflow.defaults if kind == task.kind), None)
-        own = dict(usual.entries).get("model") if usual is not None else None
-    return None if own is None else line(_shown(own), 80) or None
-
-
-def _shown(value: Value) -> str:
-    if isinstance(value, Constant):
-        plain = value.value
-        if plain is None:
-            return ""
-        return ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
-    return value.source if isinstance(value, Expression) else ""
+    usual = (fields.entries for kind, fields in workflow.defaults if kind == task.kind)
+    model = dict(task.inputs.entries).get("model") or dict(next(usual, ())).get("model")
+    words = ""
+    if isinstance(model, Constant) and model.value is not None:
+        plain = model.value
+        words = ", ".join(map(str, plain)) if isinstance(plain, list) else str(plain)
+    elif isinstance(model, Expression):
+        words = model.source
+    return line(words, 80) or None
 
 
 def _loop(loop: Loop) -> GraphLoop:
