@@ -39,7 +39,7 @@ _WARNINGS = {
 def _tool(
     name: str, words: str, properties: dict[str, Any], required: list[str], *, is_open: bool = False
 ) -> types.Tool:
-    schema = {"type": "object", "properties": properties, "required": required}
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
     schema |= {"additionalProperties": is_open}
     return types.Tool(name=name, description=words, input_schema=schema)
 
@@ -152,9 +152,9 @@ def _workflow_tool(name: str, workflow: Workflow) -> types.Tool:
     ports = workflow.ir.inputs
     properties = {}
     for port in ports:
-        fields = {"type": _TYPES.get(port.type), "description": port.description or None}
-        fields |= {"default": port.default}
-        properties[port.name] = {key: value for key, value in fields.items() if value is not None}
+        fields = (_TYPES.get(port.type), port.description or None, port.default)
+        named = zip(("type", "description", "default"), fields, strict=True)
+        properties[port.name] = {key: value for key, value in named if value is not None}
     required = [port.name for port in ports if port.required and port.default is None]
     return _tool(name, words, properties, required, is_open=workflow.ir.open_inputs)
 
