@@ -17,10 +17,10 @@ Status: TypeAlias = Literal[
     "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"
 ]
 Mark: TypeAlias = Literal["limit", "budget"]
-ExitReason: TypeAlias = Literal[
-    "condition_met", "max_iterations", "timeout", "budget", "failed", "cancelled",
-    "accepted", "rejected",
-]  # fmt: skip
+ExitReason: TypeAlias = (
+    Literal["condition_met", "max_iterations", "timeout", "budget"]
+    | Literal["failed", "cancelled", "accepted", "rejected"]
+)
 StoppedBy: TypeAlias = Literal[
     "expression", "score", "judge", "branch", "stable", "plateau", "break", "items", "person"
 ]
