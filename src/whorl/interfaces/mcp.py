@@ -66,7 +66,6 @@ class WorkflowTools:
         self._wait_s = wait_s
 
     def server(self) -> Server[Any]:
-        """The MCP server with these tools."""
         return Server(
             "whorl",
             version=__version__,
@@ -79,7 +78,6 @@ class WorkflowTools:
     async def list_tools(
         self, context: ServerRequestContext[Any], page: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """All tools."""
         tools = [_workflow_tool(name, workflow) for name, workflow in self._workflows.items()]
         return types.ListToolsResult(tools=[*tools, _RESULT, _CANCEL])
 

@@ -75,7 +75,6 @@ class Translator:
         return bool(self._events)
 
     def take(self, entry: Entry) -> list[dict[str, Json]]:
-        """The dialect's events for an entry."""
         event = entry.event
         released = self._release(event)
         facts = self._facts(event) | {"seq": entry.seq}
@@ -94,7 +93,6 @@ class Translator:
         return self.take(Entry(1, Event("run.started", "", at)))
 
     def streamed(self, address: str, text: str) -> list[dict[str, Json]]:
-        """The dialect's events for streamed text."""
         facts: dict[str, Json] = {"node": _node(address), "address": address, "text": text}
         return self._events_at("streaming", facts | {"run": self._run, "workflow": self._workflow})
 

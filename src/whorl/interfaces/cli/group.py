@@ -73,11 +73,9 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, made)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands that help lists."""
         return [name for section, rows in self.table.items() if section for name in rows]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports the module of a command."""
         for rows in self.table.values():
             if cmd_name in rows:
                 module, _, name = rows[cmd_name][0].partition(":")
@@ -98,7 +96,6 @@ class LazyGroup(click.Group):
         return args[0], command, args[1:]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Ends with the exit codes."""
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), words) for code, words in EXITS.items()])
 
@@ -111,8 +108,6 @@ class LazyGroup(click.Group):
 
 
 def build_group(table: CommandTable) -> LazyGroup:
-    """The group of a table of commands."""
-
     @click.group(cls=LazyGroup, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
     @click.option("--store", metavar="PATH", help="Folder or file of the store.")
     @click.option("--config", metavar="FILE", help="Configuration instead of whorl.toml.")

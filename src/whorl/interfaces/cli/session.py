@@ -60,7 +60,6 @@ class Show:
             watchers.translator_of(workflow)
 
     def watcher(self) -> NullWatcher:
-        """Who looks on."""
         if self.as_json and not self.events:
             return Lines(verbose=True) if self.verbose else NullWatcher()
         if self.events:

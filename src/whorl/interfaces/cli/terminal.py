@@ -111,7 +111,6 @@ class PlainStream(io.TextIOWrapper):
     """A stream that writes letters for our signs, and all else as it is."""
 
     def write(self, text: str) -> int:
-        """Writes a text."""
         super().write(text.translate(_TABLE))
         return len(text)
 

@@ -78,7 +78,6 @@ class _Status:
         self.until = time.time() if is_running else self.row.updated_at
 
     def document(self) -> dict[str, object]:
-        """The facts for programs."""
         row, result = self.row, self.result
         steps = self.progress.steps.values()
         return {
