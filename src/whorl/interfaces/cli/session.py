@@ -108,19 +108,18 @@ def on_run(
     return argument(show_options(located(command)))
 
 
+@dataclass(slots=True)
 class RunSession:
     """A runtime with somebody who looks on."""
 
-    def __init__(
-        self, runtime: LocalRuntime, providers: Providers, watcher: NullWatcher, show: Show
-    ) -> None:
-        self.runtime = runtime
-        self.store: SqliteStore = runtime.store
-        self.providers = providers
-        self.watcher = watcher
-        self.show = show
-        self.was_stopped = False
-        self._asking: asyncio.Task[bool] | None = None
+    project: Project
+    runtime: LocalRuntime
+    store: SqliteStore
+    providers: Providers
+    watcher: NullWatcher
+    show: Show
+    was_stopped: bool = False
+    _asking: asyncio.Task[bool] | None = None
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
         """Drives a run to its end, a pause or a question; shows it; gives the exit code."""
@@ -273,4 +272,4 @@ async def run_session(
     providers = providers or Providers(project.settings())
     watcher = show.watcher()
     async with open_runtime(project, providers, watcher=watcher) as runtime:
-        yield RunSession(runtime, providers, watcher, show)
+        yield RunSession(project, runtime, runtime.store, providers, watcher, show)
