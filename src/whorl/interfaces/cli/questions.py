@@ -44,34 +44,14 @@ class Left(Exception):
     """The person leaves this and all other questions open."""
 
 
-class Asker:
-    """Asks one question after the other; what a person leaves for later is not asked again."""
+async def ask(store: SqliteStore, run: RunId, gate: dict[str, Any]) -> Event | None:
+    """The person's answer to a question of a run; None: they will give it later."""
+    import termios
 
-    def __init__(self) -> None:
-        self.shown: set[str] = set()
-        self._later: set[str] = set()
-
-    async def answer(
-        self, store: SqliteStore, run: RunId, gates: Sequence[dict[str, Any]]
-    ) -> Event | None:
-        """The answer to the first of the questions that is not left for later; None: to none."""
-        import termios
-
-        for gate in gates:
-            if gate["address"] in self._later:
-                continue
-            question = Question(store, run, gate["address"], gate["reason"])
-            self.shown.add(question.address)
-            # What was typed before a question was seen is no answer to it.
-            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-            try:
-                event = await question.answer("\n".join(gate_lines(gate)))
-            except Left:
-                return None
-            if event is not None:
-                return event
-            self._later.add(question.address)
-        return None
+    # What was typed before a question was seen is no answer to it.
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    question = Question(store, run, gate["address"], gate["reason"])
+    return await question.answer("\n".join(gate_lines(gate)))
 
 
 @dataclass(slots=True)
@@ -95,7 +75,6 @@ class Question:
         return self._was_open
 
     async def answer(self, about: str) -> Event | None:
-        """What the person answers; None: they will do it later."""
         choices = list(_CHOICES.get(self.reason, _USUAL))
         place = self.address.partition("/:")[0]
         budget = budget_of(self.store, self.run, place)

@@ -18,7 +18,7 @@ from whorl.errors import UsageError, safe
 from whorl.interfaces.cli import watchers
 from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.options import located, print_json, run_argument
-from whorl.interfaces.cli.questions import Asker, Gone
+from whorl.interfaces.cli.questions import Gone, Left, ask
 from whorl.interfaces.cli.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import is_ours, is_plain, say
 from whorl.interfaces.cli.watchers import Lines, NullWatcher
@@ -136,27 +136,33 @@ class RunSession:
 
     async def settle(self, run: RunId) -> int:
         """Asks the person at the terminal what the run waits for; shows what it came to."""
-        is_unattended = self.show.as_json or self.show.events or not is_ours(sys.stdin, sys.stderr)
-        asker = None if is_unattended else Asker()
-        while asker is not None and not self.was_stopped:
+        is_silent = self.show.as_json or self.show.events
+        is_attended = not is_silent and is_ours(sys.stdin, sys.stderr)
+        shown: set[str] = set()
+        later: set[str] = set()
+        while is_attended and not self.was_stopped:
             result: dict[str, Any] = full_result(self.store, run)
             if result["status"] == "running":
                 if not await self._follow(run):
                     return 0
                 continue
-            if result["status"] != "waiting":
+            gates = [gate for gate in result["waiting_for"] if gate["address"] not in later]
+            if result["status"] != "waiting" or not gates:
                 break
+            shown.add(gates[0]["address"])
             try:
-                event = await asker.answer(self.store, run, result["waiting_for"])
+                event = await ask(self.store, run, gates[0])
                 if event is None:
-                    break
-                if not await self._carry_out(run, event):
+                    later.add(gates[0]["address"])
+                elif not await self._carry_out(run, event):
                     return 0
+            except Left:
+                break
             except Gone:
                 say("it was answered elsewhere")
             except UsageError as fault:
                 say(f"error[{fault.code}]: {safe(str(fault))}")
-        return self.finish(run, asker.shown if asker else frozenset())
+        return self.finish(run, shown)
 
     def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
         """Prints what the run came to, without questions that are known; gives the exit code."""

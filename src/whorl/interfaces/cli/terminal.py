@@ -18,14 +18,10 @@ if TYPE_CHECKING:
 
 # The sign and the colour of the state of a run or a step.
 SIGNS = {
+    **dict.fromkeys(("failed", "timed_out"), ("✗", "red")),
+    **dict.fromkeys(("cancelled", "rejected"), ("✗", "yellow")),
+    **dict.fromkeys(("waiting", "paused", "interrupted"), ("⏸", "yellow")),
     "succeeded": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "timed_out": ("✗", "red"),
-    "cancelled": ("✗", "yellow"),
-    "rejected": ("✗", "yellow"),
-    "waiting": ("⏸", "yellow"),
-    "paused": ("⏸", "yellow"),
-    "interrupted": ("⏸", "yellow"),
     "running": ("●", "yellow"),
     "retrying": ("↻", "yellow"),
     "skipped": ("-", "dim"),
