@@ -26,11 +26,9 @@ class Plugins:
         self._loaded: dict[str, object] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Every name that can be loaded."""
         return tuple(dict.fromkeys([*self._built_in, *self._installed]))
 
     def has(self, name: str) -> bool:
-        """Whether the name can be loaded."""
         return name in self._built_in or name in self._installed
 
     def load(self, name: str, *, code: str = "W022") -> object:

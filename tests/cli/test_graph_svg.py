@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whorl.dialects import read_workflow
-from whorl.interfaces.diagrams.layout import Size, lay_out, place, reduced
-from whorl.interfaces.diagrams.svg import svg
+from whorl.interfaces.diagrams.svg import Size, lay_out, place, reduced, svg
 from whorl.ir import After, Block, Task, Workflow
 from whorl.ir.walk import index_nodes
 from whorl.services.project import find_project
@@ -18,7 +17,7 @@ from whorl.services.project import find_project
 if TYPE_CHECKING:
     from command_line import Whorl
 
-    from whorl.interfaces.diagrams.layout import Area, Box
+    from whorl.interfaces.diagrams.svg import Area, Box
 
 ROOT = Path(__file__).parents[2]
 FILES = [

@@ -25,19 +25,12 @@ if TYPE_CHECKING:
     from mcp.server import ServerRequestContext
 
     from whorl.interfaces.python import Run, Session, Workflow
-    from whorl.ir import Port
+
 
 WAIT_S = 20.0
 WAIT_MAX_S = 300.0
-_TYPES = {
-    "string": "string",
-    "file": "string",
-    "number": "number",
-    "integer": "integer",
-    "boolean": "boolean",
-    "list": "array",
-    "files": "array",
-}
+_TYPES = {"file": "string", "list": "array", "files": "array"}
+_TYPES |= {name: name for name in ("string", "number", "integer", "boolean")}
 # What a client is told beside the output of a run that succeeded with a mark.
 _WARNINGS = {
     "limit": "! limit: a loop ended at its limit before its condition was met",
@@ -45,27 +38,23 @@ _WARNINGS = {
 }
 
 
-def _run_tool(name: str, description: str, **others: dict[str, Any]) -> types.Tool:
-    """A tool whose first argument is a run."""
-    run = {"type": "string", "description": "the run's id, as the call of the workflow gave it"}
-    return types.Tool(
-        name=name,
-        description=description,
-        input_schema={
-            "type": "object",
-            "properties": {"run": run, **others},
-            "required": ["run"],
-            "additionalProperties": False,
-        },
-    )
+def _tool(
+    name: str, words: str, properties: dict[str, Any], required: list[str], *, is_open: bool = False
+) -> types.Tool:
+    schema: dict[str, Any] = {"type": "object", "properties": properties, "required": required}
+    schema |= {"additionalProperties": is_open}
+    return types.Tool(name=name, description=words, input_schema=schema)
 
 
-_RESULT = _run_tool(
+_RUN = {"type": "string", "description": "the run's id, as the call of the workflow gave it"}
+_WAIT = {"type": "number", "description": "how long to wait for it", "default": WAIT_S}
+_RESULT = _tool(
     "whorl_result",
     "The result of a run that was still going on when its workflow's call answered.",
-    wait_s={"type": "number", "description": "how long to wait for it", "default": WAIT_S},
+    {"run": _RUN, "wait_s": _WAIT},
+    ["run"],
 )
-_CANCEL = _run_tool("whorl_cancel", "Cancels a run.")
+_CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
 
 
 class WorkflowTools:
@@ -79,7 +68,6 @@ class WorkflowTools:
         self._wait_s = wait_s
 
     def server(self) -> Server[Any]:
-        """The MCP server with these tools."""
         return Server(
             "whorl",
             version=__version__,
@@ -92,8 +80,7 @@ class WorkflowTools:
     async def list_tools(
         self, context: ServerRequestContext[Any], page: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        """All tools."""
-        tools = [_tool(name, workflow) for name, workflow in self._workflows.items()]
+        tools = [_workflow_tool(name, workflow) for name, workflow in self._workflows.items()]
         return types.ListToolsResult(tools=[*tools, _RESULT, _CANCEL])
 
     async def call_tool(
@@ -125,16 +112,14 @@ class WorkflowTools:
             text = f"run {run.id} goes on; fetch its result with {_RESULT.name}"
             return _reply(text, {"run": run.id, "status": "running"})
         result = waiting.result()
+        names = ("path", "iterations", "exit_reason")
         document = {
             "run": result.run,
             "status": result.status,
             "mark": run.mark,
             "output": result.output,
             "outputs": result.outputs,
-            "loops": [
-                {"path": loop.path, "iterations": loop.iterations, "exit_reason": loop.exit_reason}
-                for loop in result.loops
-            ],
+            "loops": [{name: getattr(loop, name) for name in names} for loop in result.loops],
             "cost_usd": result.usage.cost_usd,
             "error": result.error,
         }
@@ -162,28 +147,16 @@ async def serve_stdio(tools: WorkflowTools) -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
-def _tool(name: str, workflow: Workflow) -> types.Tool:
+def _workflow_tool(name: str, workflow: Workflow) -> types.Tool:
+    words = workflow.ir.description or f"Runs the workflow {workflow.name!r}."
     ports = workflow.ir.inputs
+    properties = {}
+    for port in ports:
+        fields = (_TYPES.get(port.type), port.description or None, port.default)
+        named = zip(("type", "description", "default"), fields, strict=True)
+        properties[port.name] = {key: value for key, value in named if value is not None}
     required = [port.name for port in ports if port.required and port.default is None]
-    return types.Tool(
-        name=name,
-        description=workflow.ir.description or f"Runs the workflow {workflow.name!r}.",
-        input_schema={
-            "type": "object",
-            "properties": {port.name: _property(port) for port in ports},
-            "required": required,
-            "additionalProperties": workflow.ir.open_inputs,
-        },
-    )
-
-
-def _property(port: Port) -> dict[str, Any]:
-    fields = {
-        "type": _TYPES.get(port.type),
-        "description": port.description or None,
-        "default": port.default,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    return _tool(name, words, properties, required, is_open=workflow.ir.open_inputs)
 
 
 def _seconds(value: object) -> float:

@@ -73,7 +73,6 @@ class LoopProgress(LoopFold):
     is_failed: bool = False
 
     def take(self, event: Event, seq: int = 0) -> None:
-        """Takes the next event of this loop in."""
         LoopFold.take(self, event, seq)
         match event.kind:
             case "loop.started":
@@ -124,7 +123,6 @@ class Progress(RunFold[LoopProgress]):
     waiting: dict[str, dict[str, Json]] = field(default_factory=dict)
 
     def take(self, event: Event) -> bool:
-        """Takes the next event of the journal in."""
         if not RunFold.take(self, event):
             return False
         match event.kind.partition("."):

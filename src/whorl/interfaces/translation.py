@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.events import Event, split_iteration, unescape
@@ -44,18 +45,7 @@ _MOMENTS = {
     "node.skipped": "node_skipped",
     "gate.waiting": "waiting",
 }
-
-
-_COPIED = (
-    "iterations",
-    "stopped_by",
-    "score",
-    "status",
-    "message",
-    "outputs",
-    "usage",
-    "met",
-)
+_COPIED = ("iterations", "stopped_by", "score", "status", "message", "outputs", "usage", "met")
 
 
 class Translator:
@@ -68,7 +58,12 @@ class Translator:
         self._events: dict[str, Any] = words.get("events") or {}
         self._reasons: dict[str, str] = words.get("exit_reasons") or {}
         self._loop_words: dict[str, dict[str, Json]] = words.get("loops") or {}
-        self._checks = _checks(workflow)
+        # When each loop checks its condition, by its path.
+        self._checks = {
+            path.rpartition(":")[2]: node.check
+            for path, node in index_nodes(workflow).items()
+            if isinstance(node, Loop)
+        }
         self._started: dict[str, float] = {}
         self._limits: dict[str, Json] = {}
         self._paths: dict[str, str] = {}
@@ -80,62 +75,55 @@ class Translator:
         return bool(self._events)
 
     def take(self, entry: Entry) -> list[dict[str, Json]]:
-        """The dialect's events for an entry."""
         event = entry.event
         released = self._release(event)
-        facts = self._facts(event)
+        facts = self._facts(event) | {"seq": entry.seq}
         if event.kind in ("loop.started", "iteration.started", "task.started"):
             self._started[event.address] = event.at
-        facts["seq"] = entry.seq
         if event.kind == "iteration.finished" and self._must_wait(event):
             self._held[split_iteration(event.address)[0]] = facts
             return released
-        return released + self._said(self._moment(event), facts)
-
-    def _must_wait(self, event: Event) -> bool:
-        """Whether an event wants to tell of a check that comes only after the iteration."""
-        found = self._events.get("iteration_finished") or {}
-        wants = isinstance(found, dict) and "checked" in found.get("fields", {}).values()
-        path = self._paths.get(split_iteration(event.address)[0], "")
-        return wants and self._checks.get(path) == "between"
-
-    def _release(self, event: Event) -> list[dict[str, Json]]:
-        """What waited for the check that this event shows the outcome of."""
+        moment = _MOMENTS.get(event.kind, "")
         if event.kind == "run.finished":
-            waiting, met = list(self._held), None
-        elif event.kind == "iteration.started":
-            waiting, met = [split_iteration(event.address)[0]], False
-        elif event.kind == "loop.finished":
-            reason = event.body.get("exit_reason")
-            waiting, met = [event.address], reason == "condition_met"
-        else:
-            return []
-        found: list[dict[str, Json]] = []
-        for loop in waiting:
-            facts = self._held.pop(loop, None)
-            if facts is not None:
-                found += self._said("iteration_finished", facts | {"checked": met})
-        return found
+            moment = "run_succeeded" if event.body["status"] == "succeeded" else "run_failed"
+        return released + self._events_at(moment, facts)
 
     def started(self, at: float) -> list[dict[str, Json]]:
         """The dialect's events for the beginning of the run, which is made before it is watched."""
         return self.take(Entry(1, Event("run.started", "", at)))
 
     def streamed(self, address: str, text: str) -> list[dict[str, Json]]:
-        """The dialect's events for streamed text."""
         facts: dict[str, Json] = {"node": _node(address), "address": address, "text": text}
-        return self._said("streaming", facts | {"run": self._run, "workflow": self._workflow})
+        return self._events_at("streaming", facts | {"run": self._run, "workflow": self._workflow})
 
-    def _moment(self, event: Event) -> str:
-        if event.kind == "run.finished":
-            return "run_succeeded" if event.body["status"] == "succeeded" else "run_failed"
-        return _MOMENTS.get(event.kind, "")
+    def _must_wait(self, event: Event) -> bool:
+        """Whether an event wants to tell of a check that comes only after the iteration."""
+        words = self._events.get("iteration_finished") or {}
+        wants = isinstance(words, dict) and "checked" in words.get("fields", {}).values()
+        path = self._paths.get(split_iteration(event.address)[0], "")
+        return wants and self._checks.get(path) == "between"
 
-    def _said(self, moment: str, facts: dict[str, Json]) -> list[dict[str, Json]]:
-        found = self._events.get(moment)
-        entries = found if isinstance(found, list) else [found] if found else []
+    def _release(self, event: Event) -> list[dict[str, Json]]:
+        """What waited for the check that this event shows the outcome of."""
+        met: bool | None = None
+        match event.kind:
+            case "run.finished":
+                waiting = list(self._held)
+            case "iteration.started":
+                waiting, met = [split_iteration(event.address)[0]], False
+            case "loop.finished":
+                waiting, met = [event.address], event.body.get("exit_reason") == "condition_met"
+            case _:
+                return []
+        held = [self._held.pop(loop) for loop in waiting if loop in self._held]
+        events = (self._events_at("iteration_finished", facts | {"checked": met}) for facts in held)
+        return list(chain.from_iterable(events))
+
+    def _events_at(self, moment: str, facts: dict[str, Json]) -> list[dict[str, Json]]:
+        words = self._events.get(moment) or []
         return [
-            {"event": entry["event"]} | _filled(entry.get("fields", {}), facts) for entry in entries
+            {"event": entry["event"]} | _filled(entry.get("fields", {}), facts)
+            for entry in (words if isinstance(words, list) else [words])
         ]
 
     def _facts(self, event: Event) -> dict[str, Json]:
@@ -148,7 +136,11 @@ class Translator:
         path = self._paths.get(loop, "")
         began = self._started.get(event.address)
         value = body.get("value", body.get("output"))
-        facts: dict[str, Json] = {
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        error: Any = body.get("error")
+        reason, by = body.get("exit_reason"), body.get("stopped_by")
+        fine = f"{reason}.{by}" if by else str(reason)
+        return {
             "run": self._run,
             "workflow": self._workflow,
             "address": event.address,
@@ -160,33 +152,15 @@ class Translator:
             "limit": self._limits.get(loop),
             "duration_ms": None if began is None else round((event.at - began) * 1000),
             "value": value,
-            "preview": _preview(value),
+            "preview": text[:PREVIEW_MAX],
+            **{f"told.{name}": fact for name, fact in body.items()},
+            **{f"loop.{name}": word for name, word in self._loop_words.get(path, {}).items()},
+            "checked": False if self._checks.get(path) == "before" else body.get("met"),
+            **{name: body.get(name) for name in _COPIED},
+            "error": error.get("message") if isinstance(error, dict) else error,
+            "exit_reason": self._reasons.get(fine) or self._reasons.get(str(reason)) or reason,
+            "succeeded": body["status"] == "succeeded" if "status" in body else None,
         }
-        told: dict[str, Json] = {f"told.{name}": fact for name, fact in body.items()}
-        facts |= told
-        words = self._loop_words.get(path, {})
-        facts |= {f"loop.{name}": word for name, word in words.items()}
-        facts["checked"] = False if self._checks.get(path) == "before" else body.get("met")
-        facts |= {name: body.get(name) for name in _COPIED}
-        error: Any = body.get("error")
-        facts["error"] = error.get("message") if isinstance(error, dict) else error
-        facts["exit_reason"] = self._reason(body)
-        facts["succeeded"] = body["status"] == "succeeded" if "status" in body else None
-        return facts
-
-    def _reason(self, body: dict[str, Json]) -> Json:
-        reason, by = body.get("exit_reason"), body.get("stopped_by")
-        fine = f"{reason}.{by}" if by else str(reason)
-        return self._reasons.get(fine) or self._reasons.get(str(reason)) or reason
-
-
-def _checks(workflow: Workflow) -> dict[str, str]:
-    """When each loop checks its condition, by its path."""
-    return {
-        known.rpartition(":")[2]: node.check
-        for known, node in index_nodes(workflow).items()
-        if isinstance(node, Loop)
-    }
 
 
 def _filled(fields: dict[str, Any], facts: dict[str, Json]) -> dict[str, Json]:
@@ -200,8 +174,3 @@ def _node(address: str) -> str:
     loop, number = split_iteration(address)
     last = (loop if number is not None else address).rpartition("/")[2]
     return unescape(last.partition("#")[0].partition("[")[0])
-
-
-def _preview(value: Json) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text[:PREVIEW_MAX]

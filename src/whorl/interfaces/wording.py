@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.interpreter.events import Event
-    from whorl.ir import Condition, Value
+    from whorl.ir import Condition
     from whorl.language import Json
     from whorl.services.preflight import Forecast
     from whorl.services.results import Request
+
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
@@ -43,9 +44,6 @@ _STOPPED_BY = {
     "items": "no items were left",
     "person": "a person approved it",
 }
-
-
-_PRICE_THEM = "set [prices.MODEL] in whorl.toml"
 # What is said where a dialect has no words of its own.
 _JUDGEMENT = {
     "line": "judge: {question} -> {verdict}",
@@ -304,8 +302,10 @@ def condition_words(condition: Condition | None) -> str:
         case ir.Score():
             goal = "" if condition.at_least is None else f" ≥ {score(condition.at_least)}"
             return f"score{goal}" if goal else ""
+        case ir.Judge(ir.Expression(source=text) | ir.Constant(text)):
+            return f"judge: {line(str(text), 50)}"
         case ir.Judge():
-            return f"judge: {line(_text(condition.question), 50)}"
+            return "judge: "
         case ir.BranchTaken():
             return f"{condition.node} takes {condition.name!r}"
         case ir.Stable():
@@ -330,12 +330,6 @@ def target_of(condition: Condition | None) -> float | None:
     return None
 
 
-def _text(value: Value) -> str:
-    if isinstance(value, ir.Expression):
-        return value.source
-    return str(value.value) if isinstance(value, ir.Constant) else ""
-
-
 def forecast_words(forecast: Forecast) -> str:
     """The forecast in words, or nothing when no call is made.
 
@@ -346,49 +340,39 @@ def forecast_words(forecast: Forecast) -> str:
     words = calls_words(forecast.calls, forecast.usual)
     if forecast.has_tools:
         words += " and the tools that models use"
-    return words + (_cost_words(forecast) if forecast.is_priced else _unpriced_words(forecast))
-
-
-def _unpriced_words(forecast: Forecast) -> str:
-    words = ", of a price that is not known"
+    if forecast.is_priced:
+        return words + _cost_words(forecast)
+    words += ", of a price that is not known"
     if forecast.budget_usd is None:
         return words
-    return (
-        f"{words}, so the budget of {allowed(forecast.budget_usd)} cannot hold them: {_PRICE_THEM}"
-    )
+    budget = f"the budget of {allowed(forecast.budget_usd)} cannot hold them"
+    return f"{words}, so {budget}: set [prices.MODEL] in whorl.toml"
 
 
 def _cost_words(forecast: Forecast) -> str:
     cost, bound, budget = forecast.cost_usd, forecast.bound_usd, forecast.budget_usd
+    shown = dollars(cost or 0.0)
+    about = f", {'less than $0.001' if shown.startswith('<') else f'about {shown}'}"
     if budget is not None and (bound is None or bound >= budget):
-        about = f", {_about(cost)}" if cost and cost < budget else ""
-        return f"{about}; at most {allowed(budget)}, the budget"
+        return f"{about if cost and cost < budget else ''}; at most {allowed(budget)}, the budget"
     if bound is not None:
-        return f", at most {dollars(_rounded_up(bound))}" if bound else ""
+        # In as many decimals as are shown, and not below it.
+        parts = 100 if bound >= 0.095 else 10_000
+        rounded = max(ceil(bound * parts - 1e-9) / parts, 0.001)
+        return f", at most {dollars(rounded)}" if bound else ""
     if not cost:
         return ""
     why = "prompts may be longer than they are in the file"
     if forecast.answer_tokens:
         why = f"answers may be longer than {forecast.answer_tokens:,} tokens"
-    return f", {_about(cost)}, an estimate: {why}"
-
-
-def _about(cost: float) -> str:
-    shown = dollars(cost)
-    return "less than $0.001" if shown.startswith("<") else f"about {shown}"
-
-
-def _rounded_up(amount: float) -> float:
-    """The amount in as many decimals as are shown, and not below it."""
-    parts = 100 if amount >= 0.095 else 10_000
-    return max(ceil(amount * parts - 1e-9) / parts, 0.001)
+    return f"{about}, an estimate: {why}"
 
 
 def calls_words(calls: int | None, usual: int | None) -> str:
     """How many calls there can be, and how many of them if none has to be tried again."""
     if calls is None:
         return "the number of calls depends on the inputs"
-    words = f"at most {calls:,} call{'' if calls == 1 else 's'}"
+    words = f"at most {plural(calls, 'call')}"
     return words if usual is None or usual == calls else f"{words} ({usual:,} without retries)"
 
 
@@ -399,7 +383,14 @@ def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
     own: Any = vocabulary.get("judgement") if isinstance(vocabulary, dict) else None
     words: dict[str, str] = _JUDGEMENT | (own or {})
     facts: Any = event.body.get("facts") or []
-    return [_judgement_line(words, fact) for fact in facts if fact.get("by") == "judge"]
+    lines: list[str] = []
+    for fact in facts:
+        if fact.get("by") == "judge":
+            state = {None: "ambiguous", True: "met", False: "not_met"}[fact.get("met")]
+            filled = {name: fact.get(name, "") for name in ("question", "answer")}
+            verdict = _fill(words[state], filled)
+            lines.append(safe(_fill(words["line"], filled | {"verdict": verdict})))
+    return lines
 
 
 def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str]:
@@ -410,13 +401,6 @@ def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str
     lines: list[str] = words.get("status") or []
     of_loop = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}
     return [safe(_fill(line, of_loop | facts)) for line in lines]
-
-
-def _judgement_line(words: dict[str, str], fact: dict[str, Any]) -> str:
-    met = fact.get("met")
-    state = "ambiguous" if met is None else "met" if met else "not_met"
-    filled = {"question": fact.get("question", ""), "answer": fact.get("answer", "")}
-    return safe(_fill(words["line"], filled | {"verdict": _fill(words[state], filled)}))
 
 
 def _fill(text: str, values: dict[str, str]) -> str:

@@ -156,7 +156,6 @@ def _step(view: View, step: Step, branch: str, name: str = "") -> Text:
 
 
 def _loop_sign(loop: LoopProgress) -> tuple[str, str]:
-    """The sign of a loop and its colour."""
     if not loop.exit_reason:
         return "↻", "yellow"
     if loop.is_failed:
@@ -280,7 +279,6 @@ def steps_below(progress: Progress, address: str) -> list[Step]:
 
 
 def is_below(address: str, above: str) -> bool:
-    """Whether an address lies inside another one."""
     return address.startswith((f"{above}/", f"{above}["))
 
 

@@ -73,11 +73,9 @@ class LazyGroup(click.Group):
         return super().parse_args(ctx, made)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands that help lists."""
         return [name for section, rows in self.table.items() if section for name in rows]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Imports the module of a command."""
         for rows in self.table.values():
             if cmd_name in rows:
                 module, _, name = rows[cmd_name][0].partition(":")
@@ -90,17 +88,14 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Finds a command; for an unknown one, names the nearest."""
-        name = args[0]
-        command = self.get_command(ctx, name)
+        command = self.get_command(ctx, args[0])
         if command is None:
-            hint = did_you_mean(name, self.list_commands(ctx))
-            raise click.UsageError(
-                f"there is no command {name!r}{'; ' + hint if hint else ''}", ctx
-            )
-        return name, command, args[1:]
+            hint = did_you_mean(args[0], self.list_commands(ctx))
+            words = f"there is no command {args[0]!r}"
+            raise click.UsageError(f"{words}; {hint}" if hint else words, ctx)
+        return args[0], command, args[1:]
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Ends with the exit codes."""
         with formatter.section("Exit codes"):
             formatter.write_dl([(str(code), words) for code, words in EXITS.items()])
 
@@ -113,8 +108,6 @@ class LazyGroup(click.Group):
 
 
 def build_group(table: CommandTable) -> LazyGroup:
-    """The group of a table of commands."""
-
     @click.group(cls=LazyGroup, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
     @click.option("--store", metavar="PATH", help="Folder or file of the store.")
     @click.option("--config", metavar="FILE", help="Configuration instead of whorl.toml.")
@@ -132,7 +125,17 @@ def run_safely(command: click.Command, words: Sequence[str]) -> int:
     """Runs a command; gives the exit code, whatever happens."""
     as_json = "--json" in list(takewhile(lambda word: word != "--", words))
     try:
-        return _run_command(command, words, as_json=as_json)
+        try:
+            code = command.main(list(words), prog_name="whorl", standalone_mode=False)
+            sys.stdout.flush()
+            return code if isinstance(code, int) else 0
+        except click.exceptions.Exit as leaving:
+            return leaving.exit_code
+        except click.exceptions.NoArgsIsHelpError as fault:
+            say(fault.format_message())
+            return 2
+        except (click.ClickException, WhorlError) as fault:
+            return _report(fault, as_json=as_json)
     except (BrokenPipeError, SystemExit):
         # Whoever read our output has gone (click makes an exit of it), so this was cut short.
         # What Python still has to flush must not fail again.
@@ -145,28 +148,29 @@ def run_safely(command: click.Command, words: Sequence[str]) -> int:
         return _report(fault, as_json=as_json)
 
 
-def _run_command(command: click.Command, words: Sequence[str], *, as_json: bool) -> int:
-    try:
-        code = command.main(list(words), prog_name="whorl", standalone_mode=False)
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
-    except click.exceptions.NoArgsIsHelpError as fault:
-        say(fault.format_message())
-        return 2
-    except click.ClickException as fault:
-        _show("W900", *_words_of(fault), as_json=as_json)
-        return 2
-    except InvalidWorkflow as fault:
-        _show_diagnostics(fault, as_json=as_json)
-        return fault.exit_code
-    except WhorlError as fault:
-        if fault.exit_code == WhorlError.exit_code:
-            raise
-        code, advice = (getattr(fault, name, "") for name in ("code", "help"))
-        _show(code or "R100", str(fault), advice, as_json=as_json)
-        return fault.exit_code
+def _report(fault: Exception, *, as_json: bool) -> int:
+    """Shows a failure, to people beside the output and to programs as a document."""
+    diagnostics: Sequence[Diagnostic] = ()
+    exit_code = fault.exit_code if isinstance(fault, WhorlError) else WhorlError.exit_code
+    code, message, advice = getattr(fault, "code", "R100"), str(fault), getattr(fault, "help", "")
+    if isinstance(fault, click.ClickException):
+        exit_code, code = 2, "W900"
+        message, advice = _words_of(fault)
+    elif isinstance(fault, InvalidWorkflow):
+        diagnostics = fault.diagnostics
+        first = next(iter(diagnostics), Diagnostic("W001", message))
+        code, message, advice = first.code, first.message, first.help
+    elif exit_code == WhorlError.exit_code:
+        if os.environ.get("WHORL_DEBUG") == "1":
+            import traceback
+
+            traceback.print_exception(fault)
+        words = safe(f"{type(fault).__name__}: {fault}")[:500]
+        code, message = "I900", f"a mistake of ours: {words}"
+        advice = "report it with the output of the same command under WHORL_DEBUG=1"
+        advice = f"nothing that was journaled is lost; {advice}"
+    _show(code, message, advice, diagnostics, as_json=as_json)
+    return exit_code
 
 
 def _words_of(fault: click.ClickException) -> tuple[str, str]:
@@ -186,46 +190,24 @@ def _words_of(fault: click.ClickException) -> tuple[str, str]:
     return _NO_NUMBER.sub(r"\1 is no whole number", message), advice
 
 
-def _show(code: str, message: str, advice: str = "", *, as_json: bool) -> None:
-    """A failure: for people on standard error, for programs as a document."""
-    say(f"{paint(f'error[{code}]', 'red', bold=True)}: {safe(message)}")
-    if advice:
-        say(f"  = help: {safe(advice)}")
-    if as_json:
-        _print_error(code, message, advice)
-
-
-def _print_error(
-    code: str, message: str, advice: str, diagnostics: Sequence[Diagnostic] = ()
+def _show(
+    code: str, message: str, advice: str, diagnostics: Sequence[Diagnostic], *, as_json: bool
 ) -> None:
-    """Prints the document that the HTTP interface answers with, too."""
-    from whorl.interfaces.cli.options import print_json
+    if diagnostics:
+        from whorl.services.project import find_project
 
-    error = {"code": code, "message": safe(message), "help": safe(advice)}
-    print_json({"error": error | {"diagnostics": [*map(diagnostic_json, diagnostics)] or None}})
+        show_diagnostics(diagnostics, find_project(os.environ).texts(diagnostics))
+    else:
+        say(f"{paint(f'error[{code}]', 'red', bold=True)}: {safe(message)}")
+        say(*[f"  = help: {safe(advice)}"] if advice else [])
+    if as_json:
+        from whorl.interfaces.cli.options import print_json
+
+        # The document that the HTTP interface answers with, too.
+        error = {"code": code, "message": safe(message), "help": safe(advice)}
+        print_json({"error": error | {"diagnostics": [*map(diagnostic_json, diagnostics)] or None}})
 
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]) -> None:
     """Shows mistakes to the person, beside the output; `texts` are the files by their names."""
     say(render_all(diagnostics, texts, color=sys.stderr.isatty() and is_colored()))
-
-
-def _show_diagnostics(fault: InvalidWorkflow, *, as_json: bool) -> None:
-    from whorl.services.project import find_project
-
-    show_diagnostics(fault.diagnostics, find_project(os.environ).texts(fault.diagnostics))
-    if as_json:
-        first = next(iter(fault.diagnostics), Diagnostic("W001", str(fault)))
-        _print_error(first.code, first.message, first.help, fault.diagnostics)
-
-
-def _report(fault: Exception, *, as_json: bool) -> int:
-    if os.environ.get("WHORL_DEBUG") == "1":
-        import traceback
-
-        traceback.print_exception(fault)
-    words = safe(f"{type(fault).__name__}: {fault}")[:500]
-    advice = "report it with the output of the same command under WHORL_DEBUG=1"
-    advice = f"nothing that was journaled is lost; {advice}"
-    _show("I900", f"a mistake of ours: {words}", advice, as_json=as_json)
-    return WhorlError.exit_code

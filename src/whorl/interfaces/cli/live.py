@@ -57,7 +57,6 @@ class Keys:
             asyncio.get_running_loop().add_reader(number, self._read)
 
     def close(self) -> None:
-        """Stops listening."""
         if self._before is not None:
             asyncio.get_running_loop().remove_reader(self._stream.fileno())
             self.restore()
@@ -96,11 +95,9 @@ class Live(NullWatcher):
         self._rows_max = min(ROWS_MAX, max(2, self._console.size.height - 14))
 
     def offer(self, offers: Offers) -> None:
-        """Keys, each with a word for it and what it does."""
         self._offers = offers
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
-        """Opens the view."""
         self.progress, self._workflow = progress, workflow
         self._region = Region(
             console=self._console,
@@ -115,18 +112,15 @@ class Live(NullWatcher):
         self._redrawing = asyncio.create_task(self._redraw_now_and_then())
 
     def end(self, status: str, mark: str) -> None:
-        """Closes the view; its last picture stays."""
         self.progress.status, self.progress.mark = status, mark
         self._close()
 
     def release(self) -> None:
-        """Gives the terminal back."""
         if self._keys is not None:
             self._keys.restore()
         self._console.show_cursor()
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """Takes the entries in; the next redraw shows them."""
         if self._lines is not None:
             self._lines.entries(run, entries)
             return
@@ -137,11 +131,9 @@ class Live(NullWatcher):
                     self._console.print(Text(words, "yellow"))
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        """Keeps the end of what a task streams."""
         self.progress.stream(address, text)
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        """Says it above the view."""
         if self._region is None:
             super().trouble(run, fault)
             return

@@ -65,7 +65,6 @@ def _dollars(text: str, written: str = "") -> float:
 
 
 def _added(text: str) -> str:
-    """What stands behind the plus."""
     if not text.startswith("+"):
         raise click.BadParameter(f"{text!r} is what is added, so write +{text.lstrip('$')}")
     return text[1:]
@@ -89,7 +88,6 @@ def _more_of(text: str) -> int:
 
 
 def budget_option(words: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """What a new run may spend."""
     return click.option("--budget", type=_dollars, metavar="DOLLARS", help=words)
 
 
@@ -122,7 +120,6 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_stdin() -> str:
-    """The text on standard input."""
     from whorl.source import read_text
     from whorl.source.tree import Limits
 
@@ -137,7 +134,6 @@ def read_stdin() -> str:
 def write_file(
     name: str, text: str, *, advice: str, mode: str = "w", makes_folder: bool = False
 ) -> None:
-    """Writes a file that a person named."""
     try:
         if makes_folder:
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
@@ -147,8 +143,7 @@ def write_file(
         raise UsageError(f"cannot write {name!r}: {fault.strerror or fault}", help=advice) from None
 
 
-def print_json(value: Json | object) -> None:
-    """Prints one JSON document on standard output."""
+def print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 

@@ -1,4 +1,4 @@
-"""A run driven from a command: the runtime, the one who looks on, signals, the final words."""
+"""A run driven from a command: who looks on, signals, questions to the person, the final words."""
 
 from __future__ import annotations
 
@@ -18,19 +18,22 @@ from whorl.errors import UsageError, safe
 from whorl.interfaces.cli import watchers
 from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.options import located, print_json, run_argument
-from whorl.interfaces.cli.questions import Asker, Gone
-from whorl.interfaces.cli.summary import final_lines, print_outputs
+from whorl.interfaces.cli.summary import budget_of, final_lines, gate_lines, print_outputs
 from whorl.interfaces.cli.terminal import is_ours, is_plain, say
 from whorl.interfaces.cli.watchers import Lines, NullWatcher
+from whorl.interfaces.figures import as_much_again
 from whorl.interfaces.wording import EXIT_CODES, advice, with_help
 from whorl.interpreter.events import Event
-from whorl.services.results import full_result
+from whorl.runtimes.folding import fold
+from whorl.services.results import full_result, loop_frame, open_gates
 from whorl.services.runs import find_run, open_runtime
+from whorl.services.steering import asked, decided
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
 
     from whorl.ir import Workflow
+    from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
@@ -41,6 +44,15 @@ if TYPE_CHECKING:
 # How long a command waits until another process has taken its request.
 PATIENCE_S = 5.0
 POLL_S = 0.05
+_LOOK_S = 0.3
+_MORE_ITERATIONS = 3
+# What may be answered, by the reason of the question; any other question is a plain gate.
+_CHOICES = {
+    "iteration": ("accept", "go on with feedback", "later"),
+    "limit": ("accept", "go on", "reject", "later"),
+}
+_USUAL = ("approve", "reject", "feedback", "later")
+_YES = frozenset({"approve", "accept"})
 
 
 @contextmanager
@@ -71,7 +83,6 @@ class Show:
             watchers.translator_of(workflow)
 
     def watcher(self) -> NullWatcher:
-        """Who looks on."""
         if self.as_json and not self.events:
             return Lines(verbose=True) if self.verbose else NullWatcher()
         if self.events:
@@ -120,19 +131,18 @@ def on_run(
     return argument(show_options(located(command)))
 
 
+@dataclass(slots=True)
 class RunSession:
     """A runtime with somebody who looks on."""
 
-    def __init__(
-        self, runtime: LocalRuntime, providers: Providers, watcher: NullWatcher, show: Show
-    ) -> None:
-        self.runtime = runtime
-        self.store: SqliteStore = runtime.store
-        self.providers = providers
-        self.watcher = watcher
-        self.show = show
-        self.was_stopped = False
-        self._asking: asyncio.Task[bool] | None = None
+    project: Project
+    runtime: LocalRuntime
+    store: SqliteStore
+    providers: Providers
+    watcher: NullWatcher
+    show: Show
+    was_stopped: bool = False
+    _asking: asyncio.Task[bool] | None = None
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
         """Drives a run to its end, a pause or a question; shows it; gives the exit code."""
@@ -149,27 +159,33 @@ class RunSession:
 
     async def settle(self, run: RunId) -> int:
         """Asks the person at the terminal what the run waits for; shows what it came to."""
-        is_unattended = self.show.as_json or self.show.events or not is_ours(sys.stdin, sys.stderr)
-        asker = None if is_unattended else Asker()
-        while asker is not None and not self.was_stopped:
+        is_silent = self.show.as_json or self.show.events
+        is_attended = not is_silent and is_ours(sys.stdin, sys.stderr)
+        shown: set[str] = set()
+        later: set[str] = set()
+        while is_attended and not self.was_stopped:
             result: dict[str, Any] = full_result(self.store, run)
             if result["status"] == "running":
                 if not await self._follow(run):
                     return 0
                 continue
-            if result["status"] != "waiting":
+            gates = [gate for gate in result["waiting_for"] if gate["address"] not in later]
+            if result["status"] != "waiting" or not gates:
                 break
+            shown.add(gates[0]["address"])
             try:
-                event = await asker.answer(self.store, run, result["waiting_for"])
+                event = await ask(self.store, run, gates[0])
                 if event is None:
-                    break
-                if not await self._carry_out(run, event):
+                    later.add(gates[0]["address"])
+                elif not await self._carry_out(run, event):
                     return 0
+            except Left:
+                break
             except Gone:
                 say("it was answered elsewhere")
             except UsageError as fault:
                 say(f"error[{fault.code}]: {safe(str(fault))}")
-        return self.finish(run, asker.shown if asker else frozenset())
+        return self.finish(run, shown)
 
     def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
         """Prints what the run came to, without questions that are known; gives the exit code."""
@@ -285,4 +301,137 @@ async def run_session(
     providers = providers or Providers(project.settings())
     watcher = show.watcher()
     async with open_runtime(project, providers, watcher=watcher) as runtime:
-        yield RunSession(runtime, providers, watcher, show)
+        yield RunSession(project, runtime, runtime.store, providers, watcher, show)
+
+
+class Gone(Exception):
+    """Somebody else has answered, or the question's time is over."""
+
+
+class Left(Exception):
+    """The person leaves this and all other questions open."""
+
+
+async def ask(store: SqliteStore, run: RunId, gate: dict[str, Any]) -> Event | None:
+    """The person's answer to a question of a run; None: they will give it later."""
+    import termios
+
+    # What was typed before a question was seen is no answer to it.
+    termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+    question = Question(store, run, gate["address"], gate["reason"])
+    return await question.answer("\n".join(gate_lines(gate)))
+
+
+@dataclass(slots=True)
+class Question:
+    """What a run asks at an address."""
+
+    store: SqliteStore
+    run: RunId
+    address: str
+    reason: str
+    _seen: int | None = None
+    _was_open: bool = True
+
+    def is_open(self) -> bool:
+        """Whether the run still waits for the answer; cheap while nobody writes anything."""
+        version = self.store.version()
+        if version != self._seen:
+            gates = open_gates(self.store, self.run)
+            self._was_open = any(gate.address == self.address for gate in gates)
+            self._seen = version
+        return self._was_open
+
+    async def answer(self, about: str) -> Event | None:
+        choices = list(_CHOICES.get(self.reason, _USUAL))
+        place = self.address.partition("/:")[0]
+        budget = budget_of(self.store, self.run, place)
+        limit = loop_frame(fold(self.store, self.run).machine, place).get("limit_reason")
+        if self.reason == "limit" and limit == "budget" and budget is None:
+            # Of tokens and calls only the file gives more.
+            choices.remove("go on")
+        chosen = await self._choice(choices, f"{about}\n")
+        feedback = ""
+        if chosen == "feedback":
+            while not feedback:
+                feedback = await self._line("your words: ")
+            chosen = await self._choice(["approve", "reject", "later"])
+        elif chosen == "go on" and self.reason == "limit":
+            return await self._more(place, str(limit), budget)
+        elif chosen not in (*_YES, "later"):
+            feedback = await self._line("your words (Enter for none): ")
+        if chosen == "later":
+            return None
+        approved = chosen in _YES
+        return decided(self.store, self.run, self.address, approved=approved, feedback=feedback)
+
+    async def _choice(self, choices: Sequence[str], about: str = "") -> str:
+        words = "  ".join(f"[{choice[0]}]{choice[1:]}" for choice in choices)
+        while True:
+            typed = (await self._line(f"{about}{words}: ")).lower()
+            about = ""
+            for choice in choices:
+                if typed and choice.startswith(typed):
+                    return choice
+
+    async def _more(self, place: str, limit: str, budget: float | None) -> Event:
+        """More of what the loop has used up."""
+        body: dict[str, Json] = {"at": place}
+        if limit == "max_iterations":
+            words = f"how many more iterations (Enter for {_MORE_ITERATIONS}): "
+            body["iterations"] = int(await self._number(words, _MORE_ITERATIONS, least=1))
+        elif limit == "budget":
+            again = as_much_again(budget)
+            words = f"how many dollars more (Enter for {again}): "
+            body |= {"cost_usd": await self._number(words, float(again)), "around": True}
+        return asked("run.continued", body)
+
+    async def _number(self, words: str, usual: float, least: float = 1e-9) -> float:
+        while True:
+            typed = await self._line(words)
+            try:
+                number = float(typed.lstrip("+$")) if typed else usual
+            except ValueError:
+                continue
+            if least <= number < 1e9:
+                return number
+
+    async def _line(self, words: str) -> str:
+        typed = await _read_line(words, self.is_open)
+        if typed is not None:
+            return typed
+        raise Left if self.is_open() else Gone
+
+
+async def _read_line(words: str, is_of_interest: Callable[[], bool]) -> str | None:
+    """The line that is typed; None after Ctrl-C or Ctrl-D, or once nobody wants it any more.
+
+    The event loop goes on meanwhile.
+    """
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[str | None] = loop.create_future()
+    number, parts = sys.stdin.fileno(), bytearray()
+
+    def take() -> None:
+        part = os.read(number, 4096)
+        parts.extend(part)
+        if not typed.done() and (not part or part.endswith(b"\n")):
+            typed.set_result(parts.decode("utf-8", "replace").strip() if part else None)
+
+    def leave() -> None:
+        if not typed.done():
+            typed.set_result(None)
+
+    loop.add_reader(number, take)
+    before = signal.signal(signal.SIGINT, lambda *_: loop.call_soon_threadsafe(leave))
+    try:
+        click.echo(words, nl=False, err=True)
+        while not typed.done() and is_of_interest():
+            await asyncio.wait({typed}, timeout=_LOOK_S)
+    finally:
+        signal.signal(signal.SIGINT, before)
+        loop.remove_reader(number)
+    line = typed.result() if typed.done() else None
+    if line is None:
+        click.echo(err=True)
+    return line

@@ -138,7 +138,6 @@ def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> 
 
 
 def usage_words(usage: dict[str, Any]) -> str:
-    """Calls, tokens, money."""
     if not usage["calls"]:
         return ""
     parts = [plural(int(usage["calls"]), "call")]
@@ -265,7 +264,6 @@ def _answers(run: str, gates: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """The loops of a result document."""
     if len(loops) <= ONE_BY_ONE_MAX:
         yield from map(loop_words, loops)
         return

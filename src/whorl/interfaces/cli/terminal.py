@@ -18,14 +18,10 @@ if TYPE_CHECKING:
 
 # The sign and the colour of the state of a run or a step.
 SIGNS = {
+    **dict.fromkeys(("failed", "timed_out"), ("✗", "red")),
+    **dict.fromkeys(("cancelled", "rejected"), ("✗", "yellow")),
+    **dict.fromkeys(("waiting", "paused", "interrupted"), ("⏸", "yellow")),
     "succeeded": ("✓", "green"),
-    "failed": ("✗", "red"),
-    "timed_out": ("✗", "red"),
-    "cancelled": ("✗", "yellow"),
-    "rejected": ("✗", "yellow"),
-    "waiting": ("⏸", "yellow"),
-    "paused": ("⏸", "yellow"),
-    "interrupted": ("⏸", "yellow"),
     "running": ("●", "yellow"),
     "retrying": ("↻", "yellow"),
     "skipped": ("-", "dim"),
@@ -111,7 +107,6 @@ class PlainStream(io.TextIOWrapper):
     """A stream that writes letters for our signs, and all else as it is."""
 
     def write(self, text: str) -> int:
-        """Writes a text."""
         super().write(text.translate(_TABLE))
         return len(text)
 

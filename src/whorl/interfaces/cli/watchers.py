@@ -64,7 +64,6 @@ class Events(NullWatcher):
     """Prints each entry of the journal as one line of JSON, once it is durable."""
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """Prints them."""
         _print_json(event_json(run, entry) for entry in entries)
 
     def text(self, run: RunId, address: str, text: str) -> None:
@@ -80,19 +79,16 @@ class DialectEvents(NullWatcher):
         self._translator: Translator | None = None
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
-        """Learns the dialect's words."""
         self._translator = translator_of(workflow, progress.run)
         if not progress.steps and not progress.loops:
             _print_json(self._translator.started(progress.started_at))
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """Prints what the dialect has words for."""
         if self._translator is not None:
             for entry in entries:
                 _print_json(self._translator.take(entry))
 
     def text(self, run: RunId, address: str, text: str) -> None:
-        """Prints streamed text, where the dialect tells it."""
         if self._translator is not None:
             _print_json(self._translator.streamed(address, text))
 
@@ -106,12 +102,10 @@ class Lines(NullWatcher):
         self._vocabulary: Json = None
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
-        """The lines go on where the run is."""
         self.progress = progress
         self._vocabulary = workflow.words
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """Says what is worth a line."""
         for entry in entries:
             self.progress.take(entry.event)
             if self._verbose:

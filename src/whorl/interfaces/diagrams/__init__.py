@@ -1,1 +1,1 @@
-"""Workflows as diagrams: `text` is a tree or a Mermaid chart, `layout` and `svg` a picture."""
+"""Workflows as diagrams: `text` is a tree or a Mermaid chart, `svg` a picture."""

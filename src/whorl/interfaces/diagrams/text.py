@@ -21,7 +21,6 @@ _ESCAPES = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "&": "#amp;", 
 
 
 def text_tree(workflow: Workflow) -> str:
-    """The workflow as a tree of text."""
     lines = [f"{line(workflow.name, 80)}  ({workflow.dialect})"]
     if workflow.inputs:
         lines.append(f"  inputs: {', '.join(line(port.name, 40) for port in workflow.inputs)}")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from whorl.interfaces.python.session import Run, Session, resume, run, run_sync
-from whorl.interfaces.python.values import Event, LoopResult, Result, Usage
-from whorl.interfaces.python.workflows import Workflow, build, load
+from whorl.interfaces.python.values import Event, LoopResult, Result, Usage, Workflow, build, load
 from whorl.language import Json
 from whorl.providers.functions import Tasks
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, cast
 
 from whorl.errors import UsageError
-from whorl.interfaces.python.values import Event, count, dollars, plain_table, result_from, text
-from whorl.interfaces.python.workflows import Workflow, project_of, workflow_from
+from whorl.interfaces.python import values
+from whorl.interfaces.python.values import Event, Workflow, count, dollars, plain_table, text
 from whorl.interfaces.wording import advice, with_help
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
     from typing import Self
 
-    from whorl.interfaces.python.values import JsonLike, Mark, Result, Status
-    from whorl.interfaces.python.workflows import FilePath
+    from whorl.interfaces.python.values import FilePath, JsonLike, Mark, Result, Status
     from whorl.interpreter.events import Event as JournalEvent
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
@@ -99,7 +98,7 @@ class Run:
     async def result(self) -> Result:
         """Waits until the run has ended, waits for a person, or is paused."""
         await self._opened().driving.settled(self._run)
-        return result_from(with_help(result_of(self._store, self._run)))
+        return values.result_from(with_help(result_of(self._store, self._run)))
 
     async def pause(self) -> None:
         """Lets calls that are under way finish, and starts no new ones."""
@@ -213,7 +212,7 @@ class Session:
     ) -> None:
         if not isinstance(tasks, Tasks | None):
             raise UsageError(f"tasks is {tasks!r:.80}, which is no whorl.Tasks()")
-        self._project = project_of(config, store)
+        self._project = values.project_of(config, store)
         self._settings = self._project.settings()
         self._tasks = tasks
         self._open: Opened | None = None
@@ -263,7 +262,7 @@ class Session:
         """
         opened = self._opened()
         if not isinstance(workflow, Workflow):
-            workflow = workflow_from(self._project, workflow)
+            workflow = values.workflow_from(self._project, workflow)
         cost = dollars(budget)
         start = Start(
             input=plain_table(inputs, "inputs"),

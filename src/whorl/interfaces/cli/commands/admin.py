@@ -247,7 +247,7 @@ async def _serve_tools(project: Project, workflows: dict[str, Workflow], wait_s:
 
 def _workflows(project: Project, files: tuple[str, ...]) -> dict[str, Workflow]:
     from whorl.interfaces.mcp import tool_name
-    from whorl.interfaces.python.workflows import workflow_from
+    from whorl.interfaces.python.values import workflow_from
 
     folders = (".", "workflows")
     paths = (p for f in folders for p in sorted((project.root / f).glob("*")) if p.is_file())

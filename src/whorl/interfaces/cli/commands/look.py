@@ -263,7 +263,6 @@ def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
 
 
 def _changes(both: tuple[Side, Side], node: str | None) -> dict[str, list[str]]:
-    """By step, how its two results differ."""
     names = list(dict.fromkeys([*both[0].results, *both[1].results]))
     if node is not None and node not in names:
         hint = did_you_mean(node, names) or f"steps: {', '.join(names) or 'none'}"

@@ -87,7 +87,6 @@ class _Status:
         self.until = time.time() if is_running else self.row.updated_at
 
     def document(self) -> dict[str, object]:
-        """The facts for programs."""
         row, result = self.row, self.result
         steps = self.progress.steps.values()
         return {
@@ -258,13 +257,12 @@ def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
 
 def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
     """Steps and loops in the order in which they began; of very many loops a line each."""
-    places: dict[str, Step | LoopProgress] = {**progress.steps, **progress.loops}
-    for address in sorted(places, key=lambda one: places[one].started_at):
-        place = places[address]
-        if address in progress.steps:
-            yield step_words(place)  # type: ignore[arg-type]
+    places: list[Step | LoopProgress] = [*progress.steps.values(), *progress.loops.values()]
+    for place in sorted(places, key=lambda place: place.started_at):
+        if isinstance(place, LoopProgress):
+            yield from islice(loop_table(place), 1 if is_short else None)
         else:
-            yield from islice(loop_table(place), 1 if is_short else None)  # type: ignore[arg-type]
+            yield step_words(place)
 
 
 def _loop_line(row: LoopRow) -> str:

@@ -12,21 +12,13 @@ import click
 from whorl.errors import UsageError
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.options import json_option, located, more_options, print_json
-from whorl.interfaces.cli.session import (
-    PATIENCE_S,
-    POLL_S,
-    Show,
-    objections,
-    on_run,
-    run_session,
-    show_options,
-)
+from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, Show, objections, on_run, run_session
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import ENDED, advice, given_flags, more_words, with_help
 from whorl.interpreter.budget import NAMES
 from whorl.interpreter.requests import objection
-from whorl.runtimes.folding import fold
+from whorl.runtimes.folding import Fork, fold
 from whorl.services import steering
 from whorl.services.results import full_result, status_words, workflow_of
 from whorl.services.runs import find_run
@@ -34,7 +26,6 @@ from whorl.services.runs import find_run
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.interpreter.events import Event
-    from whorl.runtimes.folding import Fork
     from whorl.runtimes.journal import RunId
     from whorl.services.project import Project
     from whorl.services.steering import More
@@ -50,14 +41,14 @@ _loop_option = click.option(
 @options.run_argument
 @json_option
 @located
-def pause(project: Project, *, run: str, as_json: bool) -> int:
+def pause(project: Project, *, run: str, as_json: bool) -> None:
     """Pause a RUN: what is under way ends, nothing new begins until `whorl resume`.
 
     \b
       whorl pause last
     """
     event = steering.asked("run.paused", {"by": "person"})
-    return asyncio.run(_stop(project, run, event, "paused", as_json))
+    asyncio.run(_stop(project, run, event, "paused", as_json))
 
 
 @click.command()
@@ -65,16 +56,16 @@ def pause(project: Project, *, run: str, as_json: bool) -> int:
 @click.option("--feedback", default="", metavar="TEXT", help="Why; it is kept with the run.")
 @json_option
 @located
-def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> int:
+def cancel(project: Project, *, run: str, feedback: str, as_json: bool) -> None:
     """End a RUN for good. What it has made so far stays in the store.
 
     \b
       whorl cancel last --feedback "wrong file"
     """
-    return asyncio.run(_stop(project, run, steering.cancelled(feedback), "cancelled", as_json))
+    asyncio.run(_stop(project, run, steering.cancelled(feedback), "cancelled", as_json))
 
 
-async def _stop(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> int:
+async def _stop(project: Project, text: str, event: Event, wanted: str, as_json: bool) -> None:
     async with run_session(project, Show(as_json=True), creates=False) as session:
         run = find_run(session.store, text)
         status = session.store.run(run).status
@@ -87,7 +78,6 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
             print_json(with_help(full_result(session.store, run)))
         else:
             click.echo(words)
-        return 0
 
 
 async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
@@ -95,9 +85,8 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
         if not await session.runtime.request(run, event):
             await session.runtime.drive(run, [event])
     deadline = time.monotonic() + PATIENCE_S
-    while session.store.run(run).status == "running" and time.monotonic() < deadline:
+    while (status := session.store.run(run).status) == "running" and time.monotonic() < deadline:
         await asyncio.sleep(POLL_S)
-    status = session.store.run(run).status
     if status == wanted:
         after = "" if wanted == "cancelled" else f"; go on with `whorl resume {run}`"
         return f"run {run} {status_words(wanted)}{after}"
@@ -249,33 +238,28 @@ approve, reject = _answer(_APPROVE, approved=True), _answer(_REJECT, approved=Fa
 
 
 @click.command()
-@options.run_argument
 @click.option("--at", required=True, metavar="LOOP[K]", help="The iteration to redo.")
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
               help="Another input, carried value or variable; also NAME:=JSON.")  # fmt: skip
 @click.option("--file", metavar="FILE", help="Another version of the workflow.")
 @options.budget_option("The most that the new run may spend.")
-@show_options
-@located
-def fork(
-    project: Project,
+@on_run
+async def fork(
+    session: RunSession,
+    run: RunId,
     *,
-    run: str,
     at: str,
     sets: tuple[str, ...],
     file: str | None,
     budget: float | None,
-    show: Show,
 ) -> int:
     """Start a new run that keeps the iterations of a RUN before LOOP[K] and redoes that one.
 
     \b
       whorl fork last --at "polish[2]" --set feedback="shorter, please"
     """
-    from whorl.runtimes.folding import Fork
-
-    reading = project.read(file) if file else None
-    made = Fork(
+    reading = session.project.read(file) if file else None
+    fork = Fork(
         at=at,
         values=options.read_values(sets, "--set", options.read_stdin),
         limits={} if budget is None else {"cost_usd": budget},
@@ -283,13 +267,7 @@ def fork(
         sources=dict(reading.sources) if reading else None,
         file=os.path.abspath(file) if file else "",
     )
-    return asyncio.run(_fork(project, run, made, show))
-
-
-async def _fork(project: Project, text: str, fork: Fork, show: Show) -> int:
-    async with run_session(project, show, creates=False) as session:
-        source = find_run(session.store, text)
-        show.check(fork.workflow or workflow_of(session.store, source))
-        run, _ = await steering.new_fork(session.store, session.providers, source, fork)
-        say(f"run {run} is a fork of {source} at {fork.at}")
-        return await session.drive(run)
+    session.show.check(fork.workflow or workflow_of(session.store, run))
+    new, _ = await steering.new_fork(session.store, session.providers, run, fork)
+    say(f"run {new} is a fork of {run} at {at}")
+    return await session.drive(new)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, safe
-from whorl.interfaces.diagrams.layout import reduced
+from whorl.interfaces.diagrams.svg import reduced
 from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import finding
