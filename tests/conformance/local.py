@@ -147,7 +147,7 @@ async def drive(
         elif "wait" in request:
             loop.jump(parse_duration(request["wait"]))
         else:
-            at = fold(runtime.store, run).machine.now
+            at = max(fold(runtime.store, run).machine.now, EPOCH + loop.time())
             events = events_for(request, runtime.store, run, at)
         await runtime.drive(run, events)
     await asyncio.gather(*asked)
