@@ -37,7 +37,6 @@ _SKIPPED_BY_CONDITION: End = {"status": "skipped", "cause": "condition"}
 _SKIPPED_BY_ORDER: End = {"status": "skipped", "cause": "order"}
 _SKIPPED_BY_HALT: End = {"status": "skipped", "cause": "halt"}
 
-_LEAVES = frozenset({"task", "wait", "gate", "signal"})
 _KINDS = {
     "Task": "task",
     "Loop": "loop",
@@ -90,20 +89,18 @@ class BlockBehaviour(Behaviour):
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         frame = machine.block_frames[key]
         plan = machine.plan.blocks[frame["block"]]
-        left = machine.frames[child]
+        left = machine.plain_frames[child]
         name, attempt = left["name"], left["attempt"]
         if is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
             return
-        if left["kind"] in _LEAVES:
+        if not machine.behaviour(left).stays:
             del frame["children"][name]
-        _free_place(frame, name)
+        frame.get("retries", {}).pop(name, None)
+        _count_running(frame, -1)
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
-        if machine.plan.recorders:
-            taken = left.get("branch") if left["kind"] == "branch" else None
-            facts = {"started": left["at"], "inputs": left.get("echo"), "taken": taken}
-            _record(machine, frame, name, end, outcome.get("value"), **facts)
-        else:
-            _record(machine, frame, name, end, outcome.get("value"))
+        facts: Values = {"inputs": left.get("echo"), "taken": left.get("branch")}
+        facts["started"] = left.get("at")
+        _record(machine, frame, name, end, outcome.get("value"), **facts)
         _consider(machine, key, plan, list(plan.followers[name]))
 
     def receive(self, machine: State, key: str, event: Event) -> None:
@@ -234,7 +231,7 @@ def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str
         frame.setdefault("queue", []).append(name)
     elif child is not None:
         del frame["idle"][name]
-        _take_place(frame)
+        _count_running(frame, 1)
         _arm(machine, plan.nodes[name], child)
         machine.revive(child)
     else:
@@ -275,22 +272,14 @@ def _is_full(frame: BlockFrame, plan: BlockPlan) -> bool:
     if most is None:
         return False
     if "running" not in frame:
-        still = (frame["ends"], frame.get("idle", ()))
-        frame["running"] = sum(not any(n in names for names in still) for n in frame["children"])
-    return bool(frame["running"] >= most)
+        ends, idle = frame["ends"], frame.get("idle", ())
+        frame["running"] = sum(n not in ends and n not in idle for n in frame["children"])
+    return frame["running"] >= most
 
 
-def _take_place(frame: BlockFrame) -> None:
+def _count_running(frame: BlockFrame, step: int) -> None:
     if "running" in frame:
-        frame["running"] += 1
-
-
-def _free_place(frame: BlockFrame, name: str) -> None:
-    """A node has ended, as far as its place and its retries are concerned."""
-    if "running" in frame:
-        frame["running"] -= 1
-    if "retries" in frame:
-        frame["retries"].pop(name, None)
+        frame["running"] += step
 
 
 def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> bool:
@@ -346,11 +335,9 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
         attempt=attempt,
     )
     frame["children"][node.name] = child
-    _take_place(frame)
+    _count_running(frame, 1)
     if machine.plan.recorders:
-        machine.frames[child]["at"] = machine.now
-        if node.echo is not None:
-            machine.frames[child]["echo"] = _echo(machine, frame, node)
+        machine.frames[child] |= {"at": machine.now, "echo": _echo(machine, frame, node)}
     _arm(machine, node, child)
     machine.enter(child)
 
@@ -487,7 +474,7 @@ def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome
     child = frame["children"].pop(name)
     machine.drop(child)
     _forget_results(machine.values_at(frame["scope"]), plan, name)
-    _free_place(frame, name)
+    _count_running(frame, -1)
     frame.setdefault("attempts", {})[name] = attempt
     frame.setdefault("retries", {})[name] = tried + 1
     address = inner(join(frame["address"], name), "retry")

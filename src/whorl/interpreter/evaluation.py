@@ -45,10 +45,9 @@ class FrameScope:
             return self._state["at"]
         if name == "$run":
             return self._state["run"]
-        return self._seed() if name == "$seed" else UNDEFINED
-
-    def _seed(self) -> str:
-        """A text that is another one each time it is asked for, and the same in a replay."""
+        if name != "$seed":
+            return UNDEFINED
+        # A text that is another one each time it is asked for, and the same in a replay.
         self._drawn += 1
         frame = self._frame
         address = frame["address"] if frame else None

@@ -34,6 +34,7 @@ from whorl.interpreter.loop_results import (
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour, out_of_time
 from whorl.ir.durations import parse_count
+from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 
 if TYPE_CHECKING:
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from whorl.interpreter.state import State
     from whorl.ir import Loop
     from whorl.language import Scope
-
-# How many iterations a limit that is computed may allow.
-ITERATIONS_MAX = 100_000
 
 
 class LoopBehaviour(Behaviour):
@@ -64,7 +62,9 @@ class LoopBehaviour(Behaviour):
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         frame = machine.loop_frames[key]
         if child != frame.get("body"):
-            judging.judge_left(machine, frame, child)
+            frame.update({"judge": None, "children": {}})
+            # Its own retries are attempts at the same address.
+            frame["asks"][frame["asking"]] = machine.frames[child]["attempt"]
             _end_phase(machine, key, "answered", outcome)
         else:
             _end_phase(machine, key, "failed" if is_failure(outcome) else "succeeded", outcome)
@@ -89,10 +89,18 @@ class LoopBehaviour(Behaviour):
             resume_iteration(machine, key)
         elif frame["phase"] == "judging" and frame["judged"]:
             judging.ask_judge(machine, key)
-        elif frame["phase"] == "body":
-            _revive_body(machine, key)
-        else:
+        elif frame["phase"] != "body":
             next_iteration(machine, key)
+        else:
+            if frame.get("failed", [])[-1:] == [frame["count"]]:
+                frame["failed"].pop()
+                frame["failures"] -= 1
+            if body := frame.get("body"):
+                _arm_iteration(machine, key, frame["iteration"]["address"])
+                machine.revive(body)
+            else:
+                frame["retries"] = frame.get("retries", 0) + 1
+                begin_body(machine, key)
 
     def abandon(self, machine: State, key: str) -> None:
         if "reason" not in machine.loop_frames[key]:
@@ -108,28 +116,12 @@ class LoopBehaviour(Behaviour):
         loop_limits.forget_question(machine, key)
         fail_loop(machine, key, out_of_time(frame), status="timed_out", reason="timeout")
 
-    def names_for_shape(self, machine: State, key: str) -> Values:
-        return {"past": machine.loop_frames[key].get("past", [])}
-
 
 def resume_iteration(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     loop_limits.resume_iteration(machine, key)
     if frame["phase"] == "body":
         _arm_iteration(machine, key, frame["iteration"]["address"])
-
-
-def _revive_body(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    if frame.get("failed", [])[-1:] == [frame["count"]]:
-        frame["failed"].pop()
-        frame["failures"] -= 1
-    if body := frame.get("body"):
-        _arm_iteration(machine, key, frame["iteration"]["address"])
-        machine.revive(body)
-    else:
-        frame["retries"] = frame.get("retries", 0) + 1
-        begin_body(machine, key)
 
 
 def next_iteration(machine: State, key: str) -> None:
@@ -142,7 +134,7 @@ def next_iteration(machine: State, key: str) -> None:
         if not _carry(machine, key, loop):
             return
         frame["phase"] = "judging"
-        _follow(machine, key, lambda: judging.judge_ahead(machine, key))
+        _follow(machine, key, judging.judge_ahead)
         return
     frame.pop("checked", None)
     stopped = loop_limits.before_iteration(machine, key)
@@ -184,11 +176,7 @@ def begin_body(machine: State, key: str) -> None:
     machine.note("iteration.started", address, note)
     _arm_iteration(machine, key, address)
     frame["body"] = new_block(
-        machine,
-        inner_key(frame["node"], "body"),
-        parent=key,
-        scope=frame["inner"],
-        address=address,
+        machine, inner_key(frame["node"], "body"), parent=key, scope=frame["inner"], address=address
     )
 
 
@@ -228,11 +216,11 @@ def interrupt(machine: State, key: str, *, breaks: bool) -> None:
 def _set_up(machine: State, key: str, loop: Loop) -> None:
     frame = machine.loop_frames[key]
     scope = machine.scope(frame)
-    iterations = _count(loop.limits.iterations, scope)
+    iterations, time = _count(loop.limits.iterations, scope), loop.limits.time_s
     override = machine.state["iterations"]
     limits: Values = {
         "iterations": iterations if override is None else int(override),
-        "time_s": _seconds(loop.limits.time_s, scope),
+        "time_s": seconds_of(evaluate(time, scope)) if isinstance(time, Expression) else time,
         "cost_usd": loop.limits.cost_usd,
         "tokens": loop.limits.tokens,
         "calls": loop.limits.calls,
@@ -270,10 +258,6 @@ def _count(limit: int | Expression, scope: Scope) -> int:
     return count
 
 
-def _seconds(limit: float | Expression | None, scope: Scope) -> float | None:
-    return seconds_of(evaluate(limit, scope)) if isinstance(limit, Expression) else limit
-
-
 def _carry(machine: State, key: str, loop: Loop) -> bool:
     """Computes what the iteration that has ended hands over; false where the loop fails of it.
 
@@ -282,14 +266,10 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
     frame = machine.loop_frames[key]
     if not frame.get("fresh") or not frame.get("inner"):
         return True
+    scope = machine.scope_at(frame["inner"])
+    later = [(carry.name, carry.later) for carry in loop.carry if carry.later is not None]
     try:
-        if loop.carry:
-            scope = machine.scope_at(frame["inner"])
-            frame["carry"] |= {
-                carry.name: value_of(carry.later, scope)
-                for carry in loop.carry
-                if carry.later is not None
-            }
+        frame["carry"] |= {name: value_of(value, scope) for name, value in later}
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["address"]))
         return False
@@ -297,11 +277,13 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
     return True
 
 
-def _follow(machine: State, key: str, judge: Callable[[], Decision | None]) -> None:
+def _follow(
+    machine: State, key: str, judge: Callable[..., Decision | None], *answer: Outcome
+) -> None:
     """Does what comes of judging: ends the loop, asks a person, or goes for another iteration."""
     frame = machine.loop_frames[key]
     try:
-        decision = judge()
+        decision = judge(machine, key, *answer)
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["address"]))
         return
@@ -355,7 +337,11 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
         close_iteration(machine, key, status="failed", error=outcome["error"])
         machine.drop_body(frame)
         frame["retries"] = frame.get("retries", 0) + 1
-        _retry(machine, key, failure.wait_s)
+        if failure.wait_s <= 0:
+            begin_body(machine, key)
+            return
+        frame["phase"], due = "delay", machine.now + failure.wait_s
+        machine.expect(inner(frame["address"], "retry"), key, "timer", due=due)
         return
     numbers = frame.setdefault("failed", [])
     frame["failures"] = frame.get("failures", 0) + 1
@@ -380,30 +366,16 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     _pause(machine, key)
 
 
-def _retry(machine: State, key: str, wait_s: float) -> None:
-    """Runs the iteration again, as another attempt, after a pause."""
-    if wait_s <= 0:
-        begin_body(machine, key)
-        return
-    frame = machine.loop_frames[key]
-    frame["phase"] = "delay"
-    machine.expect(inner(frame["address"], "retry"), key, "timer", due=machine.now + wait_s)
-
-
 def _end_phase(machine: State, key: str, ending: str, detail: Any) -> None:
     """The present phase ends; the detail is an outcome, or the event that has come."""
     PHASES[machine.loop_frames[key]["phase"]][ending](machine, key, detail)
-
-
-def _body_succeeded(machine: State, key: str, outcome: Outcome) -> None:
-    _follow(machine, key, lambda: judging.judge_iteration(machine, key))
 
 
 def _judge_answered(machine: State, key: str, outcome: Outcome) -> None:
     if is_failure(outcome) and machine.loop(key).on_iteration_failure.action != "continue":
         fail_loop(machine, key, outcome["error"])
         return
-    _follow(machine, key, lambda: judging.take_answer(machine, key, outcome))
+    _follow(machine, key, judging.take_answer, outcome)
 
 
 def _person_decided(machine: State, key: str, event: Event) -> None:
@@ -441,7 +413,7 @@ PHASES: dict[Phase, dict[str, Callable[[State, str, Any], None]]] = {
         "retry": lambda machine, key, _: begin_body(machine, key),
     },
     "body": {
-        "succeeded": _body_succeeded,
+        "succeeded": lambda machine, key, _: _follow(machine, key, judging.judge_iteration),
         "failed": _iteration_failed,
         "time": _iteration_out_of_time,
     },

@@ -78,14 +78,13 @@ def before_iteration(machine: State, key: str) -> Reached | None:
     )
     if is_over and not machine.loop(key).limits.interrupts:
         return Reached("timeout", f"its time of {seconds:g} s")
-    spent = budget.exhausted(machine, key)
-    if spent is not None:
-        limit = float(frame["limits"][spent])
-        over = budget.missing(frame, spent, {})
-        words = f"its {budget.NAMES[spent]} budget of {limit:g}"
-        # Another iteration may need as much as those before.
-        more = max(limit, over + (limit + over) / max(1, frame["count"]))
-        return Reached("budget", words, spent, more=more)
+    for spent, over in budget.over(frame, {}).items():
+        if over >= 0:
+            limit = float(frame["limits"][spent])
+            words = f"its {budget.NAMES[spent]} budget of {limit:g}"
+            # Another iteration may need as much as those before.
+            more = max(limit, over + (limit + over) / max(1, frame["count"]))
+            return Reached("budget", words, spent, more=more)
     return None
 
 

@@ -66,22 +66,17 @@ def record_success(machine: State, key: str, results: Values) -> None:
         for name, value in results.items():
             columns.setdefault(name, []).append(value)
     if loop.history_keep:
-        _lengthen_history(machine, frame, loop, results)
+        history = frame["history"] = [*frame.get("history", []), results]
+        if len(history) > loop.history_keep:
+            del history[: -loop.history_keep]
+            # The first cut is seen by the next iteration, if there is one.
+            cuts = frame["history_cuts"] = frame.get("history_cuts", 0) + 1
+            if cuts == 2:
+                words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
+                words += "iterations, the most that are kept"
+                machine.warn(frame["address"], "R105", words, facts={"history": len(history)})
     if loop.collect:
         _collect(frame, loop, machine.scope_at(frame["inner"]))
-
-
-def _lengthen_history(machine: State, frame: LoopFrame, loop: Loop, results: Values) -> None:
-    history = [*frame.get("history", []), results]
-    if len(history) > loop.history_keep:
-        del history[: -loop.history_keep]
-        # The first cut is seen by the next iteration, if there is one.
-        cuts = frame["history_cuts"] = frame.get("history_cuts", 0) + 1
-        if cuts == 2:
-            words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
-            words += "iterations, the most that are kept"
-            machine.warn(frame["address"], "R105", words, facts={"history": len(history)})
-    frame["history"] = history
 
 
 def keep_best(machine: State, key: str, *, approved: bool = False) -> bool:
@@ -131,7 +126,7 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
     if frame["usage"] != before:
         # A late reply may have been cheaper than what an earlier iteration was charged for it.
         used: Values = {
-            name: _rounded(amount - before.get(name, 0))
+            name: round(amount - before.get(name, 0), 9)
             for name, amount in frame["usage"].items()
             if amount > before.get(name, 0)
         }
@@ -142,49 +137,28 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
             body[name] = fact
     loop = machine.loop(key)
     if status == "succeeded":
-        if loop.tells_after:
-            _add_facts(machine, key, loop, body)
+        scope = machine.scope_at(frame["inner"])
+        for name, value in loop.tells_after:
+            try:
+                body[name] = value_of(value, scope)
+            except LanguageError as fault:
+                # What cannot be told is no reason to lose the iteration.
+                machine.warn(frame["address"], "R104", f"no {name!r} is told: {fault}")
         if loop.memory is not None and not iteration.get("remembered"):
             # One that was put aside before its verdict is closed twice.
             iteration["remembered"] = True
             _remember(machine, key, loop.memory, body)
     machine.note("iteration.finished", iteration["address"], body)
-    if machine.observed and status == "succeeded":
-        _observe(machine, frame, loop)
-
-
-def _observe(machine: State, frame: LoopFrame, loop: Loop) -> None:
-    """Shows a replay what an iteration gave, whichever attempt at it went through."""
-    address = numbered(frame["address"], frame["count"])
-    if address in machine.observed:
+    # A replay is shown what an iteration gave, whichever attempt at it went through.
+    address = numbered(frame["address"], frame["count"]) if machine.observed else ""
+    if address in machine.observed and status == "succeeded":
+        last = {collect.name for collect in loop.collect if collect.take == "last"}
+        collected = frame.get("collected", {})
         machine.observations[address] = {
             "results": frame["previous"],
             "score": frame.get("score"),
-            "collected": _newest(frame, loop),
+            "collected": {name: value for name, value in collected.items() if name in last},
         }
-
-
-def _newest(frame: LoopFrame, loop: Loop) -> Values:
-    """What was collected from this iteration alone, where it is the last one."""
-    collected: Values = frame.get("collected", {})
-    names = [c.name for c in loop.collect if c.take == "last" and c.name in collected]
-    return {name: collected[name] for name in names}
-
-
-def _add_facts(machine: State, key: str, loop: Loop, body: Values) -> None:
-    scope = machine.scope_at(machine.loop_frames[key]["inner"])
-    for name, value in loop.tells_after:
-        try:
-            body[name] = value_of(value, scope)
-        except LanguageError as fault:
-            # What cannot be told is no reason to lose the iteration.
-            machine.warn(
-                machine.loop_frames[key]["address"], "R104", f"no {name!r} is told: {fault}"
-            )
-
-
-def _rounded(amount: float) -> float:
-    return round(amount, 9) if isinstance(amount, float) else amount
 
 
 def _collect(frame: LoopFrame, loop: Loop, scope: Scope) -> None:
@@ -254,20 +228,13 @@ def all_failed(frame: LoopFrame) -> Error:
 
 
 def fail_loop(
-    machine: State,
-    key: str,
-    cause: Error,
-    *,
-    status: str = "failed",
-    reason: str = "failed",
+    machine: State, key: str, cause: Error, *, status: str = "failed", reason: str = "failed"
 ) -> None:
     """The loop has failed; its frame stays, so that what failed can be tried again."""
     frame = machine.loop_frames[key]
     if "limits" in frame:
         disarm(machine, key)
-        number, _ = returned(machine, key)
-        summary = _summary(machine, key, reason, "", number) | {"error": cause}
-        machine.note("loop.finished", frame["address"], summary)
+        note_end(machine, key, reason, error=cause)
     frame["reason"] = reason
     machine.finish(key, failed(cause, status=status))
 
@@ -321,12 +288,18 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
     best = frame.get("best")
     mark = _MARKS.get(reason) if machine.plan.rules[frame["node"]].decides else None
     facts: Values = {"mark": mark} if mark else {}
+    # The score of the iteration that the loop returns, if that is known; else of the last one.
+    score = frame.get("score")
+    if best is not None and best["number"] == number and best["score"] is not None:
+        score = best["score"]
+    elif number is not None and number == frame.get("accepted_number"):
+        score = frame.get("accepted_score")
     return facts | {
         "path": frame["node"].partition(":")[2],
         "iterations": frame["count"],
         "exit_reason": reason,
         "stopped_by": by or None,
-        "score": _score_of(frame, number),
+        "score": score,
         "best_iteration": best["number"] if best else None,
         "returned_iteration": number,
         "failed_iterations": [*frame.get("failed", ())],
@@ -337,15 +310,6 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
 
 # How people are told that a loop stopped before it was done.
 _MARKS = {"max_iterations": "limit", "timeout": "limit", "budget": "budget"}
-
-
-def _score_of(frame: LoopFrame, number: int | None) -> float | None:
-    """The score of the iteration that the loop returns, if that is known; else of the last one."""
-    best = frame.get("best")
-    if best is not None and best["number"] == number and best["score"] is not None:
-        return float(best["score"])
-    is_accepted = number is not None and number == frame.get("accepted_number")
-    return frame.get("accepted_score") if is_accepted else frame.get("score")
 
 
 def disarm(machine: State, key: str) -> None:

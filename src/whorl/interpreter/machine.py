@@ -207,7 +207,7 @@ class Machine(State):
         """A frame has ended: shapes its value, stops its alarm and tells the frame above."""
         behaviour = self._behaviours[frame["kind"]]
         if "node" in frame:
-            outcome = self._shaped(key, frame, outcome)
+            outcome = self._shaped(frame, outcome)
             if "alarm" in frame:
                 self.forget_if_pending(frame["alarm"])
         if behaviour.stays:
@@ -221,12 +221,13 @@ class Machine(State):
         if not behaviour.stays and key in self.frames:
             self.drop(key)
 
-    def _shaped(self, key: str, frame: Frame, outcome: Outcome) -> Outcome:
+    def _shaped(self, frame: Frame, outcome: Outcome) -> Outcome:
         node = self.node(frame)
         if node.shape is None or (is_failure(outcome) and outcome.get("value") is None):
             return outcome
-        names = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
-        names |= self.behaviour(frame).names_for_shape(self, key)
+        names: Values = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
+        if frame["kind"] == "loop":
+            names["past"] = frame.get("past", [])
         scope = OverlayScope(names, self.scope(frame))
         try:
             value = value_of(node.shape, scope)

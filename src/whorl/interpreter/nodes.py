@@ -13,7 +13,7 @@ from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
-from whorl.ir import Branch, Break, Continue, ForEach, Gate, Stop, Wait
+from whorl.ir import Branch, Break, ForEach, Gate, Stop, Wait
 from whorl.ir.durations import parse_time
 from whorl.language import EvaluationError, truth
 
@@ -51,15 +51,16 @@ class BranchBehaviour(GroupBehaviour):
 
     def enter(self, machine: State, key: str) -> None:
         frame = machine.plain_frames[key]
-        node = machine.node(frame)
-        assert isinstance(node, Branch)
-        taken = _choose(node, machine.scope(frame))
+        node: Branch = machine.node(frame)
+        scope = machine.scope(frame)
+        subject = value_of(node.subject, scope) if node.subject is not None else None
+        taken = next((case for case in node.cases if _fits(case, subject, scope)), node.default)
         if taken is None:
             machine.finish(key, succeeded({"branch": None}))
             return
-        slot, frame["branch"] = taken
-        machine.note("node.finished", frame["address"], {"branch": frame["branch"]})
-        _start_block(machine, key, slot)
+        frame["branch"] = taken.name
+        machine.note("node.finished", frame["address"], {"branch": taken.name})
+        _start_block(machine, key, "default" if taken is node.default else f"case.{taken.name}")
 
     def _value(self, machine: State, key: str, values: Values) -> Json:
         return {"branch": machine.plain_frames[key]["branch"]} | values
@@ -74,14 +75,6 @@ def _start_block(machine: State, key: str, slot: str) -> None:
         scope = machine.new_scope({}, scope)
         frame["own_scope"] = scope
     frame["body"] = new_block(machine, block, parent=key, scope=scope, address=frame["address"])
-
-
-def _choose(node: Branch, scope: Scope) -> tuple[str, str] | None:
-    subject = value_of(node.subject, scope) if node.subject is not None else None
-    for case in node.cases:
-        if _fits(case, subject, scope):
-            return f"case.{case.name}", case.name
-    return ("default", node.default.name) if node.default is not None else None
 
 
 def _fits(case: Case, subject: Json, scope: Scope) -> bool:
@@ -101,18 +94,20 @@ class ForEachBehaviour(Behaviour):
     def enter(self, machine: State, key: str) -> None:
         """Takes the items and starts as many as may run at once."""
         frame = machine.foreach_frames[key]
-        node = _node(machine, key)
+        node: ForEach = machine.node(frame)
         items = value_of(node.items, machine.scope(frame))
         if not isinstance(items, list) or len(items) > node.items_max:
-            given = f"{len(items)} items" if isinstance(items, list) else _kind(items)
+            names = {dict: "an object", str: "a text", bool: "a boolean", type(None): "null"}
+            kind = names.get(type(items), "a number")
+            given = f"{len(items)} items" if isinstance(items, list) else kind
             limit = f"a list of at most {node.items_max} items"
             raise EvaluationError(f"{node.name!r} needs {limit}, not {given}")
         frame |= {"items": items, "next": 0, "left": len(items), "children": {}, "failures": {}}
         frame["results"] = [None] * len(items)
         if not items:
             machine.finish(key, succeeded([]))
-        for _ in range(min(node.concurrency, len(items))):
-            _start_next(machine, key)
+        for index in range(min(node.concurrency, len(items))):
+            _start(machine, key, index)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         frame = machine.foreach_frames[key]
@@ -120,15 +115,15 @@ class ForEachBehaviour(Behaviour):
         machine.forget_if_pending(inner(machine.frames[child]["address"], "time"))
         if recorder := machine.plan.recorder(frame["node"]):
             inside: Any = machine.values_at(machine.frames[child]["own_scope"])[recorder.table]
-            records = recorder.item_ended(inside, _node(machine, key))
+            records = recorder.item_ended(inside, machine.node(frame))
             frame.setdefault("kept", {})[str(index)] = records
         if is_failure(outcome):
-            _item_failed(machine, key, index, outcome["error"])
-            return
-        frame["results"][index] = results(machine, child)
-        if frame["node"] not in machine.plan.keeping:
-            del frame["children"][str(index)]
-            machine.drop(child)
+            frame["failures"][str(index)] = outcome["error"]
+        else:
+            frame["results"][index] = results(machine, child)
+            if frame["node"] not in machine.plan.keeping:
+                del frame["children"][str(index)]
+                machine.drop(child)
         _item_left(machine, key)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
@@ -138,7 +133,8 @@ class ForEachBehaviour(Behaviour):
         machine.settle(event.address)
         machine.drop(frame["children"].pop(str(index)))
         message = f"item {index + 1} of {frame['name']!r} took longer than its time"
-        _item_failed(machine, key, index, error_at(event.address, "R101", message))
+        frame["failures"][str(index)] = error_at(event.address, "R101", message)
+        _item_left(machine, key)
 
     def revive(self, machine: State, key: str) -> None:
         frame = machine.foreach_frames[key]
@@ -148,7 +144,7 @@ class ForEachBehaviour(Behaviour):
         lost = [*frame["failures"], *frame.get("lost", ())]
         frame["left"] += len(frame["failures"])
         frame["failures"] = {}
-        at_once = _node(machine, key).concurrency
+        at_once = machine.node(frame).concurrency
         frame["lost"] = lost[at_once:]
         for index in lost[:at_once]:
             _try_again(machine, key, index)
@@ -166,21 +162,16 @@ class ForEachBehaviour(Behaviour):
         _arm(machine, key, index)
 
 
-def _item_failed(machine: State, key: str, index: int, cause: Error) -> None:
-    machine.foreach_frames[key]["failures"][str(index)] = cause
-    _item_left(machine, key)
-
-
 def _item_left(machine: State, key: str) -> None:
     frame = machine.foreach_frames[key]
     frame["left"] -= 1
-    if frame["failures"] and _node(machine, key).on_item_failure == "halt":
+    if frame["failures"] and machine.node(frame).on_item_failure == "halt":
         if frame["left"] == len(frame["items"]) - frame["next"] + len(frame.get("lost", ())):
             machine.finish(key, _outcome(machine, key))
     elif frame.get("lost"):
         _try_again(machine, key, frame["lost"].pop(0))
     elif frame["next"] < len(frame["items"]):
-        _start_next(machine, key)
+        _start(machine, key, frame["next"])
     elif frame["left"] == 0:
         machine.finish(key, _outcome(machine, key))
 
@@ -195,15 +186,10 @@ def _try_again(machine: State, key: str, index: str) -> None:
         _start(machine, key, int(index))
 
 
-def _start_next(machine: State, key: str) -> None:
-    frame = machine.foreach_frames[key]
-    frame["next"] += 1
-    _start(machine, key, frame["next"] - 1)
-
-
 def _start(machine: State, key: str, index: int) -> None:
     frame = machine.foreach_frames[key]
-    node = _node(machine, key)
+    node: ForEach = machine.node(frame)
+    frame["next"] = max(frame["next"], index + 1)
     values: Values = {node.item_name: frame["items"][index]}
     if node.index_name:
         values[node.index_name] = index
@@ -230,9 +216,10 @@ def _start(machine: State, key: str, index: int) -> None:
 
 
 def _arm(machine: State, key: str, index: int) -> None:
-    seconds = _node(machine, key).item_timeout_s
+    frame = machine.foreach_frames[key]
+    seconds = machine.node(frame).item_timeout_s
     if seconds is not None:
-        child = machine.frames[machine.foreach_frames[key]["children"][str(index)]]
+        child = machine.frames[frame["children"][str(index)]]
         alarm = inner(child["address"], "time")
         machine.expect(alarm, key, "alarm", due=machine.now + seconds, index=index)
 
@@ -240,7 +227,7 @@ def _arm(machine: State, key: str, index: int) -> None:
 def _outcome(machine: State, key: str) -> Outcome:
     frame = machine.foreach_frames[key]
     values = frame["results"]
-    node = _node(machine, key)
+    node: ForEach = machine.node(frame)
     if recorder := machine.plan.recorder(frame["node"]):
         records = frame.pop("kept", {})
         rows = [records.get(str(index), {}) for index in range(len(values))]
@@ -276,25 +263,12 @@ def _first_failure(frame: ForEachFrame) -> Error:
     return cause
 
 
-def _node(machine: State, key: str) -> ForEach:
-    node = machine.node(machine.foreach_frames[key])
-    assert isinstance(node, ForEach)
-    return node
-
-
-def _kind(value: Json) -> str:
-    names = {dict: "an object", str: "a text", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
 class WaitBehaviour(Behaviour):
     """Durable pauses, which a restart does not begin anew."""
 
     def enter(self, machine: State, key: str) -> None:
         frame = machine.plain_frames[key]
-        node = machine.node(frame)
-        assert isinstance(node, Wait)
-        frame["due"] = _due(node, machine.scope(frame), machine.now)
+        frame["due"] = _due(machine.node(frame), machine.scope(frame), machine.now)
         if frame["due"] <= machine.now:
             machine.finish(key, succeeded())
         else:
@@ -308,7 +282,7 @@ class WaitBehaviour(Behaviour):
 class GateBehaviour(Behaviour):
     def enter(self, machine: State, key: str) -> None:
         frame = machine.frames[key]
-        node = _gate(machine, key)
+        node: Gate = machine.node(frame)
         scope = machine.scope(frame)
         message, show = text_of(node.message, scope), value_of(node.show, scope)
         machine.expect(frame["address"], key, "gate")
@@ -321,7 +295,7 @@ class GateBehaviour(Behaviour):
 
     def time_out(self, machine: State, key: str) -> None:
         frame = machine.frames[key]
-        on_timeout = _gate(machine, key).on_timeout
+        on_timeout = machine.node(frame).on_timeout
         machine.forget(frame["address"])
         if on_timeout == "fail":
             message = f"nobody decided {frame['name']!r} in time"
@@ -339,7 +313,6 @@ class SignalBehaviour(Behaviour):
         if isinstance(node, Stop):
             _stop(machine, key, node)
             return
-        assert isinstance(node, Break | Continue)
         around = machine.frames[key]["loop"]
         while around is not None and machine.frames[around]["name"] != node.loop:
             around = machine.frames[around]["loop"]
@@ -347,15 +320,9 @@ class SignalBehaviour(Behaviour):
         loop.interrupt(machine, around, breaks=isinstance(node, Break))
 
 
-def _gate(machine: State, key: str) -> Gate:
-    node = machine.node(machine.frames[key])
-    assert isinstance(node, Gate)
-    return node
-
-
 def _decide(machine: State, key: str, approved: bool, feedback: Json) -> None:
     frame = machine.frames[key]
-    if not approved and _gate(machine, key).on_reject == "fail":
+    if not approved and machine.node(frame).on_reject == "fail":
         message = f"{frame['name']!r} was rejected: {feedback or 'no reason given'}"
         machine.finish(key, failed(error_at(frame["address"], "R108", message)))
         return

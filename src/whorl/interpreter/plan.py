@@ -5,21 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from whorl.ir import (
-    AllOf,
-    AnyOf,
-    Call,
-    Constant,
-    Fields,
-    ForEach,
-    Items,
-    Judge,
-    Loop,
-    Plateau,
-    Score,
-    Stable,
-    Task,
-)
+from whorl import ir
+from whorl.ir import AllOf, AnyOf, Call, Constant, Fields, ForEach, Items, Judge, Loop, Task
 from whorl.ir.walk import blocks_of, is_hidden, walk, workflows_of
 from whorl.language.libraries import open_library
 from whorl.plugins import load_reference
@@ -56,14 +43,13 @@ class BlockPlan:
 
     def downstream(self, name: str) -> list[str]:
         """All nodes of the block that wait for a node, directly or through others."""
-        names: list[str] = []
+        names: dict[str, None] = {}
         queue = list(self.followers[name])
-        while queue:
-            follower = queue.pop(0)
+        for follower in queue:
             if follower not in names:
-                names.append(follower)
+                names[follower] = None
                 queue.extend(self.followers[follower])
-        return names
+        return list(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +83,11 @@ class LoopPlan:
     """
 
     rule: Rule | None
-    scores: dict[str, Score]
-    stables: dict[str, Stable]
-    plateaus: dict[str, Plateau]
+    scores: dict[str, ir.Score]
+    stables: dict[str, ir.Stable]
+    plateaus: dict[str, ir.Plateau]
     judges: dict[str, Judge]
     decides: bool
-
-    def judge_index(self, leaf: str) -> int:
-        return list(self.judges).index(leaf)
 
 
 def loop_plan(condition: Condition | None) -> LoopPlan:
@@ -112,13 +95,11 @@ def loop_plan(condition: Condition | None) -> LoopPlan:
     rule = None if condition is None else _rule(condition, leaves)
     return LoopPlan(
         rule=rule,
-        scores={x.id: x.condition for x in leaves if isinstance(x.condition, Score)},
-        stables={x.id: x.condition for x in leaves if isinstance(x.condition, Stable)},
-        plateaus={x.id: x.condition for x in leaves if isinstance(x.condition, Plateau)},
+        scores={x.id: x.condition for x in leaves if isinstance(x.condition, ir.Score)},
+        stables={x.id: x.condition for x in leaves if isinstance(x.condition, ir.Stable)},
+        plateaus={x.id: x.condition for x in leaves if isinstance(x.condition, ir.Plateau)},
         judges={x.id: x.condition for x in leaves if isinstance(x.condition, Judge)},
-        decides=any(
-            not isinstance(x.condition, Score) or x.condition.at_least is not None for x in leaves
-        ),
+        decides=any(getattr(x.condition, "at_least", 0) is not None for x in leaves),
     )
 
 
@@ -134,7 +115,8 @@ class Recorder(Protocol):
     """Keeps records of the nodes that have ended, in a table that expressions can read.
 
     A library brings one. The table, the variables of the workflow as one object, and the items of
-    the for-eachs around an item are values of these names.
+    the for-eachs around an item are values of these names. The facts of a node that has ended are
+    `now`, `started`, `inputs`, `value` and the branch that was `taken`.
     """
 
     table: str
@@ -147,10 +129,7 @@ class Recorder(Protocol):
     def node_ended(
         self, table: Values, node: Node, end: End, others: dict[str, End], **facts: Json
     ) -> None:
-        """A node has ended; `others` are the ends of those in its block.
-
-        The facts are `now`, `started`, `inputs`, `value` and the branch that was `taken`.
-        """
+        """A node has ended; `others` are the ends of those in its block."""
 
     def item_values(self, table: Values, node: ForEach, item: Json, items: Json) -> Values:
         """The names that an item of a for-each begins with, beside its own."""
@@ -164,10 +143,6 @@ class Recorder(Protocol):
         """All items are done; the rows are the records of each."""
 
 
-def _open_recorder(library: str) -> Recorder:
-    return cast("Recorder", load_reference(open_library(library).recorder))
-
-
 class Plan:
     """Nodes and blocks of a workflow, and of all that it calls, by key."""
 
@@ -175,7 +150,7 @@ class Plan:
         self.workflow = workflow
         self.workflows = dict(workflows_of(workflow))
         self.recorders: dict[str, Recorder] = {
-            part.recorder: _open_recorder(part.recorder)
+            part.recorder: cast("Recorder", load_reference(open_library(part.recorder).recorder))
             for part in self.workflows.values()
             if part.recorder
         }

@@ -55,6 +55,7 @@ def receive(machine: State, event: Event) -> None:
     """
     try:
         if not is_repeated(machine, event):
+            _check(machine, event)
             _RECEIVERS[event.kind](machine, event.body)
             return
     except Refused as refusal:
@@ -68,14 +69,12 @@ def receive(machine: State, event: Event) -> None:
 
 def is_repeated(machine: State, event: Event) -> bool:
     """Whether a request came before; from now on it has come, and the oldest are forgotten."""
-    name = _request_of(event)
-    if not name:
-        return False
-    seen: list[str] = machine.state.setdefault("requests", [])
-    if name in seen:
+    if is_known(machine, event):
         return True
-    seen.append(name)
-    del seen[:-REQUESTS_KEPT]
+    if name := _request_of(event):
+        requests = machine.state.setdefault("requests", [])
+        requests.append(name)
+        del requests[:-REQUESTS_KEPT]
     return False
 
 
@@ -92,20 +91,24 @@ def objection(machine: State, event: Event) -> Refused | None:
     """Why a request could not be carried out now, without carrying it out."""
     try:
         check(not is_known(machine, event), "this request has been carried out already")
-        match event.kind:
-            case "run.continued":
-                to_continue(machine, event.body)
-            case "run.accepted":
-                check_reopenable(machine, loop_at(machine, event.body.get("at")))
-            case "run.paused":
-                check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
-            case "run.cancelled":
-                check(not machine.done, f"the run has ended already: {machine.status}")
-            case "run.resumed":
-                _may_resume(machine, event.body)
+        _check(machine, event)
     except Refused as refusal:
         return refusal
     return None
+
+
+def _check(machine: State, event: Event) -> None:
+    match event.kind:
+        case "run.continued":
+            to_continue(machine, event.body)
+        case "run.accepted":
+            check_reopenable(machine, loop_at(machine, event.body.get("at")))
+        case "run.paused":
+            check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
+        case "run.cancelled":
+            check(not machine.done, f"the run has ended already: {machine.status}")
+        case "run.resumed":
+            _may_resume(machine, event.body)
 
 
 def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
@@ -137,14 +140,8 @@ def _started(machine: State, body: dict[str, Any]) -> None:
     machine.enter(key)
 
 
-def _paused(machine: State, body: dict[str, Any]) -> None:
-    check(machine.status in ("running", "waiting"), f"the run is {machine.status}, not running")
-    machine.pause(body.get("by") or "person")
-
-
 def _resumed(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
-    _may_resume(machine, body)
     has_failed = state["status"] == "failed"
     raise_limits({("run", name): state for name in _AMOUNTS}, body)
     set_going(machine)
@@ -153,7 +150,6 @@ def _resumed(machine: State, body: dict[str, Any]) -> None:
 
 
 def _cancelled(machine: State, body: dict[str, Any]) -> None:
-    check(not machine.done, f"the run has ended already: {machine.status}")
     words = "cancelled" + (f": {body['feedback']}" if body.get("feedback") else "")
     run.end_now(machine, failed(error_at("", "R107", words), status="cancelled"))
 
@@ -175,7 +171,6 @@ def _may_resume(machine: State, body: dict[str, Any]) -> None:
 
 def _accepted(machine: State, body: dict[str, Any]) -> None:
     key = loop_at(machine, body.get("at"))
-    check_reopenable(machine, key)
     frame = machine.loop_frames[key]
     number = int(body["iteration"])
     check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
@@ -185,10 +180,13 @@ def _accepted(machine: State, body: dict[str, Any]) -> None:
         loop_limits.cut_short(machine, key, "cut")
     loop_limits.discard_iteration(machine, key)
     reopen(machine, key)
-    frame["accepted"], frame["accepted_number"] = body.get("results") or {}, number
-    frame["accepted_collected"] = body.get("collected") or {}
-    frame["accepted_score"] = body.get("score")
-    frame["score"] = body.get("score")
+    frame |= {
+        "accepted": body.get("results") or {},
+        "accepted_number": number,
+        "accepted_collected": body.get("collected") or {},
+        "accepted_score": body.get("score"),
+        "score": body.get("score"),
+    }
     end_loop(machine, key, "accepted", by="person", iteration=number)
 
 
@@ -211,7 +209,11 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
     _let_clocks_stand(machine, max(0.0, machine.now - body.get("stood_at", machine.now)))
     if body.get("limits"):
         state["limits"] |= body["limits"]
-    _set_values(machine, key, body.get("set") or {})
+    carried = {carry.name for carry in machine.loop(key).carry}
+    root = machine.values_at(machine.frames[state["root"]]["own_scope"])
+    for name, value in (body.get("set") or {}).items():
+        values = root if name in root and name not in carried else frame["carry"]
+        values[name] = value
     machine.drop_body(frame)
     stop_clock(machine, key)
     if "workflow" in body:
@@ -251,18 +253,6 @@ def _let_clocks_stand(machine: State, seconds: float) -> None:
             frame["started"] += seconds
             if "iteration" in frame:
                 frame["iteration"]["at"] += seconds
-
-
-def _set_values(machine: State, key: str, values: dict[str, Any]) -> None:
-    frame = machine.loop_frames[key]
-    carried = {carry.name for carry in machine.loop(key).carry}
-    scopes = machine.state["scopes"]
-    root = scopes[machine.frames[machine.state["root"]]["own_scope"]]["values"]
-    for name, value in values.items():
-        if name not in carried and name in root:
-            root[name] = value
-        else:
-            frame["carry"][name] = value
 
 
 def set_going(machine: State) -> None:
@@ -317,11 +307,11 @@ def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
         needs = frame.get("needs") or budget.LEAST
         short: dict[str, str] = {}
         for around, scope in budget.keyed_scopes(machine, key):
-            for name in _AMOUNTS:
+            for name, lack in budget.over(scope, needs).items():
                 more = body.get(name, 0) if (around, name) in raised else 0
-                if budget.missing(scope, name, needs) > more + 1e-12:
-                    loop_name = machine.frames[around]["name"] if around != "run" else ""
-                    whose = f"loop {loop_name!r}" if loop_name else "the run"
+                if lack > more + budget.NOTHING:
+                    is_run = around == "run"
+                    whose = "the run" if is_run else f"loop {machine.frames[around]['name']!r}"
                     short.setdefault(name, f"the {budget.NAMES[name]} budget of {whose}")
         if short:
             amounts = budget.lacking(machine, key, needs)
@@ -339,10 +329,12 @@ def short_loop(machine: State) -> str:
 
 def open_to_money(machine: State) -> list[str]:
     """The loops that stopped for a budget; inner ones first, since opening one opens others."""
-    loops = [key for key, frame in machine.frames.items() if frame["kind"] == "loop"]
-    ended = [key for key in loops if "ended" in machine.loop_frames[key]]
-    for_budget = [key for key in ended if machine.loop_frames[key].get("reason") == "budget"]
-    return [key for key in for_budget[::-1] if _closed_by(machine, key) is None]
+    return [
+        key
+        for key, frame in reversed(machine.frames.items())
+        if frame["kind"] == "loop" and "ended" in frame and frame.get("reason") == "budget"
+        if _closed_by(machine, key) is None
+    ]
 
 
 def continued(machine: State, body: dict[str, Any]) -> None:
@@ -399,7 +391,7 @@ def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> _Limits:
             stopped = of_run is not True if scope is frame else of_run is not False
             for name in _AMOUNTS:
                 gives = needs if scope is frame else {name: body.get(name, 0)}
-                is_short = body.get("around") and budget.missing(scope, name, gives) > 0
+                is_short = body.get("around") and budget.over(scope, gives).get(name, 0) > 0
                 is_own = scope is frame or around == "run"
                 if is_short or (stopped and is_own):
                     raised[around, name] = scope
@@ -430,10 +422,9 @@ def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
 
 
 def check_reopenable(machine: State, key: str) -> None:
-    around = _closed_by(machine, key)
-    if around is not None:
-        address, name = machine.loop_frames[key]["address"], around["name"]
-        words = f"{address!r} lies in an iteration of loop {name!r} that is over"
+    if around := _closed_by(machine, key):
+        place = repr(machine.frames[key]["address"])
+        words = f"{place} lies in an iteration of loop {around['name']!r} that is over"
         raise Refused(words, verb="fork")
 
 
@@ -483,7 +474,7 @@ def reopen(machine: State, key: str) -> None:
 
 _RECEIVERS = {
     "run.started": _started,
-    "run.paused": _paused,
+    "run.paused": lambda machine, body: machine.pause(body.get("by") or "person"),
     "run.resumed": _resumed,
     "run.cancelled": _cancelled,
     "run.continued": continued,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import StoreError
 from whorl.interpreter.evaluation import FrameScope
@@ -17,22 +17,10 @@ from whorl.interpreter.frames import children_of, error_at, failed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from whorl.interpreter.frames import (
-        BlockFrame,
-        Error,
-        ForEachFrame,
-        Frame,
-        FrameFields,
-        LoopFrame,
-        Outcome,
-        PlainFrame,
-        RunState,
-        TaskFrame,
-        Values,
-        Waiting,
-    )
+    from whorl.interpreter import frames
+    from whorl.interpreter.frames import Error, Frame, FrameFields, Outcome, RunState, Values
     from whorl.interpreter.plan import Plan
-    from whorl.ir import Loop, Node, Task
+    from whorl.ir import Loop, Task
     from whorl.language import Json
 
 
@@ -89,10 +77,6 @@ class Behaviour:
         frame.update({"children": {}, "body": None, "out_of_time": True})
         machine.finish(key, failed(out_of_time(frame), status="timed_out"))
 
-    def names_for_shape(self, machine: State, key: str) -> Values:
-        """What the shape of the node sees beside the value and the names around it."""
-        return {}
-
 
 class State:
     def __init__(
@@ -105,12 +89,12 @@ class State:
             raise StoreError(f"this run was stored by a newer version ({self.state['format']})")
         self.frames = self.state["frames"]
         # The same frames for those who know what kind they ask for.
-        self.block_frames = cast("dict[str, BlockFrame]", self.frames)
-        self.foreach_frames = cast("dict[str, ForEachFrame]", self.frames)
-        self.loop_frames = cast("dict[str, LoopFrame]", self.frames)
-        self.plain_frames = cast("dict[str, PlainFrame]", self.frames)
-        self.task_frames = cast("dict[str, TaskFrame]", self.frames)
-        self.pending: dict[str, Waiting] = self.state["pending"]
+        self.block_frames = cast("dict[str, frames.BlockFrame]", self.frames)
+        self.foreach_frames = cast("dict[str, frames.ForEachFrame]", self.frames)
+        self.loop_frames = cast("dict[str, frames.LoopFrame]", self.frames)
+        self.plain_frames = cast("dict[str, frames.PlainFrame]", self.frames)
+        self.task_frames = cast("dict[str, frames.TaskFrame]", self.frames)
+        self.pending: dict[str, frames.Waiting] = self.state["pending"]
         self._commands: list[Command] = []
         self._notes: list[Event] = []
         self._agenda: deque[tuple[str, Outcome | None]] = deque()
@@ -149,13 +133,14 @@ class State:
     def now(self) -> float:
         return self.state["at"]
 
-    def node(self, frame: FrameFields) -> Node:
+    def node(self, frame: FrameFields) -> Any:
+        """The node that a frame runs; its type is that of the frame's kind."""
         return self.plan.nodes[frame["node"]]
 
     def loop(self, key: str) -> Loop:
         return self.plan.loops[self.frames[key]["node"]]
 
-    def task(self, key: str) -> tuple[TaskFrame, Task]:
+    def task(self, key: str) -> tuple[frames.TaskFrame, Task]:
         frame = self.task_frames[key]
         return frame, self.plan.tasks[frame["node"]]
 

@@ -191,11 +191,6 @@ def _finished(machine: State, key: str, event: Event) -> None:
         _begin_tools(machine, key, calls, event.body.get("said"))
 
 
-def _timer_fired(machine: State, key: str, event: Event) -> None:
-    machine.settle(event.address)
-    ask(machine, key)
-
-
 def _inputs(machine: State, frame: TaskFrame, node: Task) -> Values:
     scope = machine.scope(frame)
     inputs: dict[str, Any] = {}
@@ -328,9 +323,9 @@ def _in_doubt(machine: State, key: str, event: Event) -> None:
     machine.finish(key, failed(error_at(frame["address"], "R106", message, facts={**facts})))
 
 
-def _decided(machine: State, key: str, event: Event) -> None:
+def _ask_or_fail(machine: State, key: str, event: Event) -> None:
     machine.settle(event.address)
-    if event.body.get("approved"):
+    if event.kind == "timer.fired" or event.body.get("approved"):
         ask(machine, key)
         return
     address = machine.task_frames[key]["address"]
@@ -452,6 +447,6 @@ _RECEIVERS = {
     "task.finished": _finished,
     "task.failed": _failed,
     "task.in_doubt": _in_doubt,
-    "timer.fired": _timer_fired,
-    "gate.decided": _decided,
+    "timer.fired": _ask_or_fail,
+    "gate.decided": _ask_or_fail,
 }

@@ -320,21 +320,8 @@ class Loop(NodeFields):
     words: Json = None
 
 
-Node: TypeAlias = (
-    Task
-    | Loop
-    | ForEach
-    | Branch
-    | Group
-    | Call
-    | Compute
-    | Assign
-    | Wait
-    | Gate
-    | Stop
-    | Break
-    | Continue
-)
+_Holder: TypeAlias = Loop | ForEach | Branch | Group | Call
+Node: TypeAlias = _Holder | Task | Compute | Assign | Wait | Gate | Stop | Break | Continue
 
 
 def timed_as_a_whole(node: Node) -> Node:

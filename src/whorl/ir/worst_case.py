@@ -12,13 +12,12 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from whorl.ir.expressions import conditions_in
-from whorl.ir.nodes import Branch, Call, ForEach, Loop, Task, Workflow
-from whorl.ir.values import Constant, Items, Judge
-from whorl.ir.walk import blocks_of, node_path
+from whorl.ir.nodes import Call, ForEach, Loop, Task, Workflow
+from whorl.ir.values import Constant, Fields, Items, Judge
+from whorl.ir.walk import blocks_of, node_path, slot_path
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Block, Node
-    from whorl.ir.values import Fields
 
 PRICED = frozenset({"ask", "agent", "judge"})
 # The turns of a model with tools, where the author says nothing.
@@ -164,15 +163,17 @@ class _Count:
             case Loop():
                 return self._loop(node, path, runs, stack)
             case ForEach():
-                number = _length(node)
+                items: object = node.items
+                items = items.value if isinstance(items, Constant) else items
+                items = items.items if isinstance(items, Items) else items
+                number = len(items) if isinstance(items, list | tuple) else None
                 return self.block(node.body, path, _times(runs, number), stack).times(number)
-            case Branch():
-                return self._branch(node, path, runs, stack)
             case Call():
                 return self._call(node.workflow, stack)
+        # Of a branch the costliest case counts, since one is taken; a group has one block.
         total = _Total()
-        for _, inner in blocks_of(node):
-            total = total.plus(self.block(inner, path, runs, stack))
+        for slot, inner in blocks_of(node):
+            total = total.most(self.block(inner, slot_path(path, slot), runs, stack))
         return total
 
     def _loop(self, loop: Loop, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
@@ -183,8 +184,13 @@ class _Count:
         place = len(self.loops)
         self.loops.append(LoopCase(path, number, None))
         inner = _times(_times(runs, number), tries)
-        body = self.block(loop.body, path, inner, stack).tried(tries)
-        total = body.plus(self._judged(loop)).times(number)
+        total = self.block(loop.body, path, inner, stack).tried(tries)
+        for judge in conditions_in(loop.until):
+            if isinstance(judge, Judge):
+                paid = judge.votes * _ASKS_PER_VOTE
+                calls = paid * (1 + USUAL_RETRIES) * max(1, len(judge.model))
+                total = total.plus(self._asked(judge, calls, judge.votes, paid))
+        total = total.times(number)
         if limits.calls is not None:
             total = total.held(limits.calls)
         if limits.cost_usd is not None or limits.tokens is not None:
@@ -194,23 +200,6 @@ class _Count:
             total = total._replace(unbudgeted=0, cost=cost, bound=bound)
         self.loops[place] = LoopCase(path, number, _times(total.paid, runs))
         return total
-
-    def _judged(self, loop: Loop) -> _Total:
-        """What the judges of one iteration are asked."""
-        total = _Total()
-        for judge in conditions_in(loop.until):
-            if isinstance(judge, Judge):
-                paid = judge.votes * _ASKS_PER_VOTE
-                calls = paid * (1 + USUAL_RETRIES) * max(1, len(judge.model))
-                total = total.plus(self._asked(judge, calls, judge.votes, paid))
-        return total
-
-    def _branch(self, node: Branch, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
-        """The costliest case counts, since one is taken."""
-        worst = _Total()
-        for slot, inner in blocks_of(node):
-            worst = worst.most(self.block(inner, f"{path}@{slot}", runs, stack))
-        return worst
 
     def _call(self, key: str, stack: tuple[str, ...]) -> _Total:
         workflow = self._workflows.get(key)
@@ -227,36 +216,22 @@ def _models(node: Task, workflow: Workflow) -> int:
     """How many models a task may fall back on, one after the other."""
     if node.kind not in PRICED:
         return 1
-    named = _given(node.inputs, "model")
-    if named is None:
-        defaults = dict(workflow.defaults).get(node.kind)
-        named = _given(defaults, "model") if defaults is not None else None
+    defaults = dict(workflow.defaults).get(node.kind, Fields())
+    named = dict(node.inputs.entries).get("model") or dict(defaults.entries).get("model")
     if isinstance(named, Items):
         return max(1, len(named.items))
     known = named.value if isinstance(named, Constant) else None
     return max(1, len(known)) if isinstance(known, list) else 1
 
 
-def _given(fields: Fields, name: str) -> object:
-    return next((value for key, value in fields.entries if key == name), None)
-
-
 def _turns(node: Task) -> int:
     """How often a model may be asked in one task: once, or as long as it uses tools."""
-    given = {name: value for name, value in node.inputs.entries if isinstance(name, str)}
+    given = dict(node.inputs.entries)
     if "tools" not in given:
         return 1
     limit = given.get("max_turns")
     number = limit.value if isinstance(limit, Constant) else None
     return number if isinstance(number, int) else TURNS
-
-
-def _length(node: ForEach) -> int | None:
-    if isinstance(node.items, Items):
-        return len(node.items.items)
-    if isinstance(node.items, Constant) and isinstance(node.items.value, list):
-        return len(node.items.value)
-    return None
 
 
 def _times(first: int | None, second: int | None) -> int | None:

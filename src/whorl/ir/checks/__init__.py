@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.ir.checks import commands, loops, structure
-from whorl.ir.checks.names import check_names, check_syntax, check_truths
+from whorl.ir.checks.names import check_expressions, check_truths
 from whorl.ir.checks.subject import Subject
 from whorl.ir.expressions import Names
 
@@ -21,8 +21,7 @@ _RULES = (
     structure.check_jumps,
     structure.check_branches,
     structure.check_calls,
-    check_syntax,
-    check_names,
+    check_expressions,
     check_truths,
     loops.check_patterns,
     commands.check_commands,

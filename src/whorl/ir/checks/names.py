@@ -39,11 +39,14 @@ _UNKNOWN = re.compile(r"unknown (?:function|filter|test|method)(?: '([^']+)')?")
 _ANSWERING = ("ask", "agent")
 
 
-def check_syntax(subject: Subject) -> Iterator[Diagnostic]:
-    """Every expression can be parsed (W008) and uses functions that there are (W020)."""
+def check_expressions(subject: Subject) -> Iterator[Diagnostic]:
+    """Every expression can be parsed (W008) and uses functions that there are (W020).
+
+    Every name in it is known where it is used, and so are its members (W005).
+    """
     for use in uses_in(subject.workflow):
         try:
-            subject.names.uses(use.expression)
+            names = subject.names.uses(use.expression)
         except LanguageError as fault:
             unknown = _UNKNOWN.match(fault.message)
             # The whole name is marked, where the message is about one.
@@ -51,20 +54,9 @@ def check_syntax(subject: Subject) -> Iterator[Diagnostic]:
             code = "W020" if unknown or " is not available" in fault.message else "W008"
             span = _span(subject, use, fault.offset, length)
             yield Diagnostic(code, fault.message, span, "here", fault.help)
-
-
-def check_names(subject: Subject) -> Iterator[Diagnostic]:
-    """Every name in an expression is known where it is used, and so are its members (W005)."""
-    if subject.workflow.open_inputs:
-        return
-    for use in uses_in(subject.workflow):
-        try:
-            names = subject.names.uses(use.expression)
-        except LanguageError:
             continue
-        for name in names:
-            diagnostic = _check(subject, use, name)
-            if diagnostic is not None:
+        for name in names if not subject.workflow.open_inputs else ():
+            if diagnostic := _check(subject, use, name):
                 yield diagnostic
 
 
