@@ -71,9 +71,9 @@ def new_block(machine: State, block: str, *, parent: str, scope: str, address: s
 
 def results(machine: State, key: str) -> Values:
     """The results of a block by node name, of open blocks inside it too; null where none."""
-    frame = machine.block_frames[key]
+    frame, plan = machine.block(key)
     values = machine.values_at(frame["scope"])
-    return {name: values.get(name) for name in machine.plan.blocks[frame["block"]].exports}
+    return {name: values.get(name) for name in plan.exports}
 
 
 class BlockBehaviour(Behaviour):
@@ -83,12 +83,11 @@ class BlockBehaviour(Behaviour):
 
     def enter(self, machine: State, key: str) -> None:
         """Starts the nodes that wait for nobody."""
-        plan = machine.plan.blocks[machine.block_frames[key]["block"]]
+        _, plan = machine.block(key)
         _consider(machine, key, plan, list(plan.starts))
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        frame = machine.block_frames[key]
-        plan = machine.plan.blocks[frame["block"]]
+        frame, plan = machine.block(key)
         left = machine.plain_frames[child]
         name, attempt = left["name"], left["attempt"]
         if is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
@@ -98,22 +97,19 @@ class BlockBehaviour(Behaviour):
         frame.get("retries", {}).pop(name, None)
         _count_running(frame, -1)
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
-        facts: Values = {"inputs": left.get("echo"), "taken": left.get("branch")}
-        facts["started"] = left.get("at")
+        facts = {"started": left.get("at"), "inputs": left.get("echo"), "taken": left.get("branch")}
         _record(machine, frame, name, end, outcome.get("value"), **facts)
         _consider(machine, key, plan, list(plan.followers[name]))
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The wait before another attempt at a node is over."""
-        frame = machine.block_frames[key]
         name = machine.pending[event.address]["name"]
         machine.settle(event.address)
-        _consider(machine, key, machine.plan.blocks[frame["block"]], [name])
+        _consider(machine, key, machine.block(key)[1], [name])
 
     def revive(self, machine: State, key: str) -> None:
         """Tries again the nodes that failed, and then what waits for them."""
-        frame = machine.block_frames[key]
-        plan = machine.plan.blocks[frame["block"]]
+        frame, plan = machine.block(key)
         lost = [name for name, end in frame["ends"].items() if _is_lost(end)]
         for name in lost:
             reset_followers(machine, key, name)
@@ -125,11 +121,10 @@ class BlockBehaviour(Behaviour):
             frame["left"] += 1
             again.append(name)
             child = frame["children"].get(name)
-            if child is None or machine.frames[child].get("out_of_time"):
-                if child is not None:
-                    machine.drop(frame["children"].pop(name))
-                    values = machine.values_at(frame["scope"])
-                    _forget_results(values, plan, name)
+            if child is not None and machine.frames[child].get("out_of_time"):
+                machine.drop(frame["children"].pop(name))
+                _forget_results(machine.values_at(frame["scope"]), plan, name)
+            if name not in frame["children"]:
                 frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
         for name in [name for name, end in frame["ends"].items() if end.get("cause") == "halt"]:
             del frame["ends"][name]
@@ -140,21 +135,19 @@ class BlockBehaviour(Behaviour):
         _consider(machine, key, plan, again)
 
     def reopen(self, machine: State, key: str, child: str) -> None:
-        frame = machine.block_frames[key]
+        frame, plan = machine.block(key)
         name = machine.frames[child]["name"]
         frame.get("idle", {}).pop(name, None)
         reset_followers(machine, key, name)
         if frame["ends"].pop(name, None) is not None:
             frame["left"] += 1
-            plan = machine.plan.blocks[frame["block"]]
             _arm(machine, plan.nodes[name], child)
         _look_anew(frame)
 
 
 def reset_followers(machine: State, key: str, name: str) -> None:
     """Makes everything that waits for a node run again, as a new attempt."""
-    frame = machine.block_frames[key]
-    plan = machine.plan.blocks[frame["block"]]
+    frame, plan = machine.block(key)
     values = machine.values_at(frame["scope"])
     followers = plan.downstream(name)
     if "queue" in frame:
@@ -183,8 +176,7 @@ def _forget_results(values: Values, plan: BlockPlan, name: str) -> None:
 
 def refit(machine: State, key: str) -> None:
     """The block is now that of another version: what is new in it runs, unless its time is over."""
-    frame = machine.block_frames[key]
-    plan = machine.plan.blocks[frame["block"]]
+    frame, plan = machine.block(key)
     is_over = "ended" in frame or frame["left"] == 0
     frame["ends"] = {name: end for name, end in frame["ends"].items() if name in plan.nodes}
     frame["left"] = len(plan.nodes) - len(frame["ends"])
@@ -460,8 +452,7 @@ def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
 
 def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
     """Whether a node that is no task (tasks retry by themselves) gets another attempt."""
-    frame = machine.block_frames[key]
-    plan = machine.plan.blocks[frame["block"]]
+    frame, plan = machine.block(key)
     node = plan.nodes[name]
     if isinstance(node, Task) or node.retry is None or outcome["status"] == "cancelled":
         return False

@@ -113,20 +113,19 @@ def allowance(
     if cap is None:
         return None, amount
     least, price = int(cap["least"]), amount_in(cap.get("usd_per_token"))
-    most: float | None = None
+    paid: list[int] = []
     for key, scope in keyed_scopes(machine, loop):
         calls = machine.open_tasks if key == "run" else max(1, scope.get("open", 0))
         for name, limit in _limits(scope):
             each = {"cost_usd": price, "tokens": 1}.get(name, 0)
             if each:
-                share = (limit - _spent(scope, name)) / calls
-                free = limit - _spent(scope, name) - float(scope["reserved"].get(name, 0))
-                left = min(share, free) - amount_in(amount.get(name))
-                paid = least + int(left / each)
-                most = paid if most is None else min(most, paid)
-    if most is None:
+                unspent = limit - _spent(scope, name)
+                free = unspent - float(scope["reserved"].get(name, 0))
+                left = min(unspent / calls, free) - amount_in(amount.get(name))
+                paid.append(least + int(left / each))
+    if not paid:
         return None, amount
-    tokens = max(least, min(int(most), int(cap["most"])))
+    tokens = max(least, min(*paid, int(cap["most"])))
     return tokens, with_cap(amount, cap, tokens)[1]
 
 
@@ -136,9 +135,7 @@ def with_cap(
     """The cap of an answer that may have just so many tokens, and what that reserves."""
     added = tokens - int(cap["least"])
     more = {"tokens": added, "cost_usd": added * amount_in(cap.get("usd_per_token"))}
-    reserved = {
-        name: amount_in(amount.get(name)) + number for name, number in more.items() if number
-    }
+    reserved = {name: amount_in(amount.get(name)) + more[name] for name in more if more[name]}
     return cap | {"least": tokens, "most": tokens}, amount | reserved
 
 
@@ -169,8 +166,7 @@ def charge_reserve(machine: State, frame: TaskFrame) -> dict[str, float]:
 
 def hold(machine: State, key: str, event: Event) -> None:
     """The provider holds a call back that may go out, or has sent it."""
-    frame = machine.task_frames[key]
-    frame["unsent"] = event.kind == "task.held"
+    machine.task_frames[key]["unsent"] = event.kind == "task.held"
 
 
 def abandon(machine: State, frame: TaskFrame) -> Values:
@@ -285,16 +281,8 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
     limits = budgeted["limits"]
     loop = _outermost_to_begin(machine, frame["loop"]) if is_run else scope
     ends = loop is not None and "last" in machine.loop_frames[loop]
-    machine.note(
-        "budget.reached",
-        frame["address"],
-        {
-            "limit": name,
-            "of": limits[name],
-            "scope": "run" if is_run else "loop",
-            "pauses": not ends,
-        },
-    )
+    facts: Values = {"limit": name, "of": limits[name], "scope": "run" if is_run else "loop"}
+    machine.note("budget.reached", frame["address"], facts | {"pauses": not ends})
     if loop is None or not ends:
         more = lacking(machine, None if is_run else scope, amount)
         _pause(machine, frame, name, more, None if is_run else machine.loop_frames[scope])

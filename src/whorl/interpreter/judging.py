@@ -17,10 +17,10 @@ from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner
 from whorl.interpreter.frames import HIDDEN, children_of, is_failure
 from whorl.interpreter.loop_results import (
-    close_iteration,
+    close_measured,
     facts_of,
-    hidden_from,
     keep_best,
+    new_inner,
     record_success,
     stop_clock,
 )
@@ -80,14 +80,8 @@ def judge_ahead(machine: State, key: str) -> Decision | None:
     frame = machine.loop_frames[key]
     frame["before"] = True
     frame["judged"] = {}
-    machine.drop_scope(frame.get("inner"))
-    values: Values = frame["carry"] | frame.get("previous", {})
-    loop = machine.loop(key)
-    values |= facts_of(frame, loop, frame["count"] + 1)
-    frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, loop))
-    scope = machine.scope_at(frame["inner"])
-    for name, value in loop.bind:
-        values[name] = value_of(value, scope)
+    facts = facts_of(frame, machine.loop(key), frame["count"] + 1)
+    new_inner(machine, key, frame["carry"] | frame.get("previous", {}) | facts)
     return _check(machine, key)
 
 
@@ -235,13 +229,10 @@ def _check(machine: State, key: str) -> Decision | None:
             # A judge who was shown what nobody else is may quote it.
             fact |= {"answer": HIDDEN, "question": HIDDEN}
     if not before:
-        close_iteration(
+        close_measured(
             machine,
             key,
-            status="succeeded",
-            score=frame.get("score"),
-            outside=frame.get("outside"),
-            best=keep_best(machine, key, approved=bool(verdict.approves)) or None,
+            best=keep_best(machine, key, approved=bool(verdict.approves)),
             approved=verdict.approves or None,
             met=met,
             by=verdict.by if met else "",

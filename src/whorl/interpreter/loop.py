@@ -20,15 +20,17 @@ from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
 from whorl.interpreter.loop_results import (
-    abandon_loop,
     all_failed,
     close_iteration,
+    close_measured,
+    disarm,
     end_loop,
     facts_of,
     fail_loop,
     forget_sessions,
-    hidden_from,
     keep_best,
+    new_inner,
+    note_end,
     record_success,
 )
 from whorl.interpreter.plan import inner_key
@@ -103,8 +105,15 @@ class LoopBehaviour(Behaviour):
                 begin_body(machine, key)
 
     def abandon(self, machine: State, key: str) -> None:
-        if "reason" not in machine.loop_frames[key]:
-            abandon_loop(machine, key)
+        frame = machine.loop_frames[key]
+        if "reason" in frame:
+            return
+        frame["reason"] = "cancelled"
+        if "limits" in frame:
+            if frame["phase"] == "body" and frame.get("body"):
+                close_iteration(machine, key, status="cancelled")
+            disarm(machine, key)
+            note_end(machine, key, "cancelled")
 
     def fail(self, machine: State, key: str, error: Error) -> None:
         fail_loop(machine, key, error)
@@ -113,7 +122,7 @@ class LoopBehaviour(Behaviour):
         """The time of the node is over, also while a person is asked."""
         frame = machine.loop_frames[key]
         loop_limits.cut_short(machine, key, "timed_out")
-        loop_limits.forget_question(machine, key)
+        machine.forget_if_pending(inner(frame["address"], "limit"))
         fail_loop(machine, key, out_of_time(frame), status="timed_out", reason="timeout")
 
 
@@ -154,20 +163,13 @@ def begin_body(machine: State, key: str) -> None:
     loop = machine.loop(key)
     number = frame["count"]
     address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
-    values = facts_of(frame, loop, number)
-    values |= frame["carry"]
     frame["phase"] = "body"
     if loop.session == "fresh":
         forget_sessions(machine, key)
-    machine.drop_scope(frame.get("inner"))
-    frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, loop))
-    scope = machine.scope_at(frame["inner"])
+    note: Values = {"number": number}
     try:
-        for name, value in loop.bind:
-            values[name] = value_of(value, scope)
-        note: Values = {"number": number}
-        for name, value in loop.tells:
-            note[name] = value_of(value, scope)
+        scope = new_inner(machine, key, facts_of(frame, loop, number) | frame["carry"])
+        note |= {name: value_of(value, scope) for name, value in loop.tells}
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, address))
         return
@@ -198,15 +200,7 @@ def interrupt(machine: State, key: str, *, breaks: bool) -> None:
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["iteration"]["address"]))
         return
-    close_iteration(
-        machine,
-        key,
-        status="succeeded",
-        score=frame.get("score"),
-        outside=frame.get("outside"),
-        best=is_best or None,
-        by="break" if breaks else "",
-    )
+    close_measured(machine, key, best=is_best, by="break" if breaks else "")
     if breaks:
         end_loop(machine, key, "condition_met", by="break")
     else:
@@ -306,10 +300,8 @@ def _ask_person(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     frame["phase"] = "asking"
     address = inner(frame["iteration"]["address"], "ask")
-    machine.expect(address, key, "gate")
     message = f"iteration {frame['count']} of {frame['name']!r}: take it, or go on?"
-    facts: Values = {"reason": "iteration", "message": message, "show": frame.get("previous")}
-    machine.note("gate.waiting", address, facts)
+    machine.ask_person(address, key, "iteration", message, show=frame.get("previous"))
 
 
 def _pause(machine: State, key: str) -> None:

@@ -16,6 +16,7 @@ from whorl.interpreter.frames import children_of, error_at
 from whorl.interpreter.judging import drop_judge
 from whorl.interpreter.loop_results import (
     close_iteration,
+    close_measured,
     disarm,
     end_loop,
     fail_loop,
@@ -109,7 +110,11 @@ def reached(machine: State, key: str, what: Reached) -> None:
     frame["phase"] = "limit"
     if loop.on_limit == "pause" or loop.ask == "at_limit":
         frame["limit_reason"] = reason
-        _ask_person(machine, key, message, facts)
+        number, shown = returned(machine, key)
+        offer = "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
+        question = f"{message}: accept {offer}, continue, or reject?"
+        address = inner(frame["address"], "limit")
+        machine.ask_person(address, key, "limit", question, show=shown, facts=facts)
     elif loop.on_limit == "finish" and (reason != "timeout" or "last" in frame):
         if machine.plan.rules[frame["node"]].decides:
             limits = machine.state["limits"] if what.of_run else frame["limits"]
@@ -123,17 +128,6 @@ def reached(machine: State, key: str, what: Reached) -> None:
         error = error_at(frame["address"], "R102", message, facts=facts)
         status = "timed_out" if loop.on_limit == "time_out" else "failed"
         fail_loop(machine, key, error, status=status, reason=reason)
-
-
-def _ask_person(machine: State, key: str, message: str, facts: Values) -> None:
-    frame = machine.loop_frames[key]
-    number, results = returned(machine, key)
-    offer = "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
-    address = inner(frame["address"], "limit")
-    machine.expect(address, key, "gate")
-    question = f"{message}: accept {offer}, continue, or reject?"
-    body: Values = {"reason": "limit", "message": question, "show": results, "facts": facts}
-    machine.note("gate.waiting", address, body)
 
 
 def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
@@ -180,9 +174,8 @@ def decided(machine: State, key: str, event: Event) -> None:
     if event.body.get("approved"):
         end_loop(machine, key, "accepted")
     else:
-        message = f"loop {frame['name']!r} was rejected: "
-        message += str(event.body.get("feedback") or "no reason given")
-        error = error_at(frame["address"], "R108", message)
+        why = event.body.get("feedback") or "no reason given"
+        error = error_at(frame["address"], "R108", f"loop {frame['name']!r} was rejected: {why}")
         fail_loop(machine, key, error, reason="rejected")
 
 
@@ -200,11 +193,6 @@ def cut_short(machine: State, key: str, status: str) -> None:
         machine.forget(inner(frame["iteration"]["address"], "ask"))
     address = frame["address"]
     machine.forget_if_pending(inner(address, "delay"), inner(address, "retry"))
-
-
-def forget_question(machine: State, key: str) -> None:
-    """What a person is asked at the limit is no longer of interest."""
-    machine.forget_if_pending(inner(machine.frames[key]["address"], "limit"))
 
 
 def end_out_of_budget(machine: State) -> None:
@@ -241,14 +229,7 @@ def _suspend(machine: State, key: str) -> None:
         _end_loops_inside(machine, key)
         close_iteration(machine, key, status="cut")
     else:
-        close_iteration(
-            machine,
-            key,
-            status="succeeded",
-            score=frame.get("score"),
-            outside=frame.get("outside"),
-            best=keep_best(machine, key) or None,
-        )
+        close_measured(machine, key, best=keep_best(machine, key))
     frame["suspended"] = {"phase": frame["phase"], "at": machine.now, "waits": {}}
     for inside in _inside(machine, key):
         for address in list(machine.frames[inside].get("waits", ())):
@@ -269,15 +250,6 @@ def resume_iteration(machine: State, key: str) -> None:
                 fields["due"] += machine.now - suspended["at"]
             machine.expect(address, inside, **fields)
     machine.ask_again()
-
-
-def discard_iteration(machine: State, key: str) -> None:
-    """Forgets an iteration that is suspended: the loop goes another way."""
-    frame = machine.loop_frames[key]
-    if frame.pop("suspended", None) is not None:
-        for child in children_of(frame):
-            machine.drop(child)
-        frame.update({"body": None, "judge": None, "children": {}})
 
 
 def _end_loops_inside(machine: State, key: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import inner, numbered
 from whorl.interpreter.frames import error_at, error_facts, failed, succeeded
+from whorl.ir.nodes import LOOP_TOLD
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -45,22 +46,26 @@ def facts_of(frame: LoopFrame, loop: Loop, number: int) -> Values:
     return facts
 
 
-def hidden_from(values: Values, loop: Loop) -> list[str]:
-    """The names of a loop that have no value yet; a loop around it may use the same ones."""
+def new_inner(machine: State, key: str, values: Values) -> Scope:
+    """The scope of an iteration, with what the loop binds in it."""
+    frame, loop = machine.loop_frames[key], machine.loop(key)
+    machine.drop_scope(frame.get("inner"))
+    # A loop around it may use the same names as this one has for what has no value yet.
     names = [name for name, _ in loop.facts] + [carry.name for carry in loop.carry]
-    return [name for name in names if name not in values]
+    hidden = [name for name in names if name not in values]
+    frame["inner"] = machine.new_scope(values, frame["scope"], hidden)
+    scope = machine.scope_at(frame["inner"])
+    for name, value in loop.bind:
+        values[name] = value_of(value, scope)
+    return scope
 
 
 def record_success(machine: State, key: str, results: Values) -> None:
     """Keeps the results of an iteration that went through, wherever the loop wants them."""
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    number = frame["count"]
-    frame["previous"] = results
-    frame["last"] = number
-    frame["fresh"] = True
+    frame, loop = machine.loop_frames[key], machine.loop(key)
+    frame |= {"previous": results, "last": frame["count"], "fresh": True}
     if loop.returns == "first" and "first" not in frame:
-        frame["first"] = {"number": number, "results": results}
+        frame["first"] = {"number": frame["count"], "results": results}
     if loop.returns == "all":
         columns = frame.setdefault("all", {})
         for name, value in results.items():
@@ -113,6 +118,13 @@ def stop_clock(machine: State, key: str) -> None:
     if machine.loop(key).limits.iteration_time_s is None:
         return
     machine.forget_if_pending(inner(machine.loop_frames[key]["iteration"]["address"], "time"))
+
+
+def close_measured(machine: State, key: str, *, best: bool, **facts: Any) -> None:
+    """Says how an iteration ended that went through, with what was measured of it."""
+    frame = machine.loop_frames[key]
+    facts |= {"score": frame.get("score"), "outside": frame.get("outside"), "best": best or None}
+    close_iteration(machine, key, status="succeeded", **facts)
 
 
 def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> None:
@@ -180,12 +192,11 @@ def _remember(machine: State, key: str, memory: Memory, body: Values) -> None:
     try:
         for name, value in memory.bind:
             names[name] = value_of(value, scope)
-        record = value_of(memory.record, scope)
+        record: Any = value_of(memory.record, scope)
     except LanguageError as fault:
         # What cannot be remembered is no reason to lose the iteration.
         machine.warn(frame["address"], "R104", f"an iteration leaves no record: {fault}")
         return
-    assert isinstance(record, dict)
     record = {"number": frame["count"]} | record
     frame["past"] = [*frame["past"], record][-memory.keep :]
     if memory.across_runs:
@@ -210,7 +221,7 @@ def end_loop(
         number, results = iteration, frame["accepted"]
         collected = collected | frame["accepted_collected"]
     summary = _summary(machine, key, reason, by, number)
-    value = results | collected | {"loop": {name: summary[name] for name in _VISIBLE}}
+    value = results | collected | {"loop": {name: summary[name] for name in LOOP_TOLD}}
     disarm(machine, key)
     machine.note("loop.finished", frame["address"], summary)
     frame["reason"] = reason
@@ -219,8 +230,7 @@ def end_loop(
 
 def all_failed(frame: LoopFrame) -> Error:
     """The error of a loop without a good iteration: that of the last one that failed."""
-    last = frame["fault"]
-    count = frame["failures"]
+    last, count = frame["fault"], frame["failures"]
     which = "the only iteration" if count == 1 else f"all {count} iterations"
     message = f"{which} of {frame['name']!r} failed: {last['message']}"
     cause = last.get("cause") or {"code": last["code"], "message": last["message"]}
@@ -239,33 +249,11 @@ def fail_loop(
     machine.finish(key, failed(cause, status=status))
 
 
-def abandon_loop(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    frame["reason"] = "cancelled"
-    if "limits" not in frame:
-        return
-    if frame["phase"] == "body" and frame.get("body"):
-        close_iteration(machine, key, status="cancelled")
-    disarm(machine, key)
-    note_end(machine, key, "cancelled")
-
-
 def note_end(machine: State, key: str, reason: str, **facts: Json) -> None:
     """Says how a loop ended, which gives no result to anybody."""
     number, _ = returned(machine, key)
     summary = _summary(machine, key, reason, "", number) | facts
     machine.note("loop.finished", machine.loop_frames[key]["address"], summary)
-
-
-# What steps after a loop see of how it ended.
-_VISIBLE = (
-    "iterations",
-    "exit_reason",
-    "stopped_by",
-    "score",
-    "best_iteration",
-    "returned_iteration",
-)
 
 
 def returned(machine: State, key: str) -> tuple[int | None, Values]:

@@ -104,18 +104,13 @@ class Machine(State):
 
         A task that was wanted twice since the last call, or is no longer wanted, is not repeated.
         """
-        if not self._commands:
-            return []
         commands, self._commands = self._commands, []
-        if len(commands) == 1 and isinstance(commands[0], Perform):
-            return commands if self._may_be_performed(commands[0].address) else []
         performs = {c.address: c for c in commands if isinstance(c, Perform)}
-        return [
-            command
-            for command in commands
-            if not isinstance(command, Perform)
-            or (performs[command.address] is command and self._may_be_performed(command.address))
-        ]
+        for address in [*performs]:
+            entry = self.pending.get(address)
+            if entry is None or "sent" in entry or self.status == "paused":
+                del performs[address]
+        return [c for c in commands if not isinstance(c, Perform) or performs.get(c.address) is c]
 
     def recover(self) -> None:
         """After a replay: forgets what was wanted on the way, and wants again what is open."""
@@ -133,10 +128,6 @@ class Machine(State):
         """What there is to say about the events fed since the last call."""
         notes, self._notes = self._notes, []
         return notes
-
-    def _may_be_performed(self, address: str) -> bool:
-        entry = self.pending.get(address)
-        return entry is not None and "sent" not in entry and self.state["status"] != "paused"
 
     def _deliver(self, event: Event) -> None:
         if event.kind == "gate.decided" and requests.is_repeated(self, event):
@@ -185,9 +176,8 @@ class Machine(State):
             steps += 1
             if steps > STEPS_MAX:
                 agenda.clear()
-                message = f"the run took {STEPS_MAX:,} steps without waiting for anything"
-                message += ", the most there may be"
-                error = error_at("", "R105", message, facts={"steps": STEPS_MAX})
+                most = f"{STEPS_MAX:,} steps without waiting for anything, the most there may be"
+                error = error_at("", "R105", f"the run took {most}", facts={"steps": STEPS_MAX})
                 run.end_now(self, failed(error))
                 return
             key, outcome = agenda.popleft()

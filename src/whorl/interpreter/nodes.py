@@ -19,7 +19,7 @@ from whorl.language import EvaluationError, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Error, ForEachFrame, Outcome, Values
+    from whorl.interpreter.frames import Outcome, Values
     from whorl.interpreter.state import State
     from whorl.ir import Case
     from whorl.language import Json, Scope
@@ -39,11 +39,10 @@ class GroupBehaviour(Behaviour):
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         if not is_failure(outcome):
-            outcome = succeeded(self._value(machine, key, results(machine, child)))
+            taken = machine.plain_frames[key].get("branch")
+            branch: Values = {} if taken is None else {"branch": taken}
+            outcome = succeeded(branch | results(machine, child))
         machine.finish(key, outcome)
-
-    def _value(self, machine: State, key: str, values: Values) -> Json:
-        return values
 
 
 class BranchBehaviour(GroupBehaviour):
@@ -62,18 +61,12 @@ class BranchBehaviour(GroupBehaviour):
         machine.note("node.finished", frame["address"], {"branch": taken.name})
         _start_block(machine, key, "default" if taken is node.default else f"case.{taken.name}")
 
-    def _value(self, machine: State, key: str, values: Values) -> Json:
-        return {"branch": machine.plain_frames[key]["branch"]} | values
-
 
 def _start_block(machine: State, key: str, slot: str) -> None:
     frame = machine.frames[key]
-    block = inner_key(frame["node"], slot)
-    plan = machine.plan.blocks[block]
-    scope = frame["scope"]
-    if not plan.block.open:
-        scope = machine.new_scope({}, scope)
-        frame["own_scope"] = scope
+    block, scope = inner_key(frame["node"], slot), frame["scope"]
+    if not machine.plan.blocks[block].block.open:
+        scope = frame["own_scope"] = machine.new_scope({}, scope)
     frame["body"] = new_block(machine, block, parent=key, scope=scope, address=frame["address"])
 
 
@@ -203,13 +196,9 @@ def _start(machine: State, key: str, index: int) -> None:
     attempt = tries.get(str(index), 0) + 1
     if node.item_timeout_s is not None:
         tries[str(index)] = attempt
-    child = new_block(
-        machine,
-        inner_key(frame["node"], "body"),
-        parent=key,
-        scope=scope,
-        address=attempted(numbered(frame["address"], index + 1), attempt),
-    )
+    block = inner_key(frame["node"], "body")
+    address = attempted(numbered(frame["address"], index + 1), attempt)
+    child = new_block(machine, block, parent=key, scope=scope, address=address)
     machine.block_frames[child].update({"index": index, "own_scope": scope})
     frame["children"][str(index)] = child
     _arm(machine, key, index)
@@ -238,10 +227,12 @@ def _outcome(machine: State, key: str) -> Outcome:
     rate, wanted = well / len(values), node.min_success_rate
     if well == len(values):
         return succeeded(values)
-    cause = _first_failure(frame)
+    first, more = min(frame["failures"], key=int), len(frame["failures"]) - 1
+    cause = dict(frame["failures"][first])
+    cause["message"] = f"item {int(first) + 1} of {frame['name']!r}: {cause['message']}"
+    cause["message"] += f" (and {more} more)" if more else ""
     if rate >= wanted:
-        whom = "it" if well == len(values) - 1 else "them"
-        words = f"{cause['message']}; the run went on without {whom}"
+        words = f"{cause['message']}; the run went on without {'them' if more else 'it'}"
         machine.warn(frame["address"], cause["code"], words, facts=cause.get("facts"))
         return succeeded(values)
     if wanted * node.items_max < 1:
@@ -250,17 +241,6 @@ def _outcome(machine: State, key: str) -> Outcome:
         cause["message"] += f"; {well} of {len(values)} items succeeded ({rate:.3g}), "
         cause["message"] += f"and min_success_rate is {wanted:g}"
     return failed(cause, value=values)
-
-
-def _first_failure(frame: ForEachFrame) -> Error:
-    """The error of the first item that failed; its message tells how many more there are."""
-    first = min(frame["failures"], key=int)
-    cause = dict(frame["failures"][first])
-    cause["message"] = f"item {int(first) + 1} of {frame['name']!r}: {cause['message']}"
-    many = len(frame["failures"])
-    if many > 1:
-        cause["message"] += f" (and {many - 1} more)"
-    return cause
 
 
 class WaitBehaviour(Behaviour):
@@ -285,9 +265,7 @@ class GateBehaviour(Behaviour):
         node: Gate = machine.node(frame)
         scope = machine.scope(frame)
         message, show = text_of(node.message, scope), value_of(node.show, scope)
-        machine.expect(frame["address"], key, "gate")
-        body: dict[str, Json] = {"reason": "gate", "message": message, "show": show}
-        machine.note("gate.waiting", frame["address"], body)
+        machine.ask_person(frame["address"], key, "gate", message, show=show)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         machine.settle(event.address)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import attempts, block, budget, loop, loop_limits, run
-from whorl.interpreter.events import SetTimer, split_iteration
-from whorl.interpreter.frames import discard, error_at, failed
+from whorl.interpreter.events import SetTimer, inner, split_iteration
+from whorl.interpreter.frames import children_of, discard, error_at, failed
 from whorl.interpreter.loop_results import end_loop, stop_clock
 
 if TYPE_CHECKING:
@@ -178,7 +178,10 @@ def _accepted(machine: State, body: dict[str, Any]) -> None:
     open_around(machine, key)
     if "ended" not in frame:
         loop_limits.cut_short(machine, key, "cut")
-    loop_limits.discard_iteration(machine, key)
+    if frame.pop("suspended", None) is not None:
+        for child in children_of(frame):
+            machine.drop(child)
+        frame.update({"body": None, "judge": None, "children": {}})
     reopen(machine, key)
     frame |= {
         "accepted": body.get("results") or {},
@@ -460,7 +463,7 @@ def reopen(machine: State, key: str) -> None:
     """Opens everything around a loop again; what follows it will run again."""
     frame = machine.loop_frames[key]
     discard(frame, "ended", "reason", "accepted_number")
-    loop_limits.forget_question(machine, key)
+    machine.forget_if_pending(inner(frame["address"], "limit"))
     below, above = key, frame["parent"]
     was_ended = True
     while above is not None and was_ended:

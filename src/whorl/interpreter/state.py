@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter import frames
     from whorl.interpreter.frames import Error, Frame, FrameFields, Outcome, RunState, Values
-    from whorl.interpreter.plan import Plan
+    from whorl.interpreter.plan import BlockPlan, Plan
     from whorl.ir import Loop, Task
     from whorl.language import Json
 
@@ -140,6 +140,10 @@ class State:
     def loop(self, key: str) -> Loop:
         return self.plan.loops[self.frames[key]["node"]]
 
+    def block(self, key: str) -> tuple[frames.BlockFrame, BlockPlan]:
+        frame = self.block_frames[key]
+        return frame, self.plan.blocks[frame["block"]]
+
     def task(self, key: str) -> tuple[frames.TaskFrame, Task]:
         frame = self.task_frames[key]
         return frame, self.plan.tasks[frame["node"]]
@@ -236,6 +240,11 @@ class State:
         if "due" in fields:
             self.command(SetTimer(address, fields["due"]))  # type: ignore[arg-type]
 
+    def ask_person(self, address: str, key: str, reason: str, message: str, **facts: Json) -> None:
+        """Waits for a person's decision at an address."""
+        self.expect(address, key, "gate")
+        self.note("gate.waiting", address, {"reason": reason, "message": message, **facts})
+
     def settle(self, address: str) -> None:
         """Stops waiting for an event that came."""
         entry = self.pending.pop(address)
@@ -315,26 +324,7 @@ def out_of_time(frame: FrameFields) -> Error:
 
 
 def _new_state() -> RunState:
-    return {
-        "format": FORMAT,
-        "status": "new",
-        "run": "",
-        "at": 0.0,
-        "seed": "",
-        "next": 0,
-        "notes": 0,
-        "frames": {},
-        "scopes": {},
-        "pending": {},
-        "root": "",
-        "warned": [],
-        "sessions": {},
-        "limits": {},
-        "usage": {},
-        "reserved": {},
-        "abandoned": {},
-        "iterations": None,
-        "memory": {},
-        "unanswered": {},
-        "result": None,
-    }
+    tables = "frames scopes pending sessions limits usage reserved abandoned memory unanswered"
+    state: Any = {"format": FORMAT, "status": "new", "run": "", "at": 0.0, "seed": "", "root": ""}
+    state |= {"next": 0, "notes": 0, "warned": [], "iterations": None, "result": None}
+    return state | {name: {} for name in tables.split()}  # type: ignore[no-any-return]

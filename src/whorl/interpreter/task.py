@@ -311,10 +311,8 @@ def _in_doubt(machine: State, key: str, event: Event) -> None:
         return
     machine.settle(event.address)
     if node.delivery == "ask":
-        doubt = inner(frame["base"], "doubt")
         message = f"nobody knows whether {_named(frame)} was carried out; repeat it?"
-        machine.expect(doubt, key, "gate")
-        machine.note("gate.waiting", doubt, {"reason": "in_doubt", "message": message})
+        machine.ask_person(inner(frame["base"], "doubt"), key, "in_doubt", message)
         return
     message, facts = f"{_named(frame)} was sent before a crash and may not be repeated", {}
     if node.delivery == "at_least_once":

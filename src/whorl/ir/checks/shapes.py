@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
-from whorl.ir.nodes import Branch, Call, ForEach, Gate, Group, Loop, Task
+from whorl.ir.nodes import LOOP_TOLD, Branch, Call, ForEach, Gate, Group, Loop, Task
 from whorl.ir.values import Expression
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
@@ -38,15 +38,6 @@ class Shape:
 
 PLAIN = Shape("plain")
 TEXT = Shape("text")
-# What the result of a loop tells about the loop itself.
-LOOP_TOLD = (
-    "iterations",
-    "exit_reason",
-    "stopped_by",
-    "score",
-    "best_iteration",
-    "returned_iteration",
-)
 _LOOP = Shape("object", dict.fromkeys(LOOP_TOLD, PLAIN))
 _DECISION = Shape("object", {"approved": PLAIN, "feedback": None})
 _KINDS = {
