@@ -20,7 +20,7 @@ from whorl.interpreter.frames import (
     succeeded,
 )
 from whorl.interpreter.state import Behaviour
-from whorl.ir import Assign, Call, Compute, Task
+from whorl.ir import Assign, Break, Call, Compute, Continue, Stop, Task
 from whorl.language import LanguageError, truth
 
 if TYPE_CHECKING:
@@ -36,20 +36,7 @@ _SUCCEEDED: End = {"status": "succeeded"}
 _SKIPPED_BY_CONDITION: End = {"status": "skipped", "cause": "condition"}
 _SKIPPED_BY_ORDER: End = {"status": "skipped", "cause": "order"}
 _SKIPPED_BY_HALT: End = {"status": "skipped", "cause": "halt"}
-
-_KINDS = {
-    "Task": "task",
-    "Loop": "loop",
-    "ForEach": "foreach",
-    "Branch": "branch",
-    "Group": "group",
-    "Call": "call",
-    "Wait": "wait",
-    "Gate": "gate",
-    "Stop": "signal",
-    "Break": "signal",
-    "Continue": "signal",
-}
+_SIGNALS = (Stop, Break, Continue)
 
 
 def new_block(machine: State, block: str, *, parent: str, scope: str, address: str) -> str:
@@ -77,8 +64,6 @@ def results(machine: State, key: str) -> Values:
 
 
 class BlockBehaviour(Behaviour):
-    """A graph of nodes."""
-
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
@@ -278,7 +263,7 @@ def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> b
     """Ends a node that needs no frame: it is skipped, or it only computes."""
     node = plan.nodes[name]
     ends = frame["ends"]
-    for after in plan.waits[name]:
+    for after in plan.nodes[name].after:
         if not _fits(ends[after.node], after):
             _record(machine, frame, name, _SKIPPED_BY_ORDER)
             return True
@@ -317,10 +302,10 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     base = frame["address"] if is_unnamed else join(frame["address"], node.name)
     address = attempted(base, attempt)
     child = machine.new_frame(
-        _KINDS[type(node).__name__],
+        "signal" if isinstance(node, _SIGNALS) else type(node).__name__.lower(),
         parent=key,
         scope=frame["scope"],
-        node=plan.node_key(node.name),
+        node=plan.key + node.name,
         name=node.name,
         base=base,
         address=address,
@@ -376,7 +361,7 @@ def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:
     scope = machine.scope(frame)
     assigned: Values = {}
     root: dict[str, Any] = machine.root_values(frame["scope"])
-    recorder = machine.plan.recorder(machine.plan.blocks[frame["block"]].node_key(node.name))
+    recorder = machine.plan.recorder(frame["block"] + node.name)
     for name, assignment in node.sets:
         value = value_of(assignment, scope)
         variables = root if recorder is None else root[recorder.variables]
@@ -419,7 +404,7 @@ def _record(
         machine.state["scopes"][frame["scope"]]["values"][name] = value
     if machine.plan.recorders:
         plan = machine.plan.blocks[frame["block"]]
-        recorder = machine.plan.recorder(plan.node_key(name))
+        recorder = machine.plan.recorder(plan.key + name)
         if recorder is not None:
             table: Any = machine.scope_at(frame["scope"]).lookup(recorder.table)
             facts = {"started": machine.now, "inputs": None, "taken": None} | facts
@@ -440,7 +425,7 @@ def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
         seen.add(name)
         end = ends[name]
         if end["status"] == "skipped" and end["cause"] != "condition":
-            leaves.extend(after.node for after in plan.waits[name])
+            leaves.extend(after.node for after in plan.nodes[name].after)
         elif _is_lost(end):
             blamed.add(name)
     if not blamed:

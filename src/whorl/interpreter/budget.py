@@ -115,7 +115,7 @@ def allowance(
     least, price = int(cap["least"]), amount_in(cap.get("usd_per_token"))
     paid: list[int] = []
     for key, scope in keyed_scopes(machine, loop):
-        calls = machine.open_tasks if key == "run" else max(1, scope.get("open", 0))
+        calls = machine.open["task"] if key == "run" else max(1, scope.get("open", 0))
         for name, limit in _limits(scope):
             each = {"cost_usd": price, "tokens": 1}.get(name, 0)
             if each:

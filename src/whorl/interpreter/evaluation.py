@@ -85,7 +85,6 @@ class OverlayScope:
 
 
 def value_of(value: Value, scope: Scope) -> Json:
-    """The JSON value that a written value stands for here."""
     if isinstance(value, Constant):
         return value.value
     if isinstance(value, Expression):
@@ -98,12 +97,7 @@ def value_of(value: Value, scope: Scope) -> Json:
     }
 
 
-def text_of(value: Value, scope: Scope) -> str:
-    return to_text(value_of(value, scope))
-
-
 def values_over(node: Compute, scope: Scope) -> list[Json]:
-    """The values of a node that computes one for each item of a list."""
     assert node.over is not None
     items = value_of(node.over, scope)
     if not isinstance(items, list) or len(items) > ITEMS_MAX:

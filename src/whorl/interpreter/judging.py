@@ -39,21 +39,12 @@ if TYPE_CHECKING:
 COMPARED_MAX = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What came of judging, `ahead` of an iteration or after it: met or not, and by what."""
-
-    met: bool
-    by: str
-    ahead: bool
-
-
 @dataclass(slots=True)
 class Verdict:
     """The state of a rule, what it was decided by, the facts, and the judge to ask next.
 
     `approves` says whether it finds the iteration good; None: it says nothing about that, as
-    `stable` and `plateau`, which only end a loop.
+    `stable` and `plateau`, which only end a loop. It is `ahead` where no iteration was made yet.
     """
 
     state: str
@@ -61,9 +52,10 @@ class Verdict:
     facts: tuple[Values, ...] = ()
     judge: str = ""
     approves: bool | None = False
+    ahead: bool = False
 
 
-def judge_iteration(machine: State, key: str) -> Decision | None:
+def judge_iteration(machine: State, key: str) -> Verdict | None:
     """Takes the results of an iteration in and checks the rule; None while a judge is asked."""
     frame = machine.loop_frames[key]
     frame["before"] = False
@@ -75,7 +67,7 @@ def judge_iteration(machine: State, key: str) -> Decision | None:
     return _check(machine, key)
 
 
-def judge_ahead(machine: State, key: str) -> Decision | None:
+def judge_ahead(machine: State, key: str) -> Verdict | None:
     """Checks the rule ahead of an iteration, over the results of the one before."""
     frame = machine.loop_frames[key]
     frame["before"] = True
@@ -85,7 +77,7 @@ def judge_ahead(machine: State, key: str) -> Decision | None:
     return _check(machine, key)
 
 
-def take_answer(machine: State, key: str, outcome: Outcome) -> Decision | None:
+def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
     """Counts the vote of a judge, asks again if need be, then checks the rule again."""
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
@@ -126,7 +118,6 @@ def ask_judge(machine: State, key: str) -> None:
 
 
 def drop_judge(machine: State, frame: LoopFrame) -> None:
-    """The answer of the judge who is asked is no longer wanted."""
     if judge := frame.get("judge"):
         frame["asks"][frame["asking"]] = machine.frames[judge]["attempt"]
         machine.drop(judge)
@@ -207,7 +198,7 @@ def _warn_outside(machine: State, key: str, score: Score, number: float) -> None
     machine.warn(frame["address"], "R115", message, once=once, facts=facts)
 
 
-def _check(machine: State, key: str) -> Decision | None:
+def _check(machine: State, key: str) -> Verdict | None:
     """The decision on the rule; asks a judge where it depends on one."""
     frame = machine.loop_frames[key]
     before = frame["before"]
@@ -240,7 +231,8 @@ def _check(machine: State, key: str) -> Decision | None:
         )
     elif verdict.approves and "last" in frame:
         keep_best(machine, key, approved=True)
-    return Decision(met, verdict.by, before)
+    verdict.ahead = before
+    return verdict
 
 
 def _lost_steps(machine: State, frame: LoopFrame) -> frozenset[str]:

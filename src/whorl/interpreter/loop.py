@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Error, Outcome, Phase, Values
-    from whorl.interpreter.judging import Decision
+    from whorl.interpreter.judging import Verdict
     from whorl.interpreter.state import State
     from whorl.ir import Loop
     from whorl.language import Scope
@@ -158,7 +158,6 @@ def next_iteration(machine: State, key: str) -> None:
 
 
 def begin_body(machine: State, key: str) -> None:
-    """Runs the body of the present iteration, from its beginning."""
     frame = machine.loop_frames[key]
     loop = machine.loop(key)
     number = frame["count"]
@@ -183,9 +182,7 @@ def begin_body(machine: State, key: str) -> None:
 
 
 def _arm_iteration(machine: State, key: str, address: str) -> None:
-    seconds = machine.loop(key).limits.iteration_time_s
-    if seconds is not None and inner(address, "time") not in machine.pending:
-        machine.expect(inner(address, "time"), key, "alarm", due=machine.now + seconds)
+    machine.set_alarm(inner(address, "time"), key, machine.loop(key).limits.iteration_time_s)
 
 
 def interrupt(machine: State, key: str, *, breaks: bool) -> None:
@@ -272,23 +269,23 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
 
 
 def _follow(
-    machine: State, key: str, judge: Callable[..., Decision | None], *answer: Outcome
+    machine: State, key: str, judge: Callable[..., Verdict | None], *answer: Outcome
 ) -> None:
     """Does what comes of judging: ends the loop, asks a person, or goes for another iteration."""
     frame = machine.loop_frames[key]
     try:
-        decision = judge(machine, key, *answer)
+        verdict = judge(machine, key, *answer)
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["address"]))
         return
-    if decision is None:
+    if verdict is None:
         frame["phase"] = "judging"
         return
-    if decision.ahead:
+    if verdict.ahead:
         frame["checked"] = True
-    if decision.met:
-        end_loop(machine, key, "condition_met", by=decision.by)
-    elif decision.ahead:
+    if verdict.state == "met":
+        end_loop(machine, key, "condition_met", by=verdict.by)
+    elif verdict.ahead:
         next_iteration(machine, key)
     elif machine.loop(key).ask == "each":
         _ask_person(machine, key)
@@ -346,9 +343,11 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     if failure.action != "continue":
         fail_loop(machine, key, cause, status="failed")
         return
+    is_last = frame["count"] >= frame["limits"]["iterations"]
+    loop = machine.loop(key)
     if failure.last_counts:
         frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
-    elif loop_limits.ends_in_vain(machine, key):
+    elif is_last and "last" not in frame and loop.on_limit == "finish" and loop.ask != "at_limit":
         # The body stays, so that a resumed run tries again only what failed in it.
         fail_loop(machine, key, all_failed(frame))
         return

@@ -55,15 +55,10 @@ class Reached:
 def arm(machine: State, key: str) -> None:
     """Sets the clock that ends the loop, or lets no iteration begin, where it has a time limit."""
     frame = machine.loop_frames[key]
-    seconds = frame["limits"].get("time_s")
-    if seconds is None:
-        return
-    if not machine.loop(key).limits.interrupts:
+    if machine.loop(key).limits.interrupts:
+        machine.set_alarm(inner(frame["address"], "time"), key, frame["limits"].get("time_s"))
+    else:
         frame["time_from"] = machine.now
-        return
-    address = inner(frame["address"], "time")
-    if address not in machine.pending:
-        machine.expect(address, key, "alarm", due=machine.now + seconds)
 
 
 def before_iteration(machine: State, key: str) -> Reached | None:
@@ -73,10 +68,8 @@ def before_iteration(machine: State, key: str) -> Reached | None:
         return Reached("max_iterations", f"its limit of {limit} iterations")
     if frame["count"] >= frame.get("stop_at", limit):
         return Reached("max_iterations", "the number of iterations that it was continued for")
-    seconds = frame["limits"].get("time_s")
-    is_over = (
-        seconds is not None and machine.now >= frame.get("time_from", frame["started"]) + seconds
-    )
+    began, seconds = frame.get("time_from", frame["started"]), frame["limits"].get("time_s")
+    is_over = seconds is not None and machine.now >= began + seconds
     if is_over and not machine.loop(key).limits.interrupts:
         return Reached("timeout", f"its time of {seconds:g} s")
     for spent, over in budget.over(frame, {}).items():
@@ -89,20 +82,9 @@ def before_iteration(machine: State, key: str) -> Reached | None:
     return None
 
 
-def ends_in_vain(machine: State, key: str) -> bool:
-    """Whether no iteration may follow and none before has anything to return."""
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    if "last" in frame or loop.on_limit != "finish" or loop.ask == "at_limit":
-        return False
-    return bool(frame["count"] >= frame["limits"]["iterations"])
-
-
 def reached(machine: State, key: str, what: Reached) -> None:
     """A limit is reached: the loop does what `on_limit` and `ask` say."""
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    reason = what.reason
+    frame, loop, reason = machine.loop_frames[key], machine.loop(key), what.reason
     if reason == "budget":
         frame["short_of_run"] = what.of_run
     message, facts = _words(machine, key, what)

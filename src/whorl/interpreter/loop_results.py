@@ -229,7 +229,6 @@ def end_loop(
 
 
 def all_failed(frame: LoopFrame) -> Error:
-    """The error of a loop without a good iteration: that of the last one that failed."""
     last, count = frame["fault"], frame["failures"]
     which = "the only iteration" if count == 1 else f"all {count} iterations"
     message = f"{which} of {frame['name']!r} failed: {last['message']}"
@@ -257,7 +256,6 @@ def note_end(machine: State, key: str, reason: str, **facts: Json) -> None:
 
 
 def returned(machine: State, key: str) -> tuple[int | None, Values]:
-    """The iteration that the loop returns, and its results."""
     frame = machine.loop_frames[key]
     match machine.loop(key).returns:
         case "best":

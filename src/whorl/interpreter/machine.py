@@ -139,15 +139,16 @@ class Machine(State):
                 # Nobody waits for it any more, and it was paid for all the same.
                 budget.add_late_usage(self, event.address, usage)
             return
-        if entry["what"] == "alarm" and self.stands:
-            # It is set anew when the run goes on.
+        is_alarm = entry["what"] == "alarm"
+        if is_alarm and self.status == "paused" and not self.state["reserved"].get("sent"):
+            # Nothing is under way, so no time limit runs: it is set anew when the run goes on.
             return
-        if entry["what"] == "alarm" and event.at < entry["due"]:
+        if is_alarm and event.at < entry["due"]:
             # It was on its way when the clocks were moved on.
             self.command(SetTimer(event.address, entry["due"]))
             return
         behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
-        if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
+        if is_alarm and event.address.endswith("/:timeout"):
             self.settle(event.address)
             behaviour.time_out(self, entry["frame"])
         else:
@@ -230,7 +231,7 @@ class Machine(State):
 
     def _settle_status(self) -> None:
         """A run that only a person can move is waiting; one that moves again is running."""
-        waits = self._open
+        waits = self.open
         is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
         if is_waiting and self.state["status"] == "running":
             self.note("run.waiting", "")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import loop, run
 from whorl.interpreter.block import new_block, results
-from whorl.interpreter.evaluation import seconds_of, shown, text_of, value_of
+from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Branch, Break, ForEach, Gate, Stop, Wait
 from whorl.ir.durations import parse_time
-from whorl.language import EvaluationError, truth
+from whorl.language import EvaluationError, to_text, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
@@ -85,7 +85,6 @@ class ForEachBehaviour(Behaviour):
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
-        """Takes the items and starts as many as may run at once."""
         frame = machine.foreach_frames[key]
         node: ForEach = machine.node(frame)
         items = value_of(node.items, machine.scope(frame))
@@ -264,7 +263,7 @@ class GateBehaviour(Behaviour):
         frame = machine.frames[key]
         node: Gate = machine.node(frame)
         scope = machine.scope(frame)
-        message, show = text_of(node.message, scope), value_of(node.show, scope)
+        message, show = to_text(value_of(node.message, scope)), value_of(node.show, scope)
         machine.ask_person(frame["address"], key, "gate", message, show=show)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
@@ -277,8 +276,7 @@ class GateBehaviour(Behaviour):
         machine.forget(frame["address"])
         if on_timeout == "fail":
             message = f"nobody decided {frame['name']!r} in time"
-            error = error_at(frame["address"], "R101", message)
-            machine.finish(key, failed(error, status="timed_out"))
+            machine.fail(key, "R101", message, status="timed_out")
         else:
             _decide(machine, key, on_timeout == "approve", "nobody decided in time")
 
@@ -301,8 +299,8 @@ class SignalBehaviour(Behaviour):
 def _decide(machine: State, key: str, approved: bool, feedback: Json) -> None:
     frame = machine.frames[key]
     if not approved and machine.node(frame).on_reject == "fail":
-        message = f"{frame['name']!r} was rejected: {feedback or 'no reason given'}"
-        machine.finish(key, failed(error_at(frame["address"], "R108", message)))
+        why = feedback or "no reason given"
+        machine.fail(key, "R108", f"{frame['name']!r} was rejected: {why}")
         return
     machine.finish(key, succeeded({"approved": approved, "feedback": feedback or ""}))
 
@@ -310,7 +308,7 @@ def _decide(machine: State, key: str, approved: bool, feedback: Json) -> None:
 def _stop(machine: State, key: str, node: Stop) -> None:
     frame = machine.frames[key]
     scope = machine.scope(frame)
-    message = text_of(node.message, scope)
+    message = to_text(value_of(node.message, scope))
     output = value_of(node.output, scope) if node.output is not None else None
     if node.status == "succeeded":
         outcome = succeeded({"message": message} if output is None else {"output": output})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import attempts, block, budget, loop, loop_limits, run
 from whorl.interpreter.events import SetTimer, inner, split_iteration
-from whorl.interpreter.frames import children_of, discard, error_at, failed
+from whorl.interpreter.frames import discard, error_at, failed
 from whorl.interpreter.loop_results import end_loop, stop_clock
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 REQUESTS_KEPT = 100
 REQUEST_LENGTH = 64
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
-# What budgets count.
-_AMOUNTS = tuple(budget.NAMES)
 # What is advised where a request gives no amount.
 _ONE_DOLLAR = {"cost_usd": 1.0}
 
@@ -143,7 +141,7 @@ def _started(machine: State, body: dict[str, Any]) -> None:
 def _resumed(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
     has_failed = state["status"] == "failed"
-    raise_limits({("run", name): state for name in _AMOUNTS}, body)
+    raise_limits({("run", name): state for name in budget.NAMES}, body)
     set_going(machine)
     if has_failed:
         machine.revive(state["root"])
@@ -179,9 +177,8 @@ def _accepted(machine: State, body: dict[str, Any]) -> None:
     if "ended" not in frame:
         loop_limits.cut_short(machine, key, "cut")
     if frame.pop("suspended", None) is not None:
-        for child in children_of(frame):
-            machine.drop(child)
-        frame.update({"body": None, "judge": None, "children": {}})
+        machine.drop_children(frame)
+        frame["judge"] = None
     reopen(machine, key)
     frame |= {
         "accepted": body.get("results") or {},
@@ -259,7 +256,6 @@ def _let_clocks_stand(machine: State, seconds: float) -> None:
 
 
 def set_going(machine: State) -> None:
-    """A run that had ended or was paused runs again."""
     state = machine.state
     if machine.done:
         state["status"] = "running"
@@ -392,7 +388,7 @@ def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> _Limits:
         needs = frame.get("needs") or budget.LEAST
         for around, scope in budget.keyed_scopes(machine, key):
             stopped = of_run is not True if scope is frame else of_run is not False
-            for name in _AMOUNTS:
+            for name in budget.NAMES:
                 gives = needs if scope is frame else {name: body.get(name, 0)}
                 is_short = body.get("around") and budget.over(scope, gives).get(name, 0) > 0
                 is_own = scope is frame or around == "run"

@@ -79,14 +79,13 @@ class CallBehaviour(RunBehaviour):
 def start_workflow(
     machine: State, key: str, workflow: Workflow, given: Values, block: str = ""
 ) -> None:
-    """Checks the inputs, sets the variables and starts the body in a scope of its own."""
     frame = machine.frames[key]
     address = frame["address"]
     try:
         values = check_inputs(workflow, given, written=not block)
     except InputError as fault:
         facts: Json = {"input": fault.missing} if fault.missing else {}
-        machine.finish(key, failed(error_at(address, "R111", str(fault), facts=facts)))
+        machine.fail(key, "R111", str(fault), facts=facts)
         return
     if recorder := machine.plan.recorders.get(workflow.recorder):
         values |= recorder.begin(workflow, machine.state["run"])
@@ -104,13 +103,10 @@ def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome)
         return outcome
     frame = machine.frames[key]
     scope = machine.scope_at(frame["own_scope"])
-    outputs: dict[str, Any] = {}
     try:
-        for name, value in workflow.outputs:
-            outputs[name] = value_of(value, scope)
+        return succeeded({name: value_of(value, scope) for name, value in workflow.outputs})
     except LanguageError as fault:
         return failed(language_failure(fault, frame["address"]))
-    return succeeded(outputs)
 
 
 def end(machine: State, outcome: Outcome) -> None:
@@ -124,10 +120,9 @@ def end(machine: State, outcome: Outcome) -> None:
     hidden = machine.plan.workflow.hidden_outputs
     if hidden:
         outputs = {name: HIDDEN if name in hidden else outputs[name] for name in outputs}
-    main = next(iter(outputs.values()), None)
     result: dict[str, Any] = {
         "status": state["status"],
-        "output": main,
+        "output": next(iter(outputs.values()), None),
         "outputs": outputs,
         "error": cause,
         "usage": dict(state["usage"]),
@@ -146,11 +141,8 @@ def end_now(machine: State, outcome: Outcome) -> None:
 
 
 def arm(machine: State) -> None:
-    """Sets the clock that ends the run, where it has a time limit."""
     seconds = machine.plan.workflow.limits.time_s
-    address = inner("", "time")
-    if seconds is not None and address not in machine.pending:
-        machine.expect(address, machine.state["root"], "alarm", due=machine.now + seconds)
+    machine.set_alarm(inner("", "time"), machine.state["root"], seconds)
 
 
 class InputError(ValueError):

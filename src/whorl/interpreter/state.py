@@ -70,11 +70,10 @@ class Behaviour:
     def time_out(self, machine: State, key: str) -> None:
         """The time of the node is over: what is under way in it is cancelled."""
         frame = machine.frames[key]
-        for child in children_of(frame):
-            machine.drop(child)
+        machine.drop_children(frame)
         for address in list(frame.get("waits", ())):
             machine.forget(address)
-        frame.update({"children": {}, "body": None, "out_of_time": True})
+        frame["out_of_time"] = True
         machine.finish(key, failed(out_of_time(frame), status="timed_out"))
 
 
@@ -105,9 +104,10 @@ class State:
         # Iterations at whose beginning it stops in the midst of an event, until it is forked there.
         self.stops: frozenset[str] = frozenset()
         self.stopped_at = ""
-        self._open = dict.fromkeys(ENDED_BY, 0)
+        # How much is waited for, by what it is.
+        self.open = dict.fromkeys(ENDED_BY, 0)
         for entry in self.pending.values():
-            self._open[entry["what"]] += 1
+            self.open[entry["what"]] += 1
         for frame in self.frames.values():
             # Older snapshots have a list of what is waited for.
             if isinstance(frame.get("waits"), list):
@@ -124,10 +124,6 @@ class State:
     @property
     def done(self) -> bool:
         return self.state["status"] in ENDED
-
-    @property
-    def open_tasks(self) -> int:
-        return self._open["task"]
 
     @property
     def now(self) -> float:
@@ -206,6 +202,13 @@ class State:
         """Puts the end of a frame on the agenda."""
         self._agenda.append((key, outcome))
 
+    def fail(
+        self, key: str, code: str, message: str, *, status: str = "failed", **more: Json
+    ) -> None:
+        """Puts the end of a frame with an error on the agenda."""
+        error = error_at(self.frames[key]["address"], code, message, **more)
+        self.finish(key, failed(error, status=status))
+
     def ask_again(self) -> None:
         """Wants again every task that was wanted and not sent."""
         for address, entry in list(self.pending.items()):
@@ -216,11 +219,6 @@ class State:
     def pause(self, by: str) -> None:
         """Hands out no more work until a person lets the run go on."""
         self.state |= {"status": "paused", "paused_by": by, "paused_at": self.now}
-
-    @property
-    def stands(self) -> bool:
-        """Whether it is paused and nothing is under way: then no time limit runs, either."""
-        return self.status == "paused" and not self.state["reserved"].get("sent")
 
     def revive(self, key: str) -> None:
         frame = self.frames[key]
@@ -234,11 +232,16 @@ class State:
         """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
         self.pending[address] = {"frame": key, "what": what, **fields}  # type: ignore[typeddict-item]
         self.frames[key].setdefault("waits", {})[address] = 1
-        self._open[what] += 1
+        self.open[what] += 1
         if what == "task":
             self._count_task(key, 1)
         if "due" in fields:
             self.command(SetTimer(address, fields["due"]))  # type: ignore[arg-type]
+
+    def set_alarm(self, address: str, key: str, seconds: float | None) -> None:
+        """Sets a time limit, where there is one and its clock does not run yet."""
+        if seconds is not None and address not in self.pending:
+            self.expect(address, key, "alarm", due=self.now + seconds)
 
     def ask_person(self, address: str, key: str, reason: str, message: str, **facts: Json) -> None:
         """Waits for a person's decision at an address."""
@@ -248,7 +251,7 @@ class State:
     def settle(self, address: str) -> None:
         """Stops waiting for an event that came."""
         entry = self.pending.pop(address)
-        self._open[entry["what"]] -= 1
+        self.open[entry["what"]] -= 1
         if entry["what"] == "task":
             self._count_task(entry["frame"], -1)
         del self.frames[entry["frame"]]["waits"][address]
@@ -300,6 +303,11 @@ class State:
                 self.drop_scope(frame["inner"])
         for doomed_key in doomed:
             del self.frames[doomed_key]
+
+    def drop_children(self, frame: FrameFields) -> None:
+        for child in children_of(frame):
+            self.drop(child)
+        frame.update({"children": {}, "body": None})
 
     def drop_body(self, frame: FrameFields) -> None:
         if body := frame.get("body"):

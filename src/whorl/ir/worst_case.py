@@ -18,13 +18,14 @@ from whorl.ir.walk import blocks_of, node_path, slot_path
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Block, Node
+    from whorl.ir.values import Value
 
 PRICED = frozenset({"ask", "agent", "judge"})
 # The turns of a model with tools, where the author says nothing.
 TURNS = 10
 # How often a model is asked again after a passing fault, where the author says nothing.
 USUAL_RETRIES = 3
-_USUALLY_RETRIED = frozenset({"ask", "judge"})
+USUALLY_RETRIED = frozenset({"ask", "judge"})
 # An answer that is neither yes nor no is asked for once more.
 _ASKS_PER_VOTE = 2
 
@@ -74,7 +75,6 @@ class WorstCase:
 
 
 def worst_case(workflow: Workflow, price: Price | None = None) -> WorstCase:
-    """Computes the worst case of a workflow and of all that it calls."""
     count = _Count(workflow, dict(workflow.workflows), price or (lambda _, __: Priced()))
     total = count.block(workflow.body, "", 1, ())
     if workflow.limits.calls is not None:
@@ -116,7 +116,6 @@ class _Total(NamedTuple):
         return self.times(tries)._replace(typical=self.typical)
 
     def held(self, calls: int) -> _Total:
-        """The same below a limit of calls."""
         all_, usual, paid = (calls if n is None else min(n, calls) for n in self[:3])
         return _Total(all_, usual, paid, 0, self.cost, self.bound)
 
@@ -141,7 +140,7 @@ class _Count:
         return total
 
     def _task(self, node: Task) -> _Total:
-        usual = USUAL_RETRIES if node.kind in _USUALLY_RETRIED else 0
+        usual = USUAL_RETRIES if node.kind in USUALLY_RETRIED else 0
         repairs = node.repairs if node.returns is not None else 0
         written = node.retry.times if node.retry else 0
         turns = _turns(node)
@@ -163,10 +162,7 @@ class _Count:
             case Loop():
                 return self._loop(node, path, runs, stack)
             case ForEach():
-                items: object = node.items
-                items = items.value if isinstance(items, Constant) else items
-                items = items.items if isinstance(items, Items) else items
-                number = len(items) if isinstance(items, list | tuple) else None
+                number = _length(node.items)
                 return self.block(node.body, path, _times(runs, number), stack).times(number)
             case Call():
                 return self._call(node.workflow, stack)
@@ -218,10 +214,15 @@ def _models(node: Task, workflow: Workflow) -> int:
         return 1
     defaults = dict(workflow.defaults).get(node.kind, Fields())
     named = dict(node.inputs.entries).get("model") or dict(defaults.entries).get("model")
-    if isinstance(named, Items):
-        return max(1, len(named.items))
-    known = named.value if isinstance(named, Constant) else None
-    return max(1, len(known)) if isinstance(known, list) else 1
+    return max(1, _length(named) or 1)
+
+
+def _length(value: Value | None) -> int | None:
+    """How many items a list has, where that is written."""
+    if isinstance(value, Items):
+        return len(value.items)
+    is_list = isinstance(value, Constant) and isinstance(value.value, list)
+    return len(value.value) if is_list else None  # type: ignore[union-attr,arg-type]
 
 
 def _turns(node: Task) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from whorl.ir.checks.commands import taking_code
+from whorl.ir.checks.expressions import taking_code
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200

@@ -17,7 +17,7 @@ from whorl.dialects.orka.tasks import computed, literal
 from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
 from whorl.ir.checks import check
-from whorl.ir.checks.names import joined_path, member_advice
+from whorl.ir.checks.expressions import joined_path, member_advice
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.shapes import PLAIN, Shape, lacks, part_of, shape_of_schema
 from whorl.ir.walk import names_given, walk

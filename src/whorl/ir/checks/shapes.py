@@ -110,7 +110,6 @@ class Shapes:
         return None if path is None else reduce(part_of, path[1], find(path[0]))
 
     def of_fact(self, loop: Loop, fact: Fact) -> Shape | None:
-        """The shape of what a loop tells its iterations."""
         match fact:
             case "previous" | "best":
                 return self.of_block(loop.body)
