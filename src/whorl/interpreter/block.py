@@ -41,17 +41,9 @@ _SIGNALS = (Stop, Break, Continue)
 
 def new_block(machine: State, block: str, *, parent: str, scope: str, address: str) -> str:
     """Makes the frame of a block; a closed block's caller gives it a scope of its own."""
-    plan = machine.plan.blocks[block]
-    key = machine.new_frame(
-        "block",
-        parent=parent,
-        scope=scope,
-        block=block,
-        address=address,
-        children={},
-        ends={},
-        left=len(plan.nodes),
-    )
+    fields: Values = {"block": block, "children": {}, "ends": {}}
+    fields["left"] = len(machine.plan.blocks[block].nodes)
+    key = machine.new_frame("block", parent=parent, scope=scope, address=address, **fields)
     machine.enter(key)
     return key
 
@@ -300,17 +292,10 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     # Another attempt has its name: the block's own attempts have the other addresses.
     is_unnamed = isinstance(node, Call) and node.unnamed and attempt == 1
     base = frame["address"] if is_unnamed else join(frame["address"], node.name)
-    address = attempted(base, attempt)
-    child = machine.new_frame(
-        "signal" if isinstance(node, _SIGNALS) else type(node).__name__.lower(),
-        parent=key,
-        scope=frame["scope"],
-        node=plan.key + node.name,
-        name=node.name,
-        base=base,
-        address=address,
-        attempt=attempt,
-    )
+    kind = "signal" if isinstance(node, _SIGNALS) else type(node).__name__.lower()
+    fields: Values = {"node": plan.key + node.name, "name": node.name, "base": base}
+    fields |= {"address": attempted(base, attempt), "attempt": attempt}
+    child = machine.new_frame(kind, parent=key, scope=frame["scope"], **fields)
     frame["children"][node.name] = child
     _count_running(frame, 1)
     if machine.plan.recorders:

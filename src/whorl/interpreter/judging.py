@@ -101,17 +101,10 @@ def ask_judge(machine: State, key: str) -> None:
     address = frame["iteration"]["address"] if "iteration" in frame else frame["address"]
     base = inner(address, "judge" if index == 0 else f"judge{index + 1}")
     attempt = frame.setdefault("asks", {}).get(leaf, 0) + 1
-    child = machine.new_frame(
-        "task",
-        parent=key,
-        scope=frame["inner"],
-        node=judge_key(frame["node"], index),
-        name=f"judge of {frame['name']}",
-        base=base,
-        address=attempted(base, attempt),
-        attempt=attempt,
-        extra={"reask": True} if frame["judged"][leaf].get("reask") else {},
-    )
+    fields: Values = {"node": judge_key(frame["node"], index), "name": f"judge of {frame['name']}"}
+    fields |= {"base": base, "address": attempted(base, attempt), "attempt": attempt}
+    fields["extra"] = {"reask": True} if frame["judged"][leaf].get("reask") else {}
+    child = machine.new_frame("task", parent=key, scope=frame["inner"], **fields)
     frame["judge"] = child
     frame["children"] = {"judge": child}
     machine.enter(child)

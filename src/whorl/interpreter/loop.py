@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import judging, loop_limits
+from whorl.interpreter import budget, judging, loop_limits
 from whorl.interpreter.block import new_block, results
-from whorl.interpreter.budget import under_way
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
@@ -212,10 +211,8 @@ def _set_up(machine: State, key: str, loop: Loop) -> None:
     limits: Values = {
         "iterations": iterations if override is None else int(override),
         "time_s": seconds_of(evaluate(time, scope)) if isinstance(time, Expression) else time,
-        "cost_usd": loop.limits.cost_usd,
-        "tokens": loop.limits.tokens,
-        "calls": loop.limits.calls,
     }
+    limits |= {name: getattr(loop.limits, name) for name in budget.NAMES}
     past = []
     if loop.memory is not None and loop.memory.across_runs:
         past = machine.state["memory"].get(loop.memory.key, [])
@@ -392,7 +389,7 @@ def _out_of_time(machine: State, key: str) -> None:
     """The time limit of the loop ends every phase."""
     frame = machine.loop_frames[key]
     words = f"its time of {frame['limits'].get('time_s', 0):g} s"
-    also = "; what was under way was cancelled" if under_way(frame) else ""
+    also = "; what was under way was cancelled" if budget.under_way(frame) else ""
     loop_limits.cut_short(machine, key, "timed_out")
     loop_limits.reached(machine, key, loop_limits.Reached("timeout", words, also=also))
 

@@ -117,8 +117,7 @@ def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
 def _started(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
     check(state["status"] == "new", "the run has been started already")
-    limits = machine.plan.workflow.limits
-    own = {"cost_usd": limits.cost_usd, "tokens": limits.tokens, "calls": limits.calls}
+    own = {name: getattr(machine.plan.workflow.limits, name) for name in budget.NAMES}
     state["limits"] = {name: value for name, value in own.items() if value is not None}
     state["limits"] |= body.get("limits") or {}
     state |= {

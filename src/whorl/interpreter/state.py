@@ -182,13 +182,8 @@ class State:
         if parent is not None:
             above = self.frames[parent]
             loop = parent if above["kind"] == "loop" else above["loop"]
-        self.frames[key] = {  # type: ignore[assignment]
-            "kind": kind,
-            "parent": parent,
-            "scope": scope,
-            "loop": loop,
-            **fields,
-        }
+        own: Any = {"kind": kind, "parent": parent, "scope": scope, "loop": loop}
+        self.frames[key] = own | fields
         return key
 
     def behaviour(self, frame: Frame) -> Behaviour:

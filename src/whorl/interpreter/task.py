@@ -393,17 +393,10 @@ def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
     frame = machine.task_frames[key]
     frame["turns"]["tools"] += 1
     address = inner(frame["turns"]["root"], f"tool{frame['turns']['tools']}")
-    child = machine.new_frame(
-        "task",
-        parent=key,
-        scope=frame["scope"],
-        node=tool_key(frame["node"], str(call["kind"])),
-        name=str(call.get("name") or call["kind"]),
-        base=address,
-        address=address,
-        attempt=1,
-        extra=call.get("inputs") or {},
-    )
+    fields: Values = {"node": tool_key(frame["node"], str(call["kind"])), "base": address}
+    fields |= {"name": str(call.get("name") or call["kind"]), "address": address, "attempt": 1}
+    fields["extra"] = call.get("inputs") or {}
+    child = machine.new_frame("task", parent=key, scope=frame["scope"], **fields)
     frame["children"][str(index)] = child
     machine.enter(child)
 
