@@ -20,7 +20,7 @@ from whorl.interpreter.frames import (
     succeeded,
 )
 from whorl.interpreter.state import Behaviour
-from whorl.ir import Assign, Call, Compute, Task
+from whorl.ir import Assign, Break, Call, Compute, Continue, Stop, Task
 from whorl.language import LanguageError, truth
 
 if TYPE_CHECKING:
@@ -36,87 +36,57 @@ _SUCCEEDED: End = {"status": "succeeded"}
 _SKIPPED_BY_CONDITION: End = {"status": "skipped", "cause": "condition"}
 _SKIPPED_BY_ORDER: End = {"status": "skipped", "cause": "order"}
 _SKIPPED_BY_HALT: End = {"status": "skipped", "cause": "halt"}
-
-_LEAVES = frozenset({"task", "wait", "gate", "signal"})
-_KINDS = {
-    "Task": "task",
-    "Loop": "loop",
-    "ForEach": "foreach",
-    "Branch": "branch",
-    "Group": "group",
-    "Call": "call",
-    "Wait": "wait",
-    "Gate": "gate",
-    "Stop": "signal",
-    "Break": "signal",
-    "Continue": "signal",
-}
+_SIGNALS = (Stop, Break, Continue)
 
 
 def new_block(machine: State, block: str, *, parent: str, scope: str, address: str) -> str:
     """Makes the frame of a block; a closed block's caller gives it a scope of its own."""
-    plan = machine.plan.blocks[block]
-    key = machine.new_frame(
-        "block",
-        parent=parent,
-        scope=scope,
-        block=block,
-        address=address,
-        children={},
-        ends={},
-        left=len(plan.nodes),
-    )
+    fields: Values = {"block": block, "children": {}, "ends": {}}
+    fields["left"] = len(machine.plan.blocks[block].nodes)
+    key = machine.new_frame("block", parent=parent, scope=scope, address=address, **fields)
     machine.enter(key)
     return key
 
 
 def results(machine: State, key: str) -> Values:
     """The results of a block by node name, of open blocks inside it too; null where none."""
-    frame = machine.block_frames[key]
+    frame, plan = machine.block(key)
     values = machine.values_at(frame["scope"])
-    return {name: values.get(name) for name in machine.plan.blocks[frame["block"]].exports}
+    return {name: values.get(name) for name in plan.exports}
 
 
 class BlockBehaviour(Behaviour):
-    """A graph of nodes."""
-
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
         """Starts the nodes that wait for nobody."""
-        plan = machine.plan.blocks[machine.block_frames[key]["block"]]
+        _, plan = machine.block(key)
         _consider(machine, key, plan, list(plan.starts))
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        frame = machine.block_frames[key]
-        plan = machine.plan.blocks[frame["block"]]
-        left = machine.frames[child]
+        frame, plan = machine.block(key)
+        left = machine.plain_frames[child]
         name, attempt = left["name"], left["attempt"]
         if is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
             return
-        if left["kind"] in _LEAVES:
+        if not machine.behaviour(left).stays:
             del frame["children"][name]
-        _free_place(frame, name)
+        frame.get("retries", {}).pop(name, None)
+        _count_running(frame, -1)
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
-        if machine.plan.recorders:
-            taken = left.get("branch") if left["kind"] == "branch" else None
-            facts = {"started": left["at"], "inputs": left.get("echo"), "taken": taken}
-            _record(machine, frame, name, end, outcome.get("value"), **facts)
-        else:
-            _record(machine, frame, name, end, outcome.get("value"))
+        facts = {"started": left.get("at"), "inputs": left.get("echo"), "taken": left.get("branch")}
+        _record(machine, frame, name, end, outcome.get("value"), **facts)
         _consider(machine, key, plan, list(plan.followers[name]))
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The wait before another attempt at a node is over."""
-        frame = machine.block_frames[key]
         name = machine.pending[event.address]["name"]
         machine.settle(event.address)
-        _consider(machine, key, machine.plan.blocks[frame["block"]], [name])
+        _consider(machine, key, machine.block(key)[1], [name])
 
     def revive(self, machine: State, key: str) -> None:
         """Tries again the nodes that failed, and then what waits for them."""
-        frame = machine.block_frames[key]
-        plan = machine.plan.blocks[frame["block"]]
+        frame, plan = machine.block(key)
         lost = [name for name, end in frame["ends"].items() if _is_lost(end)]
         for name in lost:
             reset_followers(machine, key, name)
@@ -128,11 +98,10 @@ class BlockBehaviour(Behaviour):
             frame["left"] += 1
             again.append(name)
             child = frame["children"].get(name)
-            if child is None or machine.frames[child].get("out_of_time"):
-                if child is not None:
-                    machine.drop(frame["children"].pop(name))
-                    values = machine.values_at(frame["scope"])
-                    _forget_results(values, plan, name)
+            if child is not None and machine.frames[child].get("out_of_time"):
+                machine.drop(frame["children"].pop(name))
+                _forget_results(machine.values_at(frame["scope"]), plan, name)
+            if name not in frame["children"]:
                 frame.setdefault("attempts", {})[name] = end.get("attempt", 1)
         for name in [name for name, end in frame["ends"].items() if end.get("cause") == "halt"]:
             del frame["ends"][name]
@@ -143,21 +112,19 @@ class BlockBehaviour(Behaviour):
         _consider(machine, key, plan, again)
 
     def reopen(self, machine: State, key: str, child: str) -> None:
-        frame = machine.block_frames[key]
+        frame, plan = machine.block(key)
         name = machine.frames[child]["name"]
         frame.get("idle", {}).pop(name, None)
         reset_followers(machine, key, name)
         if frame["ends"].pop(name, None) is not None:
             frame["left"] += 1
-            plan = machine.plan.blocks[frame["block"]]
             _arm(machine, plan.nodes[name], child)
         _look_anew(frame)
 
 
 def reset_followers(machine: State, key: str, name: str) -> None:
     """Makes everything that waits for a node run again, as a new attempt."""
-    frame = machine.block_frames[key]
-    plan = machine.plan.blocks[frame["block"]]
+    frame, plan = machine.block(key)
     values = machine.values_at(frame["scope"])
     followers = plan.downstream(name)
     if "queue" in frame:
@@ -186,8 +153,7 @@ def _forget_results(values: Values, plan: BlockPlan, name: str) -> None:
 
 def refit(machine: State, key: str) -> None:
     """The block is now that of another version: what is new in it runs, unless its time is over."""
-    frame = machine.block_frames[key]
-    plan = machine.plan.blocks[frame["block"]]
+    frame, plan = machine.block(key)
     is_over = "ended" in frame or frame["left"] == 0
     frame["ends"] = {name: end for name, end in frame["ends"].items() if name in plan.nodes}
     frame["left"] = len(plan.nodes) - len(frame["ends"])
@@ -234,7 +200,7 @@ def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str
         frame.setdefault("queue", []).append(name)
     elif child is not None:
         del frame["idle"][name]
-        _take_place(frame)
+        _count_running(frame, 1)
         _arm(machine, plan.nodes[name], child)
         machine.revive(child)
     else:
@@ -275,29 +241,21 @@ def _is_full(frame: BlockFrame, plan: BlockPlan) -> bool:
     if most is None:
         return False
     if "running" not in frame:
-        still = (frame["ends"], frame.get("idle", ()))
-        frame["running"] = sum(not any(n in names for names in still) for n in frame["children"])
-    return bool(frame["running"] >= most)
+        ends, idle = frame["ends"], frame.get("idle", ())
+        frame["running"] = sum(n not in ends and n not in idle for n in frame["children"])
+    return frame["running"] >= most
 
 
-def _take_place(frame: BlockFrame) -> None:
+def _count_running(frame: BlockFrame, step: int) -> None:
     if "running" in frame:
-        frame["running"] += 1
-
-
-def _free_place(frame: BlockFrame, name: str) -> None:
-    """A node has ended, as far as its place and its retries are concerned."""
-    if "running" in frame:
-        frame["running"] -= 1
-    if "retries" in frame:
-        frame["retries"].pop(name, None)
+        frame["running"] += step
 
 
 def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> bool:
     """Ends a node that needs no frame: it is skipped, or it only computes."""
     node = plan.nodes[name]
     ends = frame["ends"]
-    for after in plan.waits[name]:
+    for after in plan.nodes[name].after:
         if not _fits(ends[after.node], after):
             _record(machine, frame, name, _SKIPPED_BY_ORDER)
             return True
@@ -334,23 +292,14 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     # Another attempt has its name: the block's own attempts have the other addresses.
     is_unnamed = isinstance(node, Call) and node.unnamed and attempt == 1
     base = frame["address"] if is_unnamed else join(frame["address"], node.name)
-    address = attempted(base, attempt)
-    child = machine.new_frame(
-        _KINDS[type(node).__name__],
-        parent=key,
-        scope=frame["scope"],
-        node=plan.node_key(node.name),
-        name=node.name,
-        base=base,
-        address=address,
-        attempt=attempt,
-    )
+    kind = "signal" if isinstance(node, _SIGNALS) else type(node).__name__.lower()
+    fields: Values = {"node": plan.key + node.name, "name": node.name, "base": base}
+    fields |= {"address": attempted(base, attempt), "attempt": attempt}
+    child = machine.new_frame(kind, parent=key, scope=frame["scope"], **fields)
     frame["children"][node.name] = child
-    _take_place(frame)
+    _count_running(frame, 1)
     if machine.plan.recorders:
-        machine.frames[child]["at"] = machine.now
-        if node.echo is not None:
-            machine.frames[child]["echo"] = _echo(machine, frame, node)
+        machine.frames[child] |= {"at": machine.now, "echo": _echo(machine, frame, node)}
     _arm(machine, node, child)
     machine.enter(child)
 
@@ -397,7 +346,7 @@ def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:
     scope = machine.scope(frame)
     assigned: Values = {}
     root: dict[str, Any] = machine.root_values(frame["scope"])
-    recorder = machine.plan.recorder(machine.plan.blocks[frame["block"]].node_key(node.name))
+    recorder = machine.plan.recorder(frame["block"] + node.name)
     for name, assignment in node.sets:
         value = value_of(assignment, scope)
         variables = root if recorder is None else root[recorder.variables]
@@ -440,7 +389,7 @@ def _record(
         machine.state["scopes"][frame["scope"]]["values"][name] = value
     if machine.plan.recorders:
         plan = machine.plan.blocks[frame["block"]]
-        recorder = machine.plan.recorder(plan.node_key(name))
+        recorder = machine.plan.recorder(plan.key + name)
         if recorder is not None:
             table: Any = machine.scope_at(frame["scope"]).lookup(recorder.table)
             facts = {"started": machine.now, "inputs": None, "taken": None} | facts
@@ -461,7 +410,7 @@ def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
         seen.add(name)
         end = ends[name]
         if end["status"] == "skipped" and end["cause"] != "condition":
-            leaves.extend(after.node for after in plan.waits[name])
+            leaves.extend(after.node for after in plan.nodes[name].after)
         elif _is_lost(end):
             blamed.add(name)
     if not blamed:
@@ -473,8 +422,7 @@ def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
 
 def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome) -> bool:
     """Whether a node that is no task (tasks retry by themselves) gets another attempt."""
-    frame = machine.block_frames[key]
-    plan = machine.plan.blocks[frame["block"]]
+    frame, plan = machine.block(key)
     node = plan.nodes[name]
     if isinstance(node, Task) or node.retry is None or outcome["status"] == "cancelled":
         return False
@@ -487,7 +435,7 @@ def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome
     child = frame["children"].pop(name)
     machine.drop(child)
     _forget_results(machine.values_at(frame["scope"]), plan, name)
-    _free_place(frame, name)
+    _count_running(frame, -1)
     frame.setdefault("attempts", {})[name] = attempt
     frame.setdefault("retries", {})[name] = tried + 1
     address = inner(join(frame["address"], name), "retry")

@@ -16,7 +16,7 @@ from whorl.interpreter.events import Send, amount_in, charged
 from whorl.interpreter.state import ENDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Amounts, Budgeted, LoopFrame, TaskFrame, Values
@@ -30,7 +30,7 @@ LEAST = {"calls": 1, "tokens": 1, "cost_usd": 1e-9}
 # A reply that comes after this many other calls were given up counts beside its reservation.
 _ABANDONED_MAX = 1_000
 # Sums of what was spent are exact to this.
-_NOTHING = 1e-12
+NOTHING = 1e-12
 
 
 def add_usage(machine: State, loop: str | None, usage: dict[str, Any]) -> None:
@@ -45,22 +45,15 @@ def add_usage(machine: State, loop: str | None, usage: dict[str, Any]) -> None:
             total[name] = total.get(name, 0) + amount
 
 
-def shortage(machine: State, loop: str | None, amount: dict[str, Any]) -> tuple[str, str] | None:
-    """The innermost scope whose money is spent so far that an amount cannot fit any more.
-
-    Gives the key of the loop (or `run`) and the limit; what others have reserved does not count.
-    """
-    for key, scope in keyed_scopes(machine, loop):
-        for name, limit in _limits(scope):
-            if _spent(scope, name) + amount_in(amount.get(name)) > limit + _NOTHING:
-                return key, name
-    return None
-
-
-def missing(scope: Budgeted, name: str, amount: dict[str, Any]) -> float:
-    """How much more a limit would have to be for an amount to fit beside what is spent."""
-    limit = scope["limits"].get(name)
-    return 0.0 if limit is None else _spent(scope, name) + amount_in(amount.get(name)) - limit
+def over(scope: Budgeted, amount: Mapping[str, Any], *, reserved: bool = False) -> Amounts:
+    """By how much an amount beside what is spent, or also reserved, goes over each limit."""
+    return {
+        name: _spent(scope, name)
+        + amount_in(amount.get(name))
+        + (scope["reserved"].get(name, 0) if reserved else 0)
+        - limit
+        for name, limit in _limits(scope)
+    }
 
 
 def lacking(machine: State, loop: str | None, amount: dict[str, Any]) -> dict[str, float]:
@@ -70,9 +63,9 @@ def lacking(machine: State, loop: str | None, amount: dict[str, Any]) -> dict[st
     """
     more: dict[str, float] = {}
     for _, scope in keyed_scopes(machine, loop):
-        for name, limit in _limits(scope):
-            if (lack := missing(scope, name, amount)) > _NOTHING:
-                more[name] = max(more.get(name, 0.0), lack, limit)
+        for name, lack in over(scope, amount).items():
+            if lack > NOTHING:
+                more[name] = max(more.get(name, 0.0), lack, scope["limits"][name])
     return more
 
 
@@ -83,10 +76,7 @@ def per_iteration(frame: LoopFrame, iterations: int) -> dict[str, float]:
 
 
 def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
-    return all(
-        amount_in(amount.get(name)) <= _free(scope, name, limit) + _NOTHING
-        for name, limit in _limits(scope)
-    )
+    return all(lack <= NOTHING for lack in over(scope, amount, reserved=True).values())
 
 
 def reserve(
@@ -123,19 +113,19 @@ def allowance(
     if cap is None:
         return None, amount
     least, price = int(cap["least"]), amount_in(cap.get("usd_per_token"))
-    most: float | None = None
+    paid: list[int] = []
     for key, scope in keyed_scopes(machine, loop):
-        calls = machine.open_tasks if key == "run" else max(1, scope.get("open", 0))
+        calls = machine.open["task"] if key == "run" else max(1, scope.get("open", 0))
         for name, limit in _limits(scope):
             each = {"cost_usd": price, "tokens": 1}.get(name, 0)
             if each:
-                share = (limit - _spent(scope, name)) / calls
-                left = min(share, _free(scope, name, limit)) - amount_in(amount.get(name))
-                paid = least + int(left / each)
-                most = paid if most is None else min(most, paid)
-    if most is None:
+                unspent = limit - _spent(scope, name)
+                free = unspent - float(scope["reserved"].get(name, 0))
+                left = min(unspent / calls, free) - amount_in(amount.get(name))
+                paid.append(least + int(left / each))
+    if not paid:
         return None, amount
-    tokens = max(least, min(int(most), int(cap["most"])))
+    tokens = max(least, min(*paid, int(cap["most"])))
     return tokens, with_cap(amount, cap, tokens)[1]
 
 
@@ -145,9 +135,7 @@ def with_cap(
     """The cap of an answer that may have just so many tokens, and what that reserves."""
     added = tokens - int(cap["least"])
     more = {"tokens": added, "cost_usd": added * amount_in(cap.get("usd_per_token"))}
-    reserved = {
-        name: amount_in(amount.get(name)) + number for name, number in more.items() if number
-    }
+    reserved = {name: amount_in(amount.get(name)) + more[name] for name in more if more[name]}
     return cap | {"least": tokens, "most": tokens}, amount | reserved
 
 
@@ -159,7 +147,7 @@ def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
         held["sent"] = max(0, held.get("sent", 0) - 1)
         for name, number in amounts.items():
             rest = held.get(name, 0) - number
-            held[name] = rest if rest > _NOTHING else 0
+            held[name] = rest if rest > NOTHING else 0
     frame.pop("unsent", None)
     reserved: dict[str, Any] = frame.pop("reserve", {})
     return reserved
@@ -167,11 +155,6 @@ def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
 
 def under_way(scope: Budgeted) -> int:
     return int(scope["reserved"].get("sent", 0))
-
-
-def excess(scope: Budgeted) -> dict[str, float]:
-    over = {name: _spent(scope, name) - limit for name, limit in _limits(scope)}
-    return {name: amount for name, amount in over.items() if amount > _NOTHING}
 
 
 def charge_reserve(machine: State, frame: TaskFrame) -> dict[str, float]:
@@ -183,11 +166,7 @@ def charge_reserve(machine: State, frame: TaskFrame) -> dict[str, float]:
 
 def hold(machine: State, key: str, event: Event) -> None:
     """The provider holds a call back that may go out, or has sent it."""
-    frame = machine.task_frames[key]
-    if event.kind == "task.held":
-        frame["unsent"] = True
-    else:
-        frame.pop("unsent", None)
+    machine.task_frames[key]["unsent"] = event.kind == "task.held"
 
 
 def abandon(machine: State, frame: TaskFrame) -> Values:
@@ -195,7 +174,7 @@ def abandon(machine: State, frame: TaskFrame) -> Values:
 
     One that its provider holds back is free. Gives what is to be said of that.
     """
-    if "unsent" in frame:
+    if frame.get("unsent"):
         release(machine, frame)
         return {}
     usage = charge_reserve(machine, frame)
@@ -211,19 +190,12 @@ def add_late_usage(machine: State, address: str, usage: dict[str, Any]) -> None:
     """Adds what a call used that nobody waits for any more, instead of its reservation."""
     call = machine.state["abandoned"].pop(address, {"loops": [], "usage": {}})
     counted, charge = _sane(usage), _sane(call["usage"])
-    for scope in (*_loops(machine, call["loops"]), machine.state):
+    loops = [machine.loop_frames[key] for key in call["loops"] if key in machine.frames]
+    for scope in (*loops, machine.state):
         total = scope["usage"]
         for name in dict.fromkeys((*counted, *charge)):
             rest = total.get(name, 0) + counted.get(name, 0) - charge.get(name, 0)
             total[name] = max(0, rest)
-
-
-def exhausted(machine: State, key: str) -> str | None:
-    scope = machine.loop_frames[key]
-    for name, limit in _limits(scope):
-        if _spent(scope, name) >= limit:
-            return name
-    return None
 
 
 def admit(machine: State, key: str, event: Event) -> None:
@@ -239,13 +211,10 @@ def admit(machine: State, key: str, event: Event) -> None:
         cap, reserve = with_cap(reserve, cap, frame["cap"])
     at_worst: Any = event.body.get("at_worst") or {}
     frame["intent"] = {"reserve": reserve, "cap": cap, "at_worst": at_worst}
-    queue = machine.state.get("queue")
-    if queue:
+    if machine.state.get("queue") or not _send_or_refuse(machine, key):
+        queue = machine.state.setdefault("queue", [])
         if address not in queue:
             queue.append(address)
-        return
-    if not _send_or_refuse(machine, key):
-        machine.state.setdefault("queue", []).append(address)
 
 
 def review(machine: State) -> None:
@@ -283,14 +252,16 @@ def _send_or_refuse(machine: State, key: str) -> bool:
     frame = machine.task_frames[key]
     intent = frame["intent"]
     loop: str | None = frame["loop"]
-    if _is_out_of_budget(machine, loop):
+    if any("out_of_budget" in scope for key, scope in keyed_scopes(machine, loop) if key != "run"):
         # Asked for again, should the loop be continued.
         return True
-    refusal = shortage(machine, loop, intent["reserve"])
-    if refusal is not None:
-        del frame["intent"]
-        _refuse(machine, key, *refusal, intent["reserve"])
-        return True
+    # The innermost scope counts; what others have reserved does not, since they may use less.
+    for scope, budgeted in keyed_scopes(machine, loop):
+        for name, lack in over(budgeted, intent["reserve"]).items():
+            if lack > NOTHING:
+                del frame["intent"]
+                _refuse(machine, key, scope, name, intent["reserve"])
+                return True
     cap, amount = allowance(machine, loop, intent["reserve"], intent["cap"])
     if not reserve(machine, frame, amount, intent["at_worst"]):
         return False
@@ -302,14 +273,6 @@ def _send_or_refuse(machine: State, key: str) -> bool:
     return True
 
 
-def _is_out_of_budget(machine: State, loop: str | None) -> bool:
-    while loop is not None:
-        if "out_of_budget" in machine.loop_frames[loop]:
-            return True
-        loop = machine.frames[loop]["loop"]
-    return False
-
-
 def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, Any]) -> None:
     """A call does not fit into the budget of a loop, or (`run`) of the run."""
     frame = machine.task_frames[key]
@@ -318,16 +281,8 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
     limits = budgeted["limits"]
     loop = _outermost_to_begin(machine, frame["loop"]) if is_run else scope
     ends = loop is not None and "last" in machine.loop_frames[loop]
-    machine.note(
-        "budget.reached",
-        frame["address"],
-        {
-            "limit": name,
-            "of": limits[name],
-            "scope": "run" if is_run else "loop",
-            "pauses": not ends,
-        },
-    )
+    facts: Values = {"limit": name, "of": limits[name], "scope": "run" if is_run else "loop"}
+    machine.note("budget.reached", frame["address"], facts | {"pauses": not ends})
     if loop is None or not ends:
         more = lacking(machine, None if is_run else scope, amount)
         _pause(machine, frame, name, more, None if is_run else machine.loop_frames[scope])
@@ -339,7 +294,7 @@ def _refuse(machine: State, key: str, scope: str, name: str, amount: dict[str, A
         "words": f"the {NAMES[name]} budget of {whose}",
         "limit": name,
         "of_run": is_run,
-        "more": max(missing(budgeted, name, amount), float(limits[name])),
+        "more": max(over(budgeted, amount)[name], float(limits[name])),
     }
     machine.state.setdefault("out_of_budget", []).append(loop)
 
@@ -386,35 +341,33 @@ def note_pause(machine: State) -> None:
 def note_excess(machine: State, loop: str | None) -> None:
     """A call is paid for: remembers which budgets it has gone over, to say so once all are in."""
     for key, scope in keyed_scopes(machine, loop):
-        if excess(scope):
+        if any(lack > NOTHING for lack in over(scope, {}).values()):
             machine.state.setdefault("over", {})[key] = True
 
 
 def _warn_of_excess(machine: State) -> None:
     """Says by how much calls have gone over a budget: their providers kept to no cap."""
-    over = machine.state["over"]
-    for key in list(over):
+    noted = machine.state["over"]
+    for key in list(noted):
         loop = machine.loop_frames.get(key)
         scope: Budgeted | None = machine.state if key == "run" else loop
         if scope is not None and under_way(scope):
             continue
-        del over[key]
+        del noted[key]
         if scope is None:
             continue
         address = loop["address"] if loop else ""
         whose = f"loop {address!r}" if loop else "the run"
-        for name, amount in excess(scope).items():
+        for name, amount in over(scope, {}).items():
+            if amount <= NOTHING:
+                continue
             limit = NAMES[name]
             shown = f"${amount:.4g}" if name == "cost_usd" else f"{amount:g}"
             message = f"{whose} is over its {limit} budget by {shown}; nothing more is sent"
             # The loops of a list have one name, and each its own amount.
             machine.warn(address, "R103", message, once=f"R103 {address} {message}")
-    if not over:
+    if not noted:
         del machine.state["over"]
-
-
-def _loops(machine: State, keys: list[str]) -> list[LoopFrame]:
-    return [machine.loop_frames[key] for key in keys if key in machine.frames]
 
 
 def _limits(scope: Budgeted) -> list[tuple[str, float]]:
@@ -427,10 +380,6 @@ def _spent(scope: Budgeted, name: str) -> float:
     if name == "tokens":
         return float(used.get("input_tokens", 0) + used.get("output_tokens", 0))
     return float(used.get(name, 0))
-
-
-def _free(scope: Budgeted, name: str, limit: float) -> float:
-    return limit - _spent(scope, name) - float(scope["reserved"].get(name, 0))
 
 
 def keyed_scopes(machine: State, loop: str | None) -> Iterator[tuple[str, Budgeted]]:

@@ -45,10 +45,9 @@ class FrameScope:
             return self._state["at"]
         if name == "$run":
             return self._state["run"]
-        return self._seed() if name == "$seed" else UNDEFINED
-
-    def _seed(self) -> str:
-        """A text that is another one each time it is asked for, and the same in a replay."""
+        if name != "$seed":
+            return UNDEFINED
+        # A text that is another one each time it is asked for, and the same in a replay.
         self._drawn += 1
         frame = self._frame
         address = frame["address"] if frame else None
@@ -86,7 +85,6 @@ class OverlayScope:
 
 
 def value_of(value: Value, scope: Scope) -> Json:
-    """The JSON value that a written value stands for here."""
     if isinstance(value, Constant):
         return value.value
     if isinstance(value, Expression):
@@ -99,12 +97,7 @@ def value_of(value: Value, scope: Scope) -> Json:
     }
 
 
-def text_of(value: Value, scope: Scope) -> str:
-    return to_text(value_of(value, scope))
-
-
 def values_over(node: Compute, scope: Scope) -> list[Json]:
-    """The values of a node that computes one for each item of a list."""
     assert node.over is not None
     items = value_of(node.over, scope)
     if not isinstance(items, list) or len(items) > ITEMS_MAX:

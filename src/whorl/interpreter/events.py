@@ -128,15 +128,11 @@ class Cancel:
 
 def charged(reserve: Mapping[str, Json]) -> dict[str, float]:
     """The usage that a call counts with of which nobody says what it used: what was reserved."""
-    amounts = {name: amount_in(reserve.get(name)) for name in _RESERVED}
-    read = min(amounts["input_tokens"], amounts["tokens"])
-    return {
-        "calls": amounts["calls"],
-        "input_tokens": read,
-        "output_tokens": amounts["tokens"] - read,
-        "cost_usd": amounts["cost_usd"],
-        "in_doubt": 1,
-    }
+    tokens = amount_in(reserve.get("tokens"))
+    read = min(amount_in(reserve.get("input_tokens")), tokens)
+    usage = {"calls": amount_in(reserve.get("calls")), "input_tokens": read}
+    usage |= {"output_tokens": tokens - read, "cost_usd": amount_in(reserve.get("cost_usd"))}
+    return usage | {"in_doubt": 1}
 
 
 def amount_in(value: object) -> float:
@@ -148,7 +144,6 @@ def amount_in(value: object) -> float:
 
 Command: TypeAlias = Perform | Send | SetTimer | Cancel
 
-_RESERVED = ("calls", "tokens", "input_tokens", "cost_usd")
 _SPECIAL = re.compile(r"[%/\[\]#:]")
 _ITERATION = re.compile(r"(?P<loop>.*)\[(?P<number>[0-9]+)\](?:#[0-9]+)?")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -16,10 +17,10 @@ from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner
 from whorl.interpreter.frames import HIDDEN, children_of, is_failure
 from whorl.interpreter.loop_results import (
-    close_iteration,
+    close_measured,
     facts_of,
-    hidden_from,
     keep_best,
+    new_inner,
     record_success,
     stop_clock,
 )
@@ -38,21 +39,12 @@ if TYPE_CHECKING:
 COMPARED_MAX = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What came of judging, `ahead` of an iteration or after it: met or not, and by what."""
-
-    met: bool
-    by: str
-    ahead: bool
-
-
 @dataclass(slots=True)
 class Verdict:
     """The state of a rule, what it was decided by, the facts, and the judge to ask next.
 
     `approves` says whether it finds the iteration good; None: it says nothing about that, as
-    `stable` and `plateau`, which only end a loop.
+    `stable` and `plateau`, which only end a loop. It is `ahead` where no iteration was made yet.
     """
 
     state: str
@@ -60,9 +52,10 @@ class Verdict:
     facts: tuple[Values, ...] = ()
     judge: str = ""
     approves: bool | None = False
+    ahead: bool = False
 
 
-def judge_iteration(machine: State, key: str) -> Decision | None:
+def judge_iteration(machine: State, key: str) -> Verdict | None:
     """Takes the results of an iteration in and checks the rule; None while a judge is asked."""
     frame = machine.loop_frames[key]
     frame["before"] = False
@@ -74,30 +67,17 @@ def judge_iteration(machine: State, key: str) -> Decision | None:
     return _check(machine, key)
 
 
-def judge_ahead(machine: State, key: str) -> Decision | None:
+def judge_ahead(machine: State, key: str) -> Verdict | None:
     """Checks the rule ahead of an iteration, over the results of the one before."""
     frame = machine.loop_frames[key]
     frame["before"] = True
     frame["judged"] = {}
-    machine.drop_scope(frame.get("inner"))
-    values: Values = frame["carry"] | frame.get("previous", {})
-    loop = machine.loop(key)
-    values |= facts_of(frame, loop, frame["count"] + 1)
-    frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, loop))
-    scope = machine.scope_at(frame["inner"])
-    for name, value in loop.bind:
-        values[name] = value_of(value, scope)
+    facts = facts_of(frame, machine.loop(key), frame["count"] + 1)
+    new_inner(machine, key, frame["carry"] | frame.get("previous", {}) | facts)
     return _check(machine, key)
 
 
-def judge_left(machine: State, frame: LoopFrame, child: str) -> None:
-    frame["judge"] = None
-    frame["children"] = {}
-    # Its own retries are attempts at the same address.
-    frame["asks"][frame["asking"]] = machine.frames[child]["attempt"]
-
-
-def take_answer(machine: State, key: str, outcome: Outcome) -> Decision | None:
+def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
     """Counts the vote of a judge, asks again if need be, then checks the rule again."""
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
@@ -117,28 +97,20 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Decision | None:
 def ask_judge(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
-    index = machine.plan.rules[frame["node"]].judge_index(leaf)
+    index = list(machine.plan.rules[frame["node"]].judges).index(leaf)
     address = frame["iteration"]["address"] if "iteration" in frame else frame["address"]
     base = inner(address, "judge" if index == 0 else f"judge{index + 1}")
     attempt = frame.setdefault("asks", {}).get(leaf, 0) + 1
-    child = machine.new_frame(
-        "task",
-        parent=key,
-        scope=frame["inner"],
-        node=judge_key(frame["node"], index),
-        name=f"judge of {frame['name']}",
-        base=base,
-        address=attempted(base, attempt),
-        attempt=attempt,
-        extra={"reask": True} if frame["judged"][leaf].get("reask") else {},
-    )
+    fields: Values = {"node": judge_key(frame["node"], index), "name": f"judge of {frame['name']}"}
+    fields |= {"base": base, "address": attempted(base, attempt), "attempt": attempt}
+    fields["extra"] = {"reask": True} if frame["judged"][leaf].get("reask") else {}
+    child = machine.new_frame("task", parent=key, scope=frame["inner"], **fields)
     frame["judge"] = child
     frame["children"] = {"judge": child}
     machine.enter(child)
 
 
 def drop_judge(machine: State, frame: LoopFrame) -> None:
-    """The answer of the judge who is asked is no longer wanted."""
     if judge := frame.get("judge"):
         frame["asks"][frame["asking"]] = machine.frames[judge]["attempt"]
         machine.drop(judge)
@@ -151,38 +123,34 @@ def measure_early(machine: State, key: str) -> bool:
 
     What the jump left out cannot be read: there is no score then, and nothing to compare.
     """
-    frame = machine.loop_frames[key]
-    rules = machine.plan.rules[frame["node"]]
-    scope = machine.scope_at(frame["inner"])
-    if rules.scores:
-        frame["scores"] = {
-            leaf: _or_none(measure, score, scope) for leaf, score in rules.scores.items()
-        }
-        _take_score(machine, key, rules)
-    if rules.stables:
-        frame["texts"] = {
-            leaf: _or_none(_text, stable, scope) for leaf, stable in rules.stables.items()
-        }
+    _measure(machine, key, is_early=True)
     return keep_best(machine, key)
 
 
-def _measure(machine: State, key: str) -> None:
+def _measure(machine: State, key: str, *, is_early: bool = False) -> None:
     frame = machine.loop_frames[key]
     rules = machine.plan.rules[frame["node"]]
+    if not rules.scores and not rules.stables:
+        return
+    scope, ignored = machine.scope_at(frame["inner"]), [LanguageError] if is_early else []
+
+    def read(how: Callable[[Any, Scope], Any], condition: Score | Stable) -> Any:
+        with suppress(*ignored):
+            return how(condition, scope)
+
     if rules.scores:
-        scope = machine.scope_at(frame["inner"])
-        frame["scores"] = {leaf: measure(score, scope) for leaf, score in rules.scores.items()}
+        frame["scores"] = {leaf: read(measure, score) for leaf, score in rules.scores.items()}
         for leaf, number in frame["scores"].items():
-            if number is None:
+            if number is None and not is_early:
                 score = rules.scores[leaf]
                 usual = f"pattern {score.pattern!r}" if score.pattern else "expression"
-                how = score.described or usual
-                machine.warn(frame["address"], "R104", f"an iteration has no score: by its {how}")
+                message = f"an iteration has no score: by its {score.described or usual}"
+                machine.warn(frame["address"], "R104", message)
         _take_score(machine, key, rules)
     if rules.stables:
-        scope = machine.scope_at(frame["inner"])
-        frame["texts_before"] = frame.get("texts", {})
-        frame["texts"] = {leaf: _text(stable, scope) for leaf, stable in rules.stables.items()}
+        if not is_early:
+            frame["texts_before"] = frame.get("texts", {})
+        frame["texts"] = {leaf: read(_text, stable) for leaf, stable in rules.stables.items()}
 
 
 def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
@@ -193,24 +161,19 @@ def _take_score(machine: State, key: str, rules: LoopPlan) -> None:
             _warn_outside(machine, key, rules.scores[leaf], number)
     leaf, score = next(iter(rules.scores.items()))
     first = frame["scores"][leaf]
-    outside = first is not None and is_outside(score, first)
-    frame["score"] = None if outside else first
     frame.pop("outside", None)
-    if outside:
+    if first is not None and is_outside(score, first):
         frame["outside"] = {"score": first, "low": score.low, "high": score.high}
-    if frame["score"] is not None:
-        _mark_progress(frame, rules, frame["score"])
-
-
-def _mark_progress(frame: LoopFrame, rules: LoopPlan, score: float) -> None:
-    """Each plateau has a score that counts as the last progress, and how long ago that was.
-
-    An iteration without a score is no reason to say that it did not get better.
-    """
+        first = None
+    frame["score"] = first
+    if first is None:
+        # That is no reason to say that it did not get better.
+        return
+    # Each plateau has a score that counts as the last progress, and how long ago that was.
     for leaf, plateau in rules.plateaus.items():
         marks, stale = frame.setdefault("marks", {}), frame.setdefault("stale", {})
-        if leaf not in marks or score > marks[leaf] + plateau.min_delta:
-            marks[leaf], stale[leaf] = score, 0
+        if leaf not in marks or first > marks[leaf] + plateau.min_delta:
+            marks[leaf], stale[leaf] = first, 0
         else:
             stale[leaf] += 1
 
@@ -219,17 +182,16 @@ def _warn_outside(machine: State, key: str, score: Score, number: float) -> None
     """A score on another scale is told once for each loop; the table of iterations has them all."""
     frame = machine.loop_frames[key]
     low, high = score.low, score.high
-    message = (
-        f"score {number:g} of iteration {frame['count']} is outside {range_of(low, high)} "
-        "and counts as none"
-    )
+    span = f"{low:g}..{high:g}" if low is not None and high is not None else ""
+    span = span or (f"at most {high:g}" if low is None else f"at least {low:g}")
+    message = f"score {number:g} of iteration {frame['count']} is outside {span} and counts as none"
     words: Any = machine.loop(key).words or {}
     facts: Values = {"score": number, "low": low, "high": high, "fields": words.get("fields")}
     once = f"R115 {frame['address']}"
     machine.warn(frame["address"], "R115", message, once=once, facts=facts)
 
 
-def _check(machine: State, key: str) -> Decision | None:
+def _check(machine: State, key: str) -> Verdict | None:
     """The decision on the rule; asks a judge where it depends on one."""
     frame = machine.loop_frames[key]
     before = frame["before"]
@@ -246,22 +208,24 @@ def _check(machine: State, key: str) -> Decision | None:
     del frame["before"]
     frame["judged"] = {}
     met = verdict.state == "met"
+    for fact in verdict.facts:
+        if fact.get("by") == "judge" and machine.plan.tasks[judge_key(frame["node"], 0)].secure:
+            # A judge who was shown what nobody else is may quote it.
+            fact |= {"answer": HIDDEN, "question": HIDDEN}
     if not before:
-        close_iteration(
+        close_measured(
             machine,
             key,
-            status="succeeded",
-            score=frame.get("score"),
-            outside=frame.get("outside"),
-            best=keep_best(machine, key, approved=bool(verdict.approves)) or None,
+            best=keep_best(machine, key, approved=bool(verdict.approves)),
             approved=verdict.approves or None,
             met=met,
             by=verdict.by if met else "",
-            facts=[_without_secrets(fact, machine, frame) for fact in verdict.facts] or None,
+            facts=list(verdict.facts) or None,
         )
     elif verdict.approves and "last" in frame:
         keep_best(machine, key, approved=True)
-    return Decision(met, verdict.by, before)
+    verdict.ahead = before
+    return verdict
 
 
 def _lost_steps(machine: State, frame: LoopFrame) -> frozenset[str]:
@@ -277,13 +241,6 @@ def _lost_steps(machine: State, frame: LoopFrame) -> frozenset[str]:
         if inside["kind"] in ("block", "branch", "group"):
             blocks += children_of(inside)
     return frozenset(names)
-
-
-def _without_secrets(fact: Values, machine: State, frame: LoopFrame) -> Values:
-    """A fact without the words of a judge who was shown what nobody else is."""
-    if fact.get("by") != "judge" or not machine.plan.tasks[judge_key(frame["node"], 0)].secure:
-        return fact
-    return fact | {"answer": HIDDEN, "question": HIDDEN}
 
 
 def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
@@ -336,8 +293,7 @@ class _RuleCheck:
                 return self._stable(rule, condition)
             case Plateau():
                 stale = self._frame.get("stale", {}).get(rule.id, 0)
-                verdict = _verdict(rule, stale >= condition.patience, "plateau", {"stale": stale})
-                return _only_ending(verdict)
+                return _verdict(rule, stale >= condition.patience, "plateau", {"stale": stale})
             case AnyOf() | AllOf():
                 raise AssertionError("the plan combines these")
             case _:
@@ -366,29 +322,25 @@ class _RuleCheck:
 
     def _judge(self, leaf: Leaf, condition: Judge) -> Verdict:
         judged = self._frame["judged"].get(leaf.id, {})
-        if "met" not in judged and self._has_subject(condition):
-            return Verdict("open", "judge", judge=leaf.id)
         if "met" not in judged:
+            subject = condition.subject
+            if isinstance(subject, Constant) or value_of(subject, self._scope) is not None:
+                return Verdict("open", "judge", judge=leaf.id)
+            # A step that was skipped has left nothing.
             judged = {"met": None, "answer": "not asked: there is no result to judge"}
         question = to_text(value_of(condition.question, self._scope))
         facts: Values = {"answer": judged["answer"], "question": question}
         return _verdict(leaf, judged["met"], "judge", facts)
 
-    def _has_subject(self, condition: Judge) -> bool:
-        """Whether there is something to judge; a step that was skipped has left nothing."""
-        subject = condition.subject
-        return isinstance(subject, Constant) or value_of(subject, self._scope) is not None
-
     def _stable(self, leaf: Leaf, condition: Stable) -> Verdict:
         text = self._frame.get("texts", {}).get(leaf.id, "")
         if text is None:
-            return _only_ending(_verdict(leaf, None, "stable", {}))
+            return _verdict(leaf, None, "stable", {})
         earlier = self._frame.get("texts_before", {}).get(leaf.id)
         if earlier is None:
             return Verdict("not_met", "stable", approves=None)
         alike = similarity(earlier, text)
-        verdict = _verdict(leaf, alike >= condition.threshold, "stable", {"similarity": alike})
-        return _only_ending(verdict)
+        return _verdict(leaf, alike >= condition.threshold, "stable", {"similarity": alike})
 
 
 def _any(parts: list[Verdict]) -> Verdict:
@@ -421,13 +373,8 @@ def _verdict(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
     """The verdict of a simple condition; None is neither met nor not."""
     state = "inconclusive" if met is None else "met" if met else "not_met"
     known: Values = {"leaf": leaf.number, "by": by, "met": met}
-    return Verdict(state, by, (known | facts,), approves=bool(met))
-
-
-def _only_ending(verdict: Verdict) -> Verdict:
-    """A verdict that ends a loop and does not say that the iteration is good."""
-    verdict.approves = None
-    return verdict
+    approves = None if by in ("stable", "plateau") else bool(met)
+    return Verdict(state, by, (known | facts,), approves=approves)
 
 
 def measure(score: Score, scope: Scope) -> float | None:
@@ -451,22 +398,8 @@ def is_outside(score: Score, number: float) -> bool:
     return too_low or (score.high is not None and number > score.high)
 
 
-def range_of(low: float | None, high: float | None) -> str:
-    """A range in words: 0..1, at least 0, at most 10."""
-    if low is None or high is None:
-        return f"at most {high:g}" if low is None else f"at least {low:g}"
-    return f"{low:g}..{high:g}"
-
-
 def _text(stable: Stable, scope: Scope) -> str | None:
     return comparable(value_of(stable.subject, scope), whole=stable.whole)
-
-
-def _or_none(read: Callable[[Any, Scope], Any], condition: Score | Stable, scope: Scope) -> Any:
-    try:
-        return read(condition, scope)
-    except LanguageError:
-        return None
 
 
 def comparable(value: Json, *, whole: bool = False) -> str | None:

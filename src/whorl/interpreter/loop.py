@@ -13,27 +13,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import judging, loop_limits
+from whorl.interpreter import budget, judging, loop_limits
 from whorl.interpreter.block import new_block, results
-from whorl.interpreter.budget import under_way
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
 from whorl.interpreter.loop_results import (
-    abandon_loop,
     all_failed,
     close_iteration,
+    close_measured,
+    disarm,
     end_loop,
     facts_of,
     fail_loop,
     forget_sessions,
-    hidden_from,
     keep_best,
+    new_inner,
+    note_end,
     record_success,
 )
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour, out_of_time
 from whorl.ir.durations import parse_count
+from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 
 if TYPE_CHECKING:
@@ -41,13 +43,10 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Error, Outcome, Phase, Values
-    from whorl.interpreter.judging import Decision
+    from whorl.interpreter.judging import Verdict
     from whorl.interpreter.state import State
     from whorl.ir import Loop
     from whorl.language import Scope
-
-# How many iterations a limit that is computed may allow.
-ITERATIONS_MAX = 100_000
 
 
 class LoopBehaviour(Behaviour):
@@ -64,7 +63,9 @@ class LoopBehaviour(Behaviour):
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         frame = machine.loop_frames[key]
         if child != frame.get("body"):
-            judging.judge_left(machine, frame, child)
+            frame.update({"judge": None, "children": {}})
+            # Its own retries are attempts at the same address.
+            frame["asks"][frame["asking"]] = machine.frames[child]["attempt"]
             _end_phase(machine, key, "answered", outcome)
         else:
             _end_phase(machine, key, "failed" if is_failure(outcome) else "succeeded", outcome)
@@ -89,14 +90,29 @@ class LoopBehaviour(Behaviour):
             resume_iteration(machine, key)
         elif frame["phase"] == "judging" and frame["judged"]:
             judging.ask_judge(machine, key)
-        elif frame["phase"] == "body":
-            _revive_body(machine, key)
-        else:
+        elif frame["phase"] != "body":
             next_iteration(machine, key)
+        else:
+            if frame.get("failed", [])[-1:] == [frame["count"]]:
+                frame["failed"].pop()
+                frame["failures"] -= 1
+            if body := frame.get("body"):
+                _arm_iteration(machine, key, frame["iteration"]["address"])
+                machine.revive(body)
+            else:
+                frame["retries"] = frame.get("retries", 0) + 1
+                begin_body(machine, key)
 
     def abandon(self, machine: State, key: str) -> None:
-        if "reason" not in machine.loop_frames[key]:
-            abandon_loop(machine, key)
+        frame = machine.loop_frames[key]
+        if "reason" in frame:
+            return
+        frame["reason"] = "cancelled"
+        if "limits" in frame:
+            if frame["phase"] == "body" and frame.get("body"):
+                close_iteration(machine, key, status="cancelled")
+            disarm(machine, key)
+            note_end(machine, key, "cancelled")
 
     def fail(self, machine: State, key: str, error: Error) -> None:
         fail_loop(machine, key, error)
@@ -105,11 +121,8 @@ class LoopBehaviour(Behaviour):
         """The time of the node is over, also while a person is asked."""
         frame = machine.loop_frames[key]
         loop_limits.cut_short(machine, key, "timed_out")
-        loop_limits.forget_question(machine, key)
+        machine.forget_if_pending(inner(frame["address"], "limit"))
         fail_loop(machine, key, out_of_time(frame), status="timed_out", reason="timeout")
-
-    def names_for_shape(self, machine: State, key: str) -> Values:
-        return {"past": machine.loop_frames[key].get("past", [])}
 
 
 def resume_iteration(machine: State, key: str) -> None:
@@ -117,19 +130,6 @@ def resume_iteration(machine: State, key: str) -> None:
     loop_limits.resume_iteration(machine, key)
     if frame["phase"] == "body":
         _arm_iteration(machine, key, frame["iteration"]["address"])
-
-
-def _revive_body(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    if frame.get("failed", [])[-1:] == [frame["count"]]:
-        frame["failed"].pop()
-        frame["failures"] -= 1
-    if body := frame.get("body"):
-        _arm_iteration(machine, key, frame["iteration"]["address"])
-        machine.revive(body)
-    else:
-        frame["retries"] = frame.get("retries", 0) + 1
-        begin_body(machine, key)
 
 
 def next_iteration(machine: State, key: str) -> None:
@@ -142,7 +142,7 @@ def next_iteration(machine: State, key: str) -> None:
         if not _carry(machine, key, loop):
             return
         frame["phase"] = "judging"
-        _follow(machine, key, lambda: judging.judge_ahead(machine, key))
+        _follow(machine, key, judging.judge_ahead)
         return
     frame.pop("checked", None)
     stopped = loop_limits.before_iteration(machine, key)
@@ -157,25 +157,17 @@ def next_iteration(machine: State, key: str) -> None:
 
 
 def begin_body(machine: State, key: str) -> None:
-    """Runs the body of the present iteration, from its beginning."""
     frame = machine.loop_frames[key]
     loop = machine.loop(key)
     number = frame["count"]
     address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
-    values = facts_of(frame, loop, number)
-    values |= frame["carry"]
     frame["phase"] = "body"
     if loop.session == "fresh":
         forget_sessions(machine, key)
-    machine.drop_scope(frame.get("inner"))
-    frame["inner"] = machine.new_scope(values, frame["scope"], hidden_from(values, loop))
-    scope = machine.scope_at(frame["inner"])
+    note: Values = {"number": number}
     try:
-        for name, value in loop.bind:
-            values[name] = value_of(value, scope)
-        note: Values = {"number": number}
-        for name, value in loop.tells:
-            note[name] = value_of(value, scope)
+        scope = new_inner(machine, key, facts_of(frame, loop, number) | frame["carry"])
+        note |= {name: value_of(value, scope) for name, value in loop.tells}
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, address))
         return
@@ -184,18 +176,12 @@ def begin_body(machine: State, key: str) -> None:
     machine.note("iteration.started", address, note)
     _arm_iteration(machine, key, address)
     frame["body"] = new_block(
-        machine,
-        inner_key(frame["node"], "body"),
-        parent=key,
-        scope=frame["inner"],
-        address=address,
+        machine, inner_key(frame["node"], "body"), parent=key, scope=frame["inner"], address=address
     )
 
 
 def _arm_iteration(machine: State, key: str, address: str) -> None:
-    seconds = machine.loop(key).limits.iteration_time_s
-    if seconds is not None and inner(address, "time") not in machine.pending:
-        machine.expect(inner(address, "time"), key, "alarm", due=machine.now + seconds)
+    machine.set_alarm(inner(address, "time"), key, machine.loop(key).limits.iteration_time_s)
 
 
 def interrupt(machine: State, key: str, *, breaks: bool) -> None:
@@ -210,15 +196,7 @@ def interrupt(machine: State, key: str, *, breaks: bool) -> None:
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["iteration"]["address"]))
         return
-    close_iteration(
-        machine,
-        key,
-        status="succeeded",
-        score=frame.get("score"),
-        outside=frame.get("outside"),
-        best=is_best or None,
-        by="break" if breaks else "",
-    )
+    close_measured(machine, key, best=is_best, by="break" if breaks else "")
     if breaks:
         end_loop(machine, key, "condition_met", by="break")
     else:
@@ -228,15 +206,13 @@ def interrupt(machine: State, key: str, *, breaks: bool) -> None:
 def _set_up(machine: State, key: str, loop: Loop) -> None:
     frame = machine.loop_frames[key]
     scope = machine.scope(frame)
-    iterations = _count(loop.limits.iterations, scope)
+    iterations, time = _count(loop.limits.iterations, scope), loop.limits.time_s
     override = machine.state["iterations"]
     limits: Values = {
         "iterations": iterations if override is None else int(override),
-        "time_s": _seconds(loop.limits.time_s, scope),
-        "cost_usd": loop.limits.cost_usd,
-        "tokens": loop.limits.tokens,
-        "calls": loop.limits.calls,
+        "time_s": seconds_of(evaluate(time, scope)) if isinstance(time, Expression) else time,
     }
+    limits |= {name: getattr(loop.limits, name) for name in budget.NAMES}
     past = []
     if loop.memory is not None and loop.memory.across_runs:
         past = machine.state["memory"].get(loop.memory.key, [])
@@ -270,10 +246,6 @@ def _count(limit: int | Expression, scope: Scope) -> int:
     return count
 
 
-def _seconds(limit: float | Expression | None, scope: Scope) -> float | None:
-    return seconds_of(evaluate(limit, scope)) if isinstance(limit, Expression) else limit
-
-
 def _carry(machine: State, key: str, loop: Loop) -> bool:
     """Computes what the iteration that has ended hands over; false where the loop fails of it.
 
@@ -282,14 +254,10 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
     frame = machine.loop_frames[key]
     if not frame.get("fresh") or not frame.get("inner"):
         return True
+    scope = machine.scope_at(frame["inner"])
+    later = [(carry.name, carry.later) for carry in loop.carry if carry.later is not None]
     try:
-        if loop.carry:
-            scope = machine.scope_at(frame["inner"])
-            frame["carry"] |= {
-                carry.name: value_of(carry.later, scope)
-                for carry in loop.carry
-                if carry.later is not None
-            }
+        frame["carry"] |= {name: value_of(value, scope) for name, value in later}
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["address"]))
         return False
@@ -297,22 +265,24 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
     return True
 
 
-def _follow(machine: State, key: str, judge: Callable[[], Decision | None]) -> None:
+def _follow(
+    machine: State, key: str, judge: Callable[..., Verdict | None], *answer: Outcome
+) -> None:
     """Does what comes of judging: ends the loop, asks a person, or goes for another iteration."""
     frame = machine.loop_frames[key]
     try:
-        decision = judge()
+        verdict = judge(machine, key, *answer)
     except LanguageError as fault:
         fail_loop(machine, key, language_failure(fault, frame["address"]))
         return
-    if decision is None:
+    if verdict is None:
         frame["phase"] = "judging"
         return
-    if decision.ahead:
+    if verdict.ahead:
         frame["checked"] = True
-    if decision.met:
-        end_loop(machine, key, "condition_met", by=decision.by)
-    elif decision.ahead:
+    if verdict.state == "met":
+        end_loop(machine, key, "condition_met", by=verdict.by)
+    elif verdict.ahead:
         next_iteration(machine, key)
     elif machine.loop(key).ask == "each":
         _ask_person(machine, key)
@@ -324,10 +294,8 @@ def _ask_person(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     frame["phase"] = "asking"
     address = inner(frame["iteration"]["address"], "ask")
-    machine.expect(address, key, "gate")
     message = f"iteration {frame['count']} of {frame['name']!r}: take it, or go on?"
-    facts: Values = {"reason": "iteration", "message": message, "show": frame.get("previous")}
-    machine.note("gate.waiting", address, facts)
+    machine.ask_person(address, key, "iteration", message, show=frame.get("previous"))
 
 
 def _pause(machine: State, key: str) -> None:
@@ -355,7 +323,11 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
         close_iteration(machine, key, status="failed", error=outcome["error"])
         machine.drop_body(frame)
         frame["retries"] = frame.get("retries", 0) + 1
-        _retry(machine, key, failure.wait_s)
+        if failure.wait_s <= 0:
+            begin_body(machine, key)
+            return
+        frame["phase"], due = "delay", machine.now + failure.wait_s
+        machine.expect(inner(frame["address"], "retry"), key, "timer", due=due)
         return
     numbers = frame.setdefault("failed", [])
     frame["failures"] = frame.get("failures", 0) + 1
@@ -368,9 +340,11 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     if failure.action != "continue":
         fail_loop(machine, key, cause, status="failed")
         return
+    is_last = frame["count"] >= frame["limits"]["iterations"]
+    loop = machine.loop(key)
     if failure.last_counts:
         frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
-    elif loop_limits.ends_in_vain(machine, key):
+    elif is_last and "last" not in frame and loop.on_limit == "finish" and loop.ask != "at_limit":
         # The body stays, so that a resumed run tries again only what failed in it.
         fail_loop(machine, key, all_failed(frame))
         return
@@ -380,30 +354,16 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     _pause(machine, key)
 
 
-def _retry(machine: State, key: str, wait_s: float) -> None:
-    """Runs the iteration again, as another attempt, after a pause."""
-    if wait_s <= 0:
-        begin_body(machine, key)
-        return
-    frame = machine.loop_frames[key]
-    frame["phase"] = "delay"
-    machine.expect(inner(frame["address"], "retry"), key, "timer", due=machine.now + wait_s)
-
-
 def _end_phase(machine: State, key: str, ending: str, detail: Any) -> None:
     """The present phase ends; the detail is an outcome, or the event that has come."""
     PHASES[machine.loop_frames[key]["phase"]][ending](machine, key, detail)
-
-
-def _body_succeeded(machine: State, key: str, outcome: Outcome) -> None:
-    _follow(machine, key, lambda: judging.judge_iteration(machine, key))
 
 
 def _judge_answered(machine: State, key: str, outcome: Outcome) -> None:
     if is_failure(outcome) and machine.loop(key).on_iteration_failure.action != "continue":
         fail_loop(machine, key, outcome["error"])
         return
-    _follow(machine, key, lambda: judging.take_answer(machine, key, outcome))
+    _follow(machine, key, judging.take_answer, outcome)
 
 
 def _person_decided(machine: State, key: str, event: Event) -> None:
@@ -429,7 +389,7 @@ def _out_of_time(machine: State, key: str) -> None:
     """The time limit of the loop ends every phase."""
     frame = machine.loop_frames[key]
     words = f"its time of {frame['limits'].get('time_s', 0):g} s"
-    also = "; what was under way was cancelled" if under_way(frame) else ""
+    also = "; what was under way was cancelled" if budget.under_way(frame) else ""
     loop_limits.cut_short(machine, key, "timed_out")
     loop_limits.reached(machine, key, loop_limits.Reached("timeout", words, also=also))
 
@@ -441,7 +401,7 @@ PHASES: dict[Phase, dict[str, Callable[[State, str, Any], None]]] = {
         "retry": lambda machine, key, _: begin_body(machine, key),
     },
     "body": {
-        "succeeded": _body_succeeded,
+        "succeeded": lambda machine, key, _: _follow(machine, key, judging.judge_iteration),
         "failed": _iteration_failed,
         "time": _iteration_out_of_time,
     },

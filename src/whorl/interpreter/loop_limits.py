@@ -16,6 +16,7 @@ from whorl.interpreter.frames import children_of, error_at
 from whorl.interpreter.judging import drop_judge
 from whorl.interpreter.loop_results import (
     close_iteration,
+    close_measured,
     disarm,
     end_loop,
     fail_loop,
@@ -54,15 +55,10 @@ class Reached:
 def arm(machine: State, key: str) -> None:
     """Sets the clock that ends the loop, or lets no iteration begin, where it has a time limit."""
     frame = machine.loop_frames[key]
-    seconds = frame["limits"].get("time_s")
-    if seconds is None:
-        return
-    if not machine.loop(key).limits.interrupts:
+    if machine.loop(key).limits.interrupts:
+        machine.set_alarm(inner(frame["address"], "time"), key, frame["limits"].get("time_s"))
+    else:
         frame["time_from"] = machine.now
-        return
-    address = inner(frame["address"], "time")
-    if address not in machine.pending:
-        machine.expect(address, key, "alarm", due=machine.now + seconds)
 
 
 def before_iteration(machine: State, key: str) -> Reached | None:
@@ -72,37 +68,23 @@ def before_iteration(machine: State, key: str) -> Reached | None:
         return Reached("max_iterations", f"its limit of {limit} iterations")
     if frame["count"] >= frame.get("stop_at", limit):
         return Reached("max_iterations", "the number of iterations that it was continued for")
-    seconds = frame["limits"].get("time_s")
-    is_over = (
-        seconds is not None and machine.now >= frame.get("time_from", frame["started"]) + seconds
-    )
+    began, seconds = frame.get("time_from", frame["started"]), frame["limits"].get("time_s")
+    is_over = seconds is not None and machine.now >= began + seconds
     if is_over and not machine.loop(key).limits.interrupts:
         return Reached("timeout", f"its time of {seconds:g} s")
-    spent = budget.exhausted(machine, key)
-    if spent is not None:
-        limit = float(frame["limits"][spent])
-        over = budget.missing(frame, spent, {})
-        words = f"its {budget.NAMES[spent]} budget of {limit:g}"
-        # Another iteration may need as much as those before.
-        more = max(limit, over + (limit + over) / max(1, frame["count"]))
-        return Reached("budget", words, spent, more=more)
+    for spent, over in budget.over(frame, {}).items():
+        if over >= 0:
+            limit = float(frame["limits"][spent])
+            words = f"its {budget.NAMES[spent]} budget of {limit:g}"
+            # Another iteration may need as much as those before.
+            more = max(limit, over + (limit + over) / max(1, frame["count"]))
+            return Reached("budget", words, spent, more=more)
     return None
-
-
-def ends_in_vain(machine: State, key: str) -> bool:
-    """Whether no iteration may follow and none before has anything to return."""
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    if "last" in frame or loop.on_limit != "finish" or loop.ask == "at_limit":
-        return False
-    return bool(frame["count"] >= frame["limits"]["iterations"])
 
 
 def reached(machine: State, key: str, what: Reached) -> None:
     """A limit is reached: the loop does what `on_limit` and `ask` say."""
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    reason = what.reason
+    frame, loop, reason = machine.loop_frames[key], machine.loop(key), what.reason
     if reason == "budget":
         frame["short_of_run"] = what.of_run
     message, facts = _words(machine, key, what)
@@ -110,7 +92,11 @@ def reached(machine: State, key: str, what: Reached) -> None:
     frame["phase"] = "limit"
     if loop.on_limit == "pause" or loop.ask == "at_limit":
         frame["limit_reason"] = reason
-        _ask_person(machine, key, message, facts)
+        number, shown = returned(machine, key)
+        offer = "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
+        question = f"{message}: accept {offer}, continue, or reject?"
+        address = inner(frame["address"], "limit")
+        machine.ask_person(address, key, "limit", question, show=shown, facts=facts)
     elif loop.on_limit == "finish" and (reason != "timeout" or "last" in frame):
         if machine.plan.rules[frame["node"]].decides:
             limits = machine.state["limits"] if what.of_run else frame["limits"]
@@ -124,17 +110,6 @@ def reached(machine: State, key: str, what: Reached) -> None:
         error = error_at(frame["address"], "R102", message, facts=facts)
         status = "timed_out" if loop.on_limit == "time_out" else "failed"
         fail_loop(machine, key, error, status=status, reason=reason)
-
-
-def _ask_person(machine: State, key: str, message: str, facts: Values) -> None:
-    frame = machine.loop_frames[key]
-    number, results = returned(machine, key)
-    offer = "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
-    address = inner(frame["address"], "limit")
-    machine.expect(address, key, "gate")
-    question = f"{message}: accept {offer}, continue, or reject?"
-    body: Values = {"reason": "limit", "message": question, "show": results, "facts": facts}
-    machine.note("gate.waiting", address, body)
 
 
 def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
@@ -181,9 +156,8 @@ def decided(machine: State, key: str, event: Event) -> None:
     if event.body.get("approved"):
         end_loop(machine, key, "accepted")
     else:
-        message = f"loop {frame['name']!r} was rejected: "
-        message += str(event.body.get("feedback") or "no reason given")
-        error = error_at(frame["address"], "R108", message)
+        why = event.body.get("feedback") or "no reason given"
+        error = error_at(frame["address"], "R108", f"loop {frame['name']!r} was rejected: {why}")
         fail_loop(machine, key, error, reason="rejected")
 
 
@@ -201,11 +175,6 @@ def cut_short(machine: State, key: str, status: str) -> None:
         machine.forget(inner(frame["iteration"]["address"], "ask"))
     address = frame["address"]
     machine.forget_if_pending(inner(address, "delay"), inner(address, "retry"))
-
-
-def forget_question(machine: State, key: str) -> None:
-    """What a person is asked at the limit is no longer of interest."""
-    machine.forget_if_pending(inner(machine.frames[key]["address"], "limit"))
 
 
 def end_out_of_budget(machine: State) -> None:
@@ -242,14 +211,7 @@ def _suspend(machine: State, key: str) -> None:
         _end_loops_inside(machine, key)
         close_iteration(machine, key, status="cut")
     else:
-        close_iteration(
-            machine,
-            key,
-            status="succeeded",
-            score=frame.get("score"),
-            outside=frame.get("outside"),
-            best=keep_best(machine, key) or None,
-        )
+        close_measured(machine, key, best=keep_best(machine, key))
     frame["suspended"] = {"phase": frame["phase"], "at": machine.now, "waits": {}}
     for inside in _inside(machine, key):
         for address in list(machine.frames[inside].get("waits", ())):
@@ -270,15 +232,6 @@ def resume_iteration(machine: State, key: str) -> None:
                 fields["due"] += machine.now - suspended["at"]
             machine.expect(address, inside, **fields)
     machine.ask_again()
-
-
-def discard_iteration(machine: State, key: str) -> None:
-    """Forgets an iteration that is suspended: the loop goes another way."""
-    frame = machine.loop_frames[key]
-    if frame.pop("suspended", None) is not None:
-        for child in children_of(frame):
-            machine.drop(child)
-        frame.update({"body": None, "judge": None, "children": {}})
 
 
 def _end_loops_inside(machine: State, key: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import inner, numbered
 from whorl.interpreter.frames import error_at, error_facts, failed, succeeded
+from whorl.ir.nodes import LOOP_TOLD
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -45,43 +46,42 @@ def facts_of(frame: LoopFrame, loop: Loop, number: int) -> Values:
     return facts
 
 
-def hidden_from(values: Values, loop: Loop) -> list[str]:
-    """The names of a loop that have no value yet; a loop around it may use the same ones."""
+def new_inner(machine: State, key: str, values: Values) -> Scope:
+    """The scope of an iteration, with what the loop binds in it."""
+    frame, loop = machine.loop_frames[key], machine.loop(key)
+    machine.drop_scope(frame.get("inner"))
+    # A loop around it may use the same names as this one has for what has no value yet.
     names = [name for name, _ in loop.facts] + [carry.name for carry in loop.carry]
-    return [name for name in names if name not in values]
+    hidden = [name for name in names if name not in values]
+    frame["inner"] = machine.new_scope(values, frame["scope"], hidden)
+    scope = machine.scope_at(frame["inner"])
+    for name, value in loop.bind:
+        values[name] = value_of(value, scope)
+    return scope
 
 
 def record_success(machine: State, key: str, results: Values) -> None:
     """Keeps the results of an iteration that went through, wherever the loop wants them."""
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    number = frame["count"]
-    frame["previous"] = results
-    frame["last"] = number
-    frame["fresh"] = True
+    frame, loop = machine.loop_frames[key], machine.loop(key)
+    frame |= {"previous": results, "last": frame["count"], "fresh": True}
     if loop.returns == "first" and "first" not in frame:
-        frame["first"] = {"number": number, "results": results}
+        frame["first"] = {"number": frame["count"], "results": results}
     if loop.returns == "all":
         columns = frame.setdefault("all", {})
         for name, value in results.items():
             columns.setdefault(name, []).append(value)
     if loop.history_keep:
-        _lengthen_history(machine, frame, loop, results)
+        history = frame["history"] = [*frame.get("history", []), results]
+        if len(history) > loop.history_keep:
+            del history[: -loop.history_keep]
+            # The first cut is seen by the next iteration, if there is one.
+            cuts = frame["history_cuts"] = frame.get("history_cuts", 0) + 1
+            if cuts == 2:
+                words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
+                words += "iterations, the most that are kept"
+                machine.warn(frame["address"], "R105", words, facts={"history": len(history)})
     if loop.collect:
         _collect(frame, loop, machine.scope_at(frame["inner"]))
-
-
-def _lengthen_history(machine: State, frame: LoopFrame, loop: Loop, results: Values) -> None:
-    history = [*frame.get("history", []), results]
-    if len(history) > loop.history_keep:
-        del history[: -loop.history_keep]
-        # The first cut is seen by the next iteration, if there is one.
-        cuts = frame["history_cuts"] = frame.get("history_cuts", 0) + 1
-        if cuts == 2:
-            words = f"the history of loop {frame['name']!r} holds its newest {len(history)} "
-            words += "iterations, the most that are kept"
-            machine.warn(frame["address"], "R105", words, facts={"history": len(history)})
-    frame["history"] = history
 
 
 def keep_best(machine: State, key: str, *, approved: bool = False) -> bool:
@@ -120,6 +120,13 @@ def stop_clock(machine: State, key: str) -> None:
     machine.forget_if_pending(inner(machine.loop_frames[key]["iteration"]["address"], "time"))
 
 
+def close_measured(machine: State, key: str, *, best: bool, **facts: Any) -> None:
+    """Says how an iteration ended that went through, with what was measured of it."""
+    frame = machine.loop_frames[key]
+    facts |= {"score": frame.get("score"), "outside": frame.get("outside"), "best": best or None}
+    close_iteration(machine, key, status="succeeded", **facts)
+
+
 def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> None:
     """Says how an iteration ended, what it used, and remembers it where a memory is kept."""
     frame = machine.loop_frames[key]
@@ -131,7 +138,7 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
     if frame["usage"] != before:
         # A late reply may have been cheaper than what an earlier iteration was charged for it.
         used: Values = {
-            name: _rounded(amount - before.get(name, 0))
+            name: round(amount - before.get(name, 0), 9)
             for name, amount in frame["usage"].items()
             if amount > before.get(name, 0)
         }
@@ -142,49 +149,28 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
             body[name] = fact
     loop = machine.loop(key)
     if status == "succeeded":
-        if loop.tells_after:
-            _add_facts(machine, key, loop, body)
+        scope = machine.scope_at(frame["inner"])
+        for name, value in loop.tells_after:
+            try:
+                body[name] = value_of(value, scope)
+            except LanguageError as fault:
+                # What cannot be told is no reason to lose the iteration.
+                machine.warn(frame["address"], "R104", f"no {name!r} is told: {fault}")
         if loop.memory is not None and not iteration.get("remembered"):
             # One that was put aside before its verdict is closed twice.
             iteration["remembered"] = True
             _remember(machine, key, loop.memory, body)
     machine.note("iteration.finished", iteration["address"], body)
-    if machine.observed and status == "succeeded":
-        _observe(machine, frame, loop)
-
-
-def _observe(machine: State, frame: LoopFrame, loop: Loop) -> None:
-    """Shows a replay what an iteration gave, whichever attempt at it went through."""
-    address = numbered(frame["address"], frame["count"])
-    if address in machine.observed:
+    # A replay is shown what an iteration gave, whichever attempt at it went through.
+    address = numbered(frame["address"], frame["count"]) if machine.observed else ""
+    if address in machine.observed and status == "succeeded":
+        last = {collect.name for collect in loop.collect if collect.take == "last"}
+        collected = frame.get("collected", {})
         machine.observations[address] = {
             "results": frame["previous"],
             "score": frame.get("score"),
-            "collected": _newest(frame, loop),
+            "collected": {name: value for name, value in collected.items() if name in last},
         }
-
-
-def _newest(frame: LoopFrame, loop: Loop) -> Values:
-    """What was collected from this iteration alone, where it is the last one."""
-    collected: Values = frame.get("collected", {})
-    names = [c.name for c in loop.collect if c.take == "last" and c.name in collected]
-    return {name: collected[name] for name in names}
-
-
-def _add_facts(machine: State, key: str, loop: Loop, body: Values) -> None:
-    scope = machine.scope_at(machine.loop_frames[key]["inner"])
-    for name, value in loop.tells_after:
-        try:
-            body[name] = value_of(value, scope)
-        except LanguageError as fault:
-            # What cannot be told is no reason to lose the iteration.
-            machine.warn(
-                machine.loop_frames[key]["address"], "R104", f"no {name!r} is told: {fault}"
-            )
-
-
-def _rounded(amount: float) -> float:
-    return round(amount, 9) if isinstance(amount, float) else amount
 
 
 def _collect(frame: LoopFrame, loop: Loop, scope: Scope) -> None:
@@ -206,12 +192,11 @@ def _remember(machine: State, key: str, memory: Memory, body: Values) -> None:
     try:
         for name, value in memory.bind:
             names[name] = value_of(value, scope)
-        record = value_of(memory.record, scope)
+        record: Any = value_of(memory.record, scope)
     except LanguageError as fault:
         # What cannot be remembered is no reason to lose the iteration.
         machine.warn(frame["address"], "R104", f"an iteration leaves no record: {fault}")
         return
-    assert isinstance(record, dict)
     record = {"number": frame["count"]} | record
     frame["past"] = [*frame["past"], record][-memory.keep :]
     if memory.across_runs:
@@ -236,7 +221,7 @@ def end_loop(
         number, results = iteration, frame["accepted"]
         collected = collected | frame["accepted_collected"]
     summary = _summary(machine, key, reason, by, number)
-    value = results | collected | {"loop": {name: summary[name] for name in _VISIBLE}}
+    value = results | collected | {"loop": {name: summary[name] for name in LOOP_TOLD}}
     disarm(machine, key)
     machine.note("loop.finished", frame["address"], summary)
     frame["reason"] = reason
@@ -244,9 +229,7 @@ def end_loop(
 
 
 def all_failed(frame: LoopFrame) -> Error:
-    """The error of a loop without a good iteration: that of the last one that failed."""
-    last = frame["fault"]
-    count = frame["failures"]
+    last, count = frame["fault"], frame["failures"]
     which = "the only iteration" if count == 1 else f"all {count} iterations"
     message = f"{which} of {frame['name']!r} failed: {last['message']}"
     cause = last.get("cause") or {"code": last["code"], "message": last["message"]}
@@ -254,33 +237,15 @@ def all_failed(frame: LoopFrame) -> Error:
 
 
 def fail_loop(
-    machine: State,
-    key: str,
-    cause: Error,
-    *,
-    status: str = "failed",
-    reason: str = "failed",
+    machine: State, key: str, cause: Error, *, status: str = "failed", reason: str = "failed"
 ) -> None:
     """The loop has failed; its frame stays, so that what failed can be tried again."""
     frame = machine.loop_frames[key]
     if "limits" in frame:
         disarm(machine, key)
-        number, _ = returned(machine, key)
-        summary = _summary(machine, key, reason, "", number) | {"error": cause}
-        machine.note("loop.finished", frame["address"], summary)
+        note_end(machine, key, reason, error=cause)
     frame["reason"] = reason
     machine.finish(key, failed(cause, status=status))
-
-
-def abandon_loop(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    frame["reason"] = "cancelled"
-    if "limits" not in frame:
-        return
-    if frame["phase"] == "body" and frame.get("body"):
-        close_iteration(machine, key, status="cancelled")
-    disarm(machine, key)
-    note_end(machine, key, "cancelled")
 
 
 def note_end(machine: State, key: str, reason: str, **facts: Json) -> None:
@@ -290,19 +255,7 @@ def note_end(machine: State, key: str, reason: str, **facts: Json) -> None:
     machine.note("loop.finished", machine.loop_frames[key]["address"], summary)
 
 
-# What steps after a loop see of how it ended.
-_VISIBLE = (
-    "iterations",
-    "exit_reason",
-    "stopped_by",
-    "score",
-    "best_iteration",
-    "returned_iteration",
-)
-
-
 def returned(machine: State, key: str) -> tuple[int | None, Values]:
-    """The iteration that the loop returns, and its results."""
     frame = machine.loop_frames[key]
     match machine.loop(key).returns:
         case "best":
@@ -321,12 +274,18 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
     best = frame.get("best")
     mark = _MARKS.get(reason) if machine.plan.rules[frame["node"]].decides else None
     facts: Values = {"mark": mark} if mark else {}
+    # The score of the iteration that the loop returns, if that is known; else of the last one.
+    score = frame.get("score")
+    if best is not None and best["number"] == number and best["score"] is not None:
+        score = best["score"]
+    elif number is not None and number == frame.get("accepted_number"):
+        score = frame.get("accepted_score")
     return facts | {
         "path": frame["node"].partition(":")[2],
         "iterations": frame["count"],
         "exit_reason": reason,
         "stopped_by": by or None,
-        "score": _score_of(frame, number),
+        "score": score,
         "best_iteration": best["number"] if best else None,
         "returned_iteration": number,
         "failed_iterations": [*frame.get("failed", ())],
@@ -337,15 +296,6 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
 
 # How people are told that a loop stopped before it was done.
 _MARKS = {"max_iterations": "limit", "timeout": "limit", "budget": "budget"}
-
-
-def _score_of(frame: LoopFrame, number: int | None) -> float | None:
-    """The score of the iteration that the loop returns, if that is known; else of the last one."""
-    best = frame.get("best")
-    if best is not None and best["number"] == number and best["score"] is not None:
-        return float(best["score"])
-    is_accepted = number is not None and number == frame.get("accepted_number")
-    return frame.get("accepted_score") if is_accepted else frame.get("score")
 
 
 def disarm(machine: State, key: str) -> None:

@@ -104,18 +104,13 @@ class Machine(State):
 
         A task that was wanted twice since the last call, or is no longer wanted, is not repeated.
         """
-        if not self._commands:
-            return []
         commands, self._commands = self._commands, []
-        if len(commands) == 1 and isinstance(commands[0], Perform):
-            return commands if self._may_be_performed(commands[0].address) else []
         performs = {c.address: c for c in commands if isinstance(c, Perform)}
-        return [
-            command
-            for command in commands
-            if not isinstance(command, Perform)
-            or (performs[command.address] is command and self._may_be_performed(command.address))
-        ]
+        for address in [*performs]:
+            entry = self.pending.get(address)
+            if entry is None or "sent" in entry or self.status == "paused":
+                del performs[address]
+        return [c for c in commands if not isinstance(c, Perform) or performs.get(c.address) is c]
 
     def recover(self) -> None:
         """After a replay: forgets what was wanted on the way, and wants again what is open."""
@@ -134,10 +129,6 @@ class Machine(State):
         notes, self._notes = self._notes, []
         return notes
 
-    def _may_be_performed(self, address: str) -> bool:
-        entry = self.pending.get(address)
-        return entry is not None and "sent" not in entry and self.state["status"] != "paused"
-
     def _deliver(self, event: Event) -> None:
         if event.kind == "gate.decided" and requests.is_repeated(self, event):
             return
@@ -148,15 +139,16 @@ class Machine(State):
                 # Nobody waits for it any more, and it was paid for all the same.
                 budget.add_late_usage(self, event.address, usage)
             return
-        if entry["what"] == "alarm" and self.stands:
-            # It is set anew when the run goes on.
+        is_alarm = entry["what"] == "alarm"
+        if is_alarm and self.status == "paused" and not self.state["reserved"].get("sent"):
+            # Nothing is under way, so no time limit runs: it is set anew when the run goes on.
             return
-        if entry["what"] == "alarm" and event.at < entry["due"]:
+        if is_alarm and event.at < entry["due"]:
             # It was on its way when the clocks were moved on.
             self.command(SetTimer(event.address, entry["due"]))
             return
         behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
-        if entry["what"] == "alarm" and event.address.endswith("/:timeout"):
+        if is_alarm and event.address.endswith("/:timeout"):
             self.settle(event.address)
             behaviour.time_out(self, entry["frame"])
         else:
@@ -185,9 +177,8 @@ class Machine(State):
             steps += 1
             if steps > STEPS_MAX:
                 agenda.clear()
-                message = f"the run took {STEPS_MAX:,} steps without waiting for anything"
-                message += ", the most there may be"
-                error = error_at("", "R105", message, facts={"steps": STEPS_MAX})
+                most = f"{STEPS_MAX:,} steps without waiting for anything, the most there may be"
+                error = error_at("", "R105", f"the run took {most}", facts={"steps": STEPS_MAX})
                 run.end_now(self, failed(error))
                 return
             key, outcome = agenda.popleft()
@@ -207,7 +198,7 @@ class Machine(State):
         """A frame has ended: shapes its value, stops its alarm and tells the frame above."""
         behaviour = self._behaviours[frame["kind"]]
         if "node" in frame:
-            outcome = self._shaped(key, frame, outcome)
+            outcome = self._shaped(frame, outcome)
             if "alarm" in frame:
                 self.forget_if_pending(frame["alarm"])
         if behaviour.stays:
@@ -221,12 +212,13 @@ class Machine(State):
         if not behaviour.stays and key in self.frames:
             self.drop(key)
 
-    def _shaped(self, key: str, frame: Frame, outcome: Outcome) -> Outcome:
+    def _shaped(self, frame: Frame, outcome: Outcome) -> Outcome:
         node = self.node(frame)
         if node.shape is None or (is_failure(outcome) and outcome.get("value") is None):
             return outcome
-        names = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
-        names |= self.behaviour(frame).names_for_shape(self, key)
+        names: Values = {"it": outcome.get("value"), "$usage": outcome.get("usage")}
+        if frame["kind"] == "loop":
+            names["past"] = frame.get("past", [])
         scope = OverlayScope(names, self.scope(frame))
         try:
             value = value_of(node.shape, scope)
@@ -239,7 +231,7 @@ class Machine(State):
 
     def _settle_status(self) -> None:
         """A run that only a person can move is waiting; one that moves again is running."""
-        waits = self._open
+        waits = self.open
         is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
         if is_waiting and self.state["status"] == "running":
             self.note("run.waiting", "")

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import loop, run
 from whorl.interpreter.block import new_block, results
-from whorl.interpreter.evaluation import seconds_of, shown, text_of, value_of
+from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
-from whorl.ir import Branch, Break, Continue, ForEach, Gate, Stop, Wait
+from whorl.ir import Branch, Break, ForEach, Gate, Stop, Wait
 from whorl.ir.durations import parse_time
-from whorl.language import EvaluationError, truth
+from whorl.language import EvaluationError, to_text, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Error, ForEachFrame, Outcome, Values
+    from whorl.interpreter.frames import Outcome, Values
     from whorl.interpreter.state import State
     from whorl.ir import Case
     from whorl.language import Json, Scope
@@ -39,11 +39,10 @@ class GroupBehaviour(Behaviour):
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         if not is_failure(outcome):
-            outcome = succeeded(self._value(machine, key, results(machine, child)))
+            taken = machine.plain_frames[key].get("branch")
+            branch: Values = {} if taken is None else {"branch": taken}
+            outcome = succeeded(branch | results(machine, child))
         machine.finish(key, outcome)
-
-    def _value(self, machine: State, key: str, values: Values) -> Json:
-        return values
 
 
 class BranchBehaviour(GroupBehaviour):
@@ -51,37 +50,24 @@ class BranchBehaviour(GroupBehaviour):
 
     def enter(self, machine: State, key: str) -> None:
         frame = machine.plain_frames[key]
-        node = machine.node(frame)
-        assert isinstance(node, Branch)
-        taken = _choose(node, machine.scope(frame))
+        node: Branch = machine.node(frame)
+        scope = machine.scope(frame)
+        subject = value_of(node.subject, scope) if node.subject is not None else None
+        taken = next((case for case in node.cases if _fits(case, subject, scope)), node.default)
         if taken is None:
             machine.finish(key, succeeded({"branch": None}))
             return
-        slot, frame["branch"] = taken
-        machine.note("node.finished", frame["address"], {"branch": frame["branch"]})
-        _start_block(machine, key, slot)
-
-    def _value(self, machine: State, key: str, values: Values) -> Json:
-        return {"branch": machine.plain_frames[key]["branch"]} | values
+        frame["branch"] = taken.name
+        machine.note("node.finished", frame["address"], {"branch": taken.name})
+        _start_block(machine, key, "default" if taken is node.default else f"case.{taken.name}")
 
 
 def _start_block(machine: State, key: str, slot: str) -> None:
     frame = machine.frames[key]
-    block = inner_key(frame["node"], slot)
-    plan = machine.plan.blocks[block]
-    scope = frame["scope"]
-    if not plan.block.open:
-        scope = machine.new_scope({}, scope)
-        frame["own_scope"] = scope
+    block, scope = inner_key(frame["node"], slot), frame["scope"]
+    if not machine.plan.blocks[block].block.open:
+        scope = frame["own_scope"] = machine.new_scope({}, scope)
     frame["body"] = new_block(machine, block, parent=key, scope=scope, address=frame["address"])
-
-
-def _choose(node: Branch, scope: Scope) -> tuple[str, str] | None:
-    subject = value_of(node.subject, scope) if node.subject is not None else None
-    for case in node.cases:
-        if _fits(case, subject, scope):
-            return f"case.{case.name}", case.name
-    return ("default", node.default.name) if node.default is not None else None
 
 
 def _fits(case: Case, subject: Json, scope: Scope) -> bool:
@@ -99,20 +85,21 @@ class ForEachBehaviour(Behaviour):
     stays = True
 
     def enter(self, machine: State, key: str) -> None:
-        """Takes the items and starts as many as may run at once."""
         frame = machine.foreach_frames[key]
-        node = _node(machine, key)
+        node: ForEach = machine.node(frame)
         items = value_of(node.items, machine.scope(frame))
         if not isinstance(items, list) or len(items) > node.items_max:
-            given = f"{len(items)} items" if isinstance(items, list) else _kind(items)
+            names = {dict: "an object", str: "a text", bool: "a boolean", type(None): "null"}
+            kind = names.get(type(items), "a number")
+            given = f"{len(items)} items" if isinstance(items, list) else kind
             limit = f"a list of at most {node.items_max} items"
             raise EvaluationError(f"{node.name!r} needs {limit}, not {given}")
         frame |= {"items": items, "next": 0, "left": len(items), "children": {}, "failures": {}}
         frame["results"] = [None] * len(items)
         if not items:
             machine.finish(key, succeeded([]))
-        for _ in range(min(node.concurrency, len(items))):
-            _start_next(machine, key)
+        for index in range(min(node.concurrency, len(items))):
+            _start(machine, key, index)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         frame = machine.foreach_frames[key]
@@ -120,15 +107,15 @@ class ForEachBehaviour(Behaviour):
         machine.forget_if_pending(inner(machine.frames[child]["address"], "time"))
         if recorder := machine.plan.recorder(frame["node"]):
             inside: Any = machine.values_at(machine.frames[child]["own_scope"])[recorder.table]
-            records = recorder.item_ended(inside, _node(machine, key))
+            records = recorder.item_ended(inside, machine.node(frame))
             frame.setdefault("kept", {})[str(index)] = records
         if is_failure(outcome):
-            _item_failed(machine, key, index, outcome["error"])
-            return
-        frame["results"][index] = results(machine, child)
-        if frame["node"] not in machine.plan.keeping:
-            del frame["children"][str(index)]
-            machine.drop(child)
+            frame["failures"][str(index)] = outcome["error"]
+        else:
+            frame["results"][index] = results(machine, child)
+            if frame["node"] not in machine.plan.keeping:
+                del frame["children"][str(index)]
+                machine.drop(child)
         _item_left(machine, key)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
@@ -138,7 +125,8 @@ class ForEachBehaviour(Behaviour):
         machine.settle(event.address)
         machine.drop(frame["children"].pop(str(index)))
         message = f"item {index + 1} of {frame['name']!r} took longer than its time"
-        _item_failed(machine, key, index, error_at(event.address, "R101", message))
+        frame["failures"][str(index)] = error_at(event.address, "R101", message)
+        _item_left(machine, key)
 
     def revive(self, machine: State, key: str) -> None:
         frame = machine.foreach_frames[key]
@@ -148,7 +136,7 @@ class ForEachBehaviour(Behaviour):
         lost = [*frame["failures"], *frame.get("lost", ())]
         frame["left"] += len(frame["failures"])
         frame["failures"] = {}
-        at_once = _node(machine, key).concurrency
+        at_once = machine.node(frame).concurrency
         frame["lost"] = lost[at_once:]
         for index in lost[:at_once]:
             _try_again(machine, key, index)
@@ -166,21 +154,16 @@ class ForEachBehaviour(Behaviour):
         _arm(machine, key, index)
 
 
-def _item_failed(machine: State, key: str, index: int, cause: Error) -> None:
-    machine.foreach_frames[key]["failures"][str(index)] = cause
-    _item_left(machine, key)
-
-
 def _item_left(machine: State, key: str) -> None:
     frame = machine.foreach_frames[key]
     frame["left"] -= 1
-    if frame["failures"] and _node(machine, key).on_item_failure == "halt":
+    if frame["failures"] and machine.node(frame).on_item_failure == "halt":
         if frame["left"] == len(frame["items"]) - frame["next"] + len(frame.get("lost", ())):
             machine.finish(key, _outcome(machine, key))
     elif frame.get("lost"):
         _try_again(machine, key, frame["lost"].pop(0))
     elif frame["next"] < len(frame["items"]):
-        _start_next(machine, key)
+        _start(machine, key, frame["next"])
     elif frame["left"] == 0:
         machine.finish(key, _outcome(machine, key))
 
@@ -195,15 +178,10 @@ def _try_again(machine: State, key: str, index: str) -> None:
         _start(machine, key, int(index))
 
 
-def _start_next(machine: State, key: str) -> None:
-    frame = machine.foreach_frames[key]
-    frame["next"] += 1
-    _start(machine, key, frame["next"] - 1)
-
-
 def _start(machine: State, key: str, index: int) -> None:
     frame = machine.foreach_frames[key]
-    node = _node(machine, key)
+    node: ForEach = machine.node(frame)
+    frame["next"] = max(frame["next"], index + 1)
     values: Values = {node.item_name: frame["items"][index]}
     if node.index_name:
         values[node.index_name] = index
@@ -217,22 +195,19 @@ def _start(machine: State, key: str, index: int) -> None:
     attempt = tries.get(str(index), 0) + 1
     if node.item_timeout_s is not None:
         tries[str(index)] = attempt
-    child = new_block(
-        machine,
-        inner_key(frame["node"], "body"),
-        parent=key,
-        scope=scope,
-        address=attempted(numbered(frame["address"], index + 1), attempt),
-    )
+    block = inner_key(frame["node"], "body")
+    address = attempted(numbered(frame["address"], index + 1), attempt)
+    child = new_block(machine, block, parent=key, scope=scope, address=address)
     machine.block_frames[child].update({"index": index, "own_scope": scope})
     frame["children"][str(index)] = child
     _arm(machine, key, index)
 
 
 def _arm(machine: State, key: str, index: int) -> None:
-    seconds = _node(machine, key).item_timeout_s
+    frame = machine.foreach_frames[key]
+    seconds = machine.node(frame).item_timeout_s
     if seconds is not None:
-        child = machine.frames[machine.foreach_frames[key]["children"][str(index)]]
+        child = machine.frames[frame["children"][str(index)]]
         alarm = inner(child["address"], "time")
         machine.expect(alarm, key, "alarm", due=machine.now + seconds, index=index)
 
@@ -240,7 +215,7 @@ def _arm(machine: State, key: str, index: int) -> None:
 def _outcome(machine: State, key: str) -> Outcome:
     frame = machine.foreach_frames[key]
     values = frame["results"]
-    node = _node(machine, key)
+    node: ForEach = machine.node(frame)
     if recorder := machine.plan.recorder(frame["node"]):
         records = frame.pop("kept", {})
         rows = [records.get(str(index), {}) for index in range(len(values))]
@@ -251,10 +226,12 @@ def _outcome(machine: State, key: str) -> Outcome:
     rate, wanted = well / len(values), node.min_success_rate
     if well == len(values):
         return succeeded(values)
-    cause = _first_failure(frame)
+    first, more = min(frame["failures"], key=int), len(frame["failures"]) - 1
+    cause = dict(frame["failures"][first])
+    cause["message"] = f"item {int(first) + 1} of {frame['name']!r}: {cause['message']}"
+    cause["message"] += f" (and {more} more)" if more else ""
     if rate >= wanted:
-        whom = "it" if well == len(values) - 1 else "them"
-        words = f"{cause['message']}; the run went on without {whom}"
+        words = f"{cause['message']}; the run went on without {'them' if more else 'it'}"
         machine.warn(frame["address"], cause["code"], words, facts=cause.get("facts"))
         return succeeded(values)
     if wanted * node.items_max < 1:
@@ -265,36 +242,12 @@ def _outcome(machine: State, key: str) -> Outcome:
     return failed(cause, value=values)
 
 
-def _first_failure(frame: ForEachFrame) -> Error:
-    """The error of the first item that failed; its message tells how many more there are."""
-    first = min(frame["failures"], key=int)
-    cause = dict(frame["failures"][first])
-    cause["message"] = f"item {int(first) + 1} of {frame['name']!r}: {cause['message']}"
-    many = len(frame["failures"])
-    if many > 1:
-        cause["message"] += f" (and {many - 1} more)"
-    return cause
-
-
-def _node(machine: State, key: str) -> ForEach:
-    node = machine.node(machine.foreach_frames[key])
-    assert isinstance(node, ForEach)
-    return node
-
-
-def _kind(value: Json) -> str:
-    names = {dict: "an object", str: "a text", bool: "a boolean", type(None): "null"}
-    return names.get(type(value), "a number")
-
-
 class WaitBehaviour(Behaviour):
     """Durable pauses, which a restart does not begin anew."""
 
     def enter(self, machine: State, key: str) -> None:
         frame = machine.plain_frames[key]
-        node = machine.node(frame)
-        assert isinstance(node, Wait)
-        frame["due"] = _due(node, machine.scope(frame), machine.now)
+        frame["due"] = _due(machine.node(frame), machine.scope(frame), machine.now)
         if frame["due"] <= machine.now:
             machine.finish(key, succeeded())
         else:
@@ -308,12 +261,10 @@ class WaitBehaviour(Behaviour):
 class GateBehaviour(Behaviour):
     def enter(self, machine: State, key: str) -> None:
         frame = machine.frames[key]
-        node = _gate(machine, key)
+        node: Gate = machine.node(frame)
         scope = machine.scope(frame)
-        message, show = text_of(node.message, scope), value_of(node.show, scope)
-        machine.expect(frame["address"], key, "gate")
-        body: dict[str, Json] = {"reason": "gate", "message": message, "show": show}
-        machine.note("gate.waiting", frame["address"], body)
+        message, show = to_text(value_of(node.message, scope)), value_of(node.show, scope)
+        machine.ask_person(frame["address"], key, "gate", message, show=show)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         machine.settle(event.address)
@@ -321,12 +272,11 @@ class GateBehaviour(Behaviour):
 
     def time_out(self, machine: State, key: str) -> None:
         frame = machine.frames[key]
-        on_timeout = _gate(machine, key).on_timeout
+        on_timeout = machine.node(frame).on_timeout
         machine.forget(frame["address"])
         if on_timeout == "fail":
             message = f"nobody decided {frame['name']!r} in time"
-            error = error_at(frame["address"], "R101", message)
-            machine.finish(key, failed(error, status="timed_out"))
+            machine.fail(key, "R101", message, status="timed_out")
         else:
             _decide(machine, key, on_timeout == "approve", "nobody decided in time")
 
@@ -339,7 +289,6 @@ class SignalBehaviour(Behaviour):
         if isinstance(node, Stop):
             _stop(machine, key, node)
             return
-        assert isinstance(node, Break | Continue)
         around = machine.frames[key]["loop"]
         while around is not None and machine.frames[around]["name"] != node.loop:
             around = machine.frames[around]["loop"]
@@ -347,17 +296,11 @@ class SignalBehaviour(Behaviour):
         loop.interrupt(machine, around, breaks=isinstance(node, Break))
 
 
-def _gate(machine: State, key: str) -> Gate:
-    node = machine.node(machine.frames[key])
-    assert isinstance(node, Gate)
-    return node
-
-
 def _decide(machine: State, key: str, approved: bool, feedback: Json) -> None:
     frame = machine.frames[key]
-    if not approved and _gate(machine, key).on_reject == "fail":
-        message = f"{frame['name']!r} was rejected: {feedback or 'no reason given'}"
-        machine.finish(key, failed(error_at(frame["address"], "R108", message)))
+    if not approved and machine.node(frame).on_reject == "fail":
+        why = feedback or "no reason given"
+        machine.fail(key, "R108", f"{frame['name']!r} was rejected: {why}")
         return
     machine.finish(key, succeeded({"approved": approved, "feedback": feedback or ""}))
 
@@ -365,7 +308,7 @@ def _decide(machine: State, key: str, approved: bool, feedback: Json) -> None:
 def _stop(machine: State, key: str, node: Stop) -> None:
     frame = machine.frames[key]
     scope = machine.scope(frame)
-    message = text_of(node.message, scope)
+    message = to_text(value_of(node.message, scope))
     output = value_of(node.output, scope) if node.output is not None else None
     if node.status == "succeeded":
         outcome = succeeded({"message": message} if output is None else {"output": output})

@@ -5,28 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
-from whorl.ir import (
-    AllOf,
-    AnyOf,
-    Call,
-    Constant,
-    Fields,
-    ForEach,
-    Items,
-    Judge,
-    Loop,
-    Plateau,
-    Score,
-    Stable,
-    Task,
-)
-from whorl.ir.walk import blocks_of, is_hidden, walk, workflows_of
+from whorl import ir
+from whorl.ir import AllOf, AnyOf, Call, Constant, Fields, ForEach, Items, Judge, Loop, Task
+from whorl.ir.walk import blocks_of, is_hidden, names_given, walk, workflows_of
 from whorl.language.libraries import open_library
 from whorl.plugins import load_reference
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import End, Values
-    from whorl.ir import After, Block, Condition, Expression, Node, Value, Workflow
+    from whorl.ir import Block, Condition, Expression, Node, Value, Workflow
     from whorl.language import Json
 
 
@@ -44,26 +31,21 @@ class BlockPlan:
     key: str
     block: Block
     nodes: dict[str, Node]
-    waits: dict[str, tuple[After, ...]]
     needs: dict[str, frozenset[str]]
     followers: dict[str, tuple[str, ...]]
     starts: tuple[str, ...]
     exports: tuple[str, ...]
     given: dict[str, tuple[str, ...]]
 
-    def node_key(self, name: str) -> str:
-        return self.key + name
-
     def downstream(self, name: str) -> list[str]:
         """All nodes of the block that wait for a node, directly or through others."""
-        names: list[str] = []
+        names: dict[str, None] = {}
         queue = list(self.followers[name])
-        while queue:
-            follower = queue.pop(0)
+        for follower in queue:
             if follower not in names:
-                names.append(follower)
+                names[follower] = None
                 queue.extend(self.followers[follower])
-        return names
+        return list(names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +79,11 @@ class LoopPlan:
     """
 
     rule: Rule | None
-    scores: dict[str, Score]
-    stables: dict[str, Stable]
-    plateaus: dict[str, Plateau]
+    scores: dict[str, ir.Score]
+    stables: dict[str, ir.Stable]
+    plateaus: dict[str, ir.Plateau]
     judges: dict[str, Judge]
     decides: bool
-
-    def judge_index(self, leaf: str) -> int:
-        return list(self.judges).index(leaf)
 
 
 def loop_plan(condition: Condition | None) -> LoopPlan:
@@ -112,13 +91,11 @@ def loop_plan(condition: Condition | None) -> LoopPlan:
     rule = None if condition is None else _rule(condition, leaves)
     return LoopPlan(
         rule=rule,
-        scores={x.id: x.condition for x in leaves if isinstance(x.condition, Score)},
-        stables={x.id: x.condition for x in leaves if isinstance(x.condition, Stable)},
-        plateaus={x.id: x.condition for x in leaves if isinstance(x.condition, Plateau)},
+        scores={x.id: x.condition for x in leaves if isinstance(x.condition, ir.Score)},
+        stables={x.id: x.condition for x in leaves if isinstance(x.condition, ir.Stable)},
+        plateaus={x.id: x.condition for x in leaves if isinstance(x.condition, ir.Plateau)},
         judges={x.id: x.condition for x in leaves if isinstance(x.condition, Judge)},
-        decides=any(
-            not isinstance(x.condition, Score) or x.condition.at_least is not None for x in leaves
-        ),
+        decides=any(getattr(x.condition, "at_least", 0) is not None for x in leaves),
     )
 
 
@@ -134,7 +111,8 @@ class Recorder(Protocol):
     """Keeps records of the nodes that have ended, in a table that expressions can read.
 
     A library brings one. The table, the variables of the workflow as one object, and the items of
-    the for-eachs around an item are values of these names.
+    the for-eachs around an item are values of these names. The facts of a node that has ended are
+    `now`, `started`, `inputs`, `value` and the branch that was `taken`.
     """
 
     table: str
@@ -147,10 +125,7 @@ class Recorder(Protocol):
     def node_ended(
         self, table: Values, node: Node, end: End, others: dict[str, End], **facts: Json
     ) -> None:
-        """A node has ended; `others` are the ends of those in its block.
-
-        The facts are `now`, `started`, `inputs`, `value` and the branch that was `taken`.
-        """
+        """A node has ended; `others` are the ends of those in its block."""
 
     def item_values(self, table: Values, node: ForEach, item: Json, items: Json) -> Values:
         """The names that an item of a for-each begins with, beside its own."""
@@ -164,10 +139,6 @@ class Recorder(Protocol):
         """All items are done; the rows are the records of each."""
 
 
-def _open_recorder(library: str) -> Recorder:
-    return cast("Recorder", load_reference(open_library(library).recorder))
-
-
 class Plan:
     """Nodes and blocks of a workflow, and of all that it calls, by key."""
 
@@ -175,7 +146,7 @@ class Plan:
         self.workflow = workflow
         self.workflows = dict(workflows_of(workflow))
         self.recorders: dict[str, Recorder] = {
-            part.recorder: _open_recorder(part.recorder)
+            part.recorder: cast("Recorder", load_reference(open_library(part.recorder).recorder))
             for part in self.workflows.values()
             if part.recorder
         }
@@ -186,20 +157,16 @@ class Plan:
         self.rules: dict[str, LoopPlan] = {}
         # For-eachs with loops in them: their items are kept, so that a loop can be reopened.
         self.keeping: set[str] = set()
-        self._owners: dict[str, Workflow] = {}
+        self.owners: dict[str, Workflow] = {}
         for key, part in self.workflows.items():
             self._add(part.body, f"{key}:", part)
 
-    def workflow_of(self, node_key: str) -> Workflow:
-        return self._owners[node_key]
-
     def recorder(self, node_key: str) -> Recorder | None:
-        """Who keeps records in the workflow that a node belongs to."""
-        return self.recorders.get(self._owners[node_key].recorder) if self.recorders else None
+        return self.recorders.get(self.owners[node_key].recorder) if self.recorders else None
 
     def _add(self, block: Block, key: str, owner: Workflow) -> None:
         nodes = {node.name: node for node in block.nodes}
-        given = {node.name: tuple(_given(node)) for node in block.nodes}
+        given = {n.name: tuple(dict(names_given(ir.Block((n,))))) for n in block.nodes}
         followers: dict[str, list[str]] = {name: [] for name in nodes}
         for node in block.nodes:
             for after in node.after:
@@ -208,7 +175,6 @@ class Plan:
             key=key,
             block=block,
             nodes=nodes,
-            waits={node.name: node.after for node in block.nodes},
             needs={n.name: frozenset(after.node for after in n.after) for n in block.nodes},
             followers={name: tuple(names) for name, names in followers.items()},
             starts=tuple(node.name for node in block.nodes if not node.after),
@@ -247,7 +213,7 @@ class Plan:
             self.loops[key] = node
         elif isinstance(node, Task):
             self.tasks[key] = node
-        self._owners[key] = owner
+        self.owners[key] = owner
 
 
 def inner_key(node_key: str, slot: str) -> str:
@@ -259,43 +225,22 @@ def judge_key(loop_key: str, index: int) -> str:
 
 
 def tool_key(task_key: str, kind: str) -> str:
-    """The key of the task that does what a model asks for while it answers."""
     return f"{task_key}?{kind}"
 
 
 def _tool_task(asking: Task, kind: str) -> Task:
-    return Task(
-        name=kind,
-        kind=kind,
-        timeout_s=asking.timeout_s,
-        delivery=asking.delivery,
-        secure=asking.secure,
-        secure_outputs=asking.secure_outputs,
-    )
+    alike = ("timeout_s", "delivery", "secure", "secure_outputs")
+    return Task(name=kind, kind=kind, **{name: getattr(asking, name) for name in alike})
 
 
 def _judge_task(judge: Judge, *, hidden: bool) -> Task:
     """The judge of a loop sees what its steps gave, and quotes it."""
-    model = Items(tuple(Constant(name) for name in judge.model))
-    entries: list[tuple[str | Expression, Value]] = [
+    models = Items(tuple(Constant(name) for name in judge.model))
+    entries: tuple[tuple[str | Expression, Value], ...] = (
         ("question", judge.question),
         ("text", judge.subject),
-        ("model", model if judge.model else Constant(None)),
-    ]
-    if isinstance(judge.inputs, Fields):
-        entries.extend(judge.inputs.entries)
-    return Task(
-        name="judge",
-        kind="judge",
-        inputs=Fields(tuple(entries)),
-        secure=hidden,
-        secure_outputs=hidden,
+        ("model", models if judge.model else Constant(None)),
+        *(judge.inputs.entries if isinstance(judge.inputs, Fields) else ()),
     )
-
-
-def _given(node: Node) -> list[str]:
-    names = [node.name]
-    for _, inner in blocks_of(node):
-        if inner.open:
-            names.extend(name for inside in inner.nodes for name in _given(inside))
-    return names
+    asked = Fields(entries)
+    return Task(name="judge", kind="judge", inputs=asked, secure=hidden, secure_outputs=hidden)

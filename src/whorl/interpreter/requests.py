@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import attempts, block, budget, loop, loop_limits, run
-from whorl.interpreter.events import SetTimer, split_iteration
+from whorl.interpreter.events import SetTimer, inner, split_iteration
 from whorl.interpreter.frames import discard, error_at, failed
 from whorl.interpreter.loop_results import end_loop, stop_clock
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 REQUESTS_KEPT = 100
 REQUEST_LENGTH = 64
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
-# What budgets count.
-_AMOUNTS = tuple(budget.NAMES)
 # What is advised where a request gives no amount.
 _ONE_DOLLAR = {"cost_usd": 1.0}
 
@@ -55,6 +53,7 @@ def receive(machine: State, event: Event) -> None:
     """
     try:
         if not is_repeated(machine, event):
+            _check(machine, event)
             _RECEIVERS[event.kind](machine, event.body)
             return
     except Refused as refusal:
@@ -68,14 +67,12 @@ def receive(machine: State, event: Event) -> None:
 
 def is_repeated(machine: State, event: Event) -> bool:
     """Whether a request came before; from now on it has come, and the oldest are forgotten."""
-    name = _request_of(event)
-    if not name:
-        return False
-    seen: list[str] = machine.state.setdefault("requests", [])
-    if name in seen:
+    if is_known(machine, event):
         return True
-    seen.append(name)
-    del seen[:-REQUESTS_KEPT]
+    if name := _request_of(event):
+        requests = machine.state.setdefault("requests", [])
+        requests.append(name)
+        del requests[:-REQUESTS_KEPT]
     return False
 
 
@@ -92,20 +89,24 @@ def objection(machine: State, event: Event) -> Refused | None:
     """Why a request could not be carried out now, without carrying it out."""
     try:
         check(not is_known(machine, event), "this request has been carried out already")
-        match event.kind:
-            case "run.continued":
-                to_continue(machine, event.body)
-            case "run.accepted":
-                check_reopenable(machine, loop_at(machine, event.body.get("at")))
-            case "run.paused":
-                check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
-            case "run.cancelled":
-                check(not machine.done, f"the run has ended already: {machine.status}")
-            case "run.resumed":
-                _may_resume(machine, event.body)
+        _check(machine, event)
     except Refused as refusal:
         return refusal
     return None
+
+
+def _check(machine: State, event: Event) -> None:
+    match event.kind:
+        case "run.continued":
+            to_continue(machine, event.body)
+        case "run.accepted":
+            check_reopenable(machine, loop_at(machine, event.body.get("at")))
+        case "run.paused":
+            check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
+        case "run.cancelled":
+            check(not machine.done, f"the run has ended already: {machine.status}")
+        case "run.resumed":
+            _may_resume(machine, event.body)
 
 
 def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
@@ -116,8 +117,7 @@ def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
 def _started(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
     check(state["status"] == "new", "the run has been started already")
-    limits = machine.plan.workflow.limits
-    own = {"cost_usd": limits.cost_usd, "tokens": limits.tokens, "calls": limits.calls}
+    own = {name: getattr(machine.plan.workflow.limits, name) for name in budget.NAMES}
     state["limits"] = {name: value for name, value in own.items() if value is not None}
     state["limits"] |= body.get("limits") or {}
     state |= {
@@ -137,23 +137,16 @@ def _started(machine: State, body: dict[str, Any]) -> None:
     machine.enter(key)
 
 
-def _paused(machine: State, body: dict[str, Any]) -> None:
-    check(machine.status in ("running", "waiting"), f"the run is {machine.status}, not running")
-    machine.pause(body.get("by") or "person")
-
-
 def _resumed(machine: State, body: dict[str, Any]) -> None:
     state = machine.state
-    _may_resume(machine, body)
     has_failed = state["status"] == "failed"
-    raise_limits({("run", name): state for name in _AMOUNTS}, body)
+    raise_limits({("run", name): state for name in budget.NAMES}, body)
     set_going(machine)
     if has_failed:
         machine.revive(state["root"])
 
 
 def _cancelled(machine: State, body: dict[str, Any]) -> None:
-    check(not machine.done, f"the run has ended already: {machine.status}")
     words = "cancelled" + (f": {body['feedback']}" if body.get("feedback") else "")
     run.end_now(machine, failed(error_at("", "R107", words), status="cancelled"))
 
@@ -175,7 +168,6 @@ def _may_resume(machine: State, body: dict[str, Any]) -> None:
 
 def _accepted(machine: State, body: dict[str, Any]) -> None:
     key = loop_at(machine, body.get("at"))
-    check_reopenable(machine, key)
     frame = machine.loop_frames[key]
     number = int(body["iteration"])
     check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
@@ -183,12 +175,17 @@ def _accepted(machine: State, body: dict[str, Any]) -> None:
     open_around(machine, key)
     if "ended" not in frame:
         loop_limits.cut_short(machine, key, "cut")
-    loop_limits.discard_iteration(machine, key)
+    if frame.pop("suspended", None) is not None:
+        machine.drop_children(frame)
+        frame["judge"] = None
     reopen(machine, key)
-    frame["accepted"], frame["accepted_number"] = body.get("results") or {}, number
-    frame["accepted_collected"] = body.get("collected") or {}
-    frame["accepted_score"] = body.get("score")
-    frame["score"] = body.get("score")
+    frame |= {
+        "accepted": body.get("results") or {},
+        "accepted_number": number,
+        "accepted_collected": body.get("collected") or {},
+        "accepted_score": body.get("score"),
+        "score": body.get("score"),
+    }
     end_loop(machine, key, "accepted", by="person", iteration=number)
 
 
@@ -211,7 +208,11 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
     _let_clocks_stand(machine, max(0.0, machine.now - body.get("stood_at", machine.now)))
     if body.get("limits"):
         state["limits"] |= body["limits"]
-    _set_values(machine, key, body.get("set") or {})
+    carried = {carry.name for carry in machine.loop(key).carry}
+    root = machine.values_at(machine.frames[state["root"]]["own_scope"])
+    for name, value in (body.get("set") or {}).items():
+        values = root if name in root and name not in carried else frame["carry"]
+        values[name] = value
     machine.drop_body(frame)
     stop_clock(machine, key)
     if "workflow" in body:
@@ -253,20 +254,7 @@ def _let_clocks_stand(machine: State, seconds: float) -> None:
                 frame["iteration"]["at"] += seconds
 
 
-def _set_values(machine: State, key: str, values: dict[str, Any]) -> None:
-    frame = machine.loop_frames[key]
-    carried = {carry.name for carry in machine.loop(key).carry}
-    scopes = machine.state["scopes"]
-    root = scopes[machine.frames[machine.state["root"]]["own_scope"]]["values"]
-    for name, value in values.items():
-        if name not in carried and name in root:
-            root[name] = value
-        else:
-            frame["carry"][name] = value
-
-
 def set_going(machine: State) -> None:
-    """A run that had ended or was paused runs again."""
     state = machine.state
     if machine.done:
         state["status"] = "running"
@@ -317,11 +305,11 @@ def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
         needs = frame.get("needs") or budget.LEAST
         short: dict[str, str] = {}
         for around, scope in budget.keyed_scopes(machine, key):
-            for name in _AMOUNTS:
+            for name, lack in budget.over(scope, needs).items():
                 more = body.get(name, 0) if (around, name) in raised else 0
-                if budget.missing(scope, name, needs) > more + 1e-12:
-                    loop_name = machine.frames[around]["name"] if around != "run" else ""
-                    whose = f"loop {loop_name!r}" if loop_name else "the run"
+                if lack > more + budget.NOTHING:
+                    is_run = around == "run"
+                    whose = "the run" if is_run else f"loop {machine.frames[around]['name']!r}"
                     short.setdefault(name, f"the {budget.NAMES[name]} budget of {whose}")
         if short:
             amounts = budget.lacking(machine, key, needs)
@@ -339,10 +327,12 @@ def short_loop(machine: State) -> str:
 
 def open_to_money(machine: State) -> list[str]:
     """The loops that stopped for a budget; inner ones first, since opening one opens others."""
-    loops = [key for key, frame in machine.frames.items() if frame["kind"] == "loop"]
-    ended = [key for key in loops if "ended" in machine.loop_frames[key]]
-    for_budget = [key for key in ended if machine.loop_frames[key].get("reason") == "budget"]
-    return [key for key in for_budget[::-1] if _closed_by(machine, key) is None]
+    return [
+        key
+        for key, frame in reversed(machine.frames.items())
+        if frame["kind"] == "loop" and "ended" in frame and frame.get("reason") == "budget"
+        if _closed_by(machine, key) is None
+    ]
 
 
 def continued(machine: State, body: dict[str, Any]) -> None:
@@ -397,9 +387,9 @@ def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> _Limits:
         needs = frame.get("needs") or budget.LEAST
         for around, scope in budget.keyed_scopes(machine, key):
             stopped = of_run is not True if scope is frame else of_run is not False
-            for name in _AMOUNTS:
+            for name in budget.NAMES:
                 gives = needs if scope is frame else {name: body.get(name, 0)}
-                is_short = body.get("around") and budget.missing(scope, name, gives) > 0
+                is_short = body.get("around") and budget.over(scope, gives).get(name, 0) > 0
                 is_own = scope is frame or around == "run"
                 if is_short or (stopped and is_own):
                     raised[around, name] = scope
@@ -430,10 +420,9 @@ def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
 
 
 def check_reopenable(machine: State, key: str) -> None:
-    around = _closed_by(machine, key)
-    if around is not None:
-        address, name = machine.loop_frames[key]["address"], around["name"]
-        words = f"{address!r} lies in an iteration of loop {name!r} that is over"
+    if around := _closed_by(machine, key):
+        place = repr(machine.frames[key]["address"])
+        words = f"{place} lies in an iteration of loop {around['name']!r} that is over"
         raise Refused(words, verb="fork")
 
 
@@ -469,7 +458,7 @@ def reopen(machine: State, key: str) -> None:
     """Opens everything around a loop again; what follows it will run again."""
     frame = machine.loop_frames[key]
     discard(frame, "ended", "reason", "accepted_number")
-    loop_limits.forget_question(machine, key)
+    machine.forget_if_pending(inner(frame["address"], "limit"))
     below, above = key, frame["parent"]
     was_ended = True
     while above is not None and was_ended:
@@ -483,7 +472,7 @@ def reopen(machine: State, key: str) -> None:
 
 _RECEIVERS = {
     "run.started": _started,
-    "run.paused": _paused,
+    "run.paused": lambda machine, body: machine.pause(body.get("by") or "person"),
     "run.resumed": _resumed,
     "run.cancelled": _cancelled,
     "run.continued": continued,

@@ -20,15 +20,26 @@ from whorl.interpreter.frames import (
     succeeded,
 )
 from whorl.interpreter.state import Behaviour
-from whorl.ir import Call
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Outcome, Values
     from whorl.interpreter.state import State
-    from whorl.ir import Port, Workflow
+    from whorl.ir import Call, Port, Workflow
     from whorl.language import Json
+
+
+# What a value of each type is to Python; anything else fits any value.
+_TYPES: dict[str, Any] = {
+    "string": str,
+    "file": str,
+    "boolean": bool,
+    "integer": int,
+    "number": int | float,
+    "list": list,
+    "files": list,
+}
 
 
 class RunBehaviour(Behaviour):
@@ -56,30 +67,25 @@ class CallBehaviour(RunBehaviour):
 
     def enter(self, machine: State, key: str) -> None:
         frame = machine.frames[key]
-        node = machine.node(frame)
-        assert isinstance(node, Call)
-        given = value_of(node.inputs, machine.scope(frame))
-        assert isinstance(given, dict)
+        node: Call = machine.node(frame)
+        given: Any = value_of(node.inputs, machine.scope(frame))
         start_workflow(machine, key, machine.plan.workflows[node.workflow], given, node.workflow)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
-        node = machine.node(machine.frames[key])
-        assert isinstance(node, Call)
-        called = machine.plan.workflows[node.workflow]
+        called = machine.plan.workflows[machine.node(machine.frames[key]).workflow]
         machine.finish(key, end_workflow(machine, key, called, outcome))
 
 
 def start_workflow(
     machine: State, key: str, workflow: Workflow, given: Values, block: str = ""
 ) -> None:
-    """Checks the inputs, sets the variables and starts the body in a scope of its own."""
     frame = machine.frames[key]
     address = frame["address"]
     try:
         values = check_inputs(workflow, given, written=not block)
     except InputError as fault:
         facts: Json = {"input": fault.missing} if fault.missing else {}
-        machine.finish(key, failed(error_at(address, "R111", str(fault), facts=facts)))
+        machine.fail(key, "R111", str(fault), facts=facts)
         return
     if recorder := machine.plan.recorders.get(workflow.recorder):
         values |= recorder.begin(workflow, machine.state["run"])
@@ -97,13 +103,10 @@ def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome)
         return outcome
     frame = machine.frames[key]
     scope = machine.scope_at(frame["own_scope"])
-    outputs: dict[str, Any] = {}
     try:
-        for name, value in workflow.outputs:
-            outputs[name] = value_of(value, scope)
+        return succeeded({name: value_of(value, scope) for name, value in workflow.outputs})
     except LanguageError as fault:
         return failed(language_failure(fault, frame["address"]))
-    return succeeded(outputs)
 
 
 def end(machine: State, outcome: Outcome) -> None:
@@ -117,10 +120,9 @@ def end(machine: State, outcome: Outcome) -> None:
     hidden = machine.plan.workflow.hidden_outputs
     if hidden:
         outputs = {name: HIDDEN if name in hidden else outputs[name] for name in outputs}
-    main = next(iter(outputs.values()), None)
     result: dict[str, Any] = {
         "status": state["status"],
-        "output": main,
+        "output": next(iter(outputs.values()), None),
         "outputs": outputs,
         "error": cause,
         "usage": dict(state["usage"]),
@@ -139,11 +141,8 @@ def end_now(machine: State, outcome: Outcome) -> None:
 
 
 def arm(machine: State) -> None:
-    """Sets the clock that ends the run, where it has a time limit."""
     seconds = machine.plan.workflow.limits.time_s
-    address = inner("", "time")
-    if seconds is not None and address not in machine.pending:
-        machine.expect(address, machine.state["root"], "alarm", due=machine.now + seconds)
+    machine.set_alarm(inner("", "time"), machine.state["root"], seconds)
 
 
 class InputError(ValueError):
@@ -192,30 +191,28 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
             return port.default
         message = f"workflow {workflow.name!r} needs the input {port.name!r} ({port.type})"
         raise InputError(message, port.name)
-    value = _converted(port, given[port.name])
-    if written and isinstance(value, str) and port.type in ("json", "list", "files"):
-        value = _from_json(value)
-    if not _fits(port, value):
-        raise InputError(f"the input {port.name!r} must be a {port.type}, not {value!r:.80}")
-    return value
+    value: Json = given[port.name]
+    if isinstance(value, str):
+        value = _read(port, value, written)
+    wanted = _TYPES.get(port.type, object)
+    # A boolean is no number here, though it is one to Python.
+    is_other = isinstance(value, bool) and port.type in ("integer", "number")
+    is_endless = isinstance(value, float) and not math.isfinite(value) and wanted is not object
+    if isinstance(value, wanted) and not is_other and not is_endless:
+        return value  # type: ignore[no-any-return]
+    raise InputError(f"the input {port.name!r} must be a {port.type}, not {value!r:.80}")
 
 
-def _converted(port: Port, value: Json) -> Json:
-    """Text from a command line is read as what the input is declared to be."""
-    if not isinstance(value, str):
-        return value
-    if port.type == "boolean" and value.lower() in ("true", "false"):
-        return value.lower() == "true"
+def _read(port: Port, text: str, written: bool) -> Json:
+    """Text from a command line is read as what the input is declared to be, where it can be."""
+    if port.type == "boolean" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
     if port.type in ("number", "integer"):
         for read in (int, float):
             with suppress(ValueError):
-                return read(value)
-    return value
-
-
-def _from_json(text: str) -> Json:
-    """The object or list that a text is; any other text stays a text."""
-    if text.lstrip()[:1] in ("{", "["):
+                return read(text)
+    is_json = port.type in ("json", "list", "files") and text.lstrip()[:1] in ("{", "[")
+    if written and is_json:
         with suppress(ValueError, RecursionError):
             value: Json = json.loads(text, parse_constant=_refuse)
             return value
@@ -224,20 +221,3 @@ def _from_json(text: str) -> Json:
 
 def _refuse(word: str) -> None:
     raise ValueError(word)
-
-
-def _fits(port: Port, value: Json) -> bool:
-    match port.type:
-        case "string" | "file":
-            return isinstance(value, str)
-        case "boolean":
-            return isinstance(value, bool)
-        case "integer":
-            return isinstance(value, int) and not isinstance(value, bool)
-        case "number":
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            return is_number and -math.inf < value < math.inf  # type: ignore[operator]
-        case "list" | "files":
-            return isinstance(value, list)
-        case "json" | "any":
-            return True

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import StoreError
 from whorl.interpreter.evaluation import FrameScope
@@ -17,22 +17,10 @@ from whorl.interpreter.frames import children_of, error_at, failed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from whorl.interpreter.frames import (
-        BlockFrame,
-        Error,
-        ForEachFrame,
-        Frame,
-        FrameFields,
-        LoopFrame,
-        Outcome,
-        PlainFrame,
-        RunState,
-        TaskFrame,
-        Values,
-        Waiting,
-    )
-    from whorl.interpreter.plan import Plan
-    from whorl.ir import Loop, Node, Task
+    from whorl.interpreter import frames
+    from whorl.interpreter.frames import Error, Frame, FrameFields, Outcome, RunState, Values
+    from whorl.interpreter.plan import BlockPlan, Plan
+    from whorl.ir import Loop, Task
     from whorl.language import Json
 
 
@@ -82,16 +70,11 @@ class Behaviour:
     def time_out(self, machine: State, key: str) -> None:
         """The time of the node is over: what is under way in it is cancelled."""
         frame = machine.frames[key]
-        for child in children_of(frame):
-            machine.drop(child)
+        machine.drop_children(frame)
         for address in list(frame.get("waits", ())):
             machine.forget(address)
-        frame.update({"children": {}, "body": None, "out_of_time": True})
+        frame["out_of_time"] = True
         machine.finish(key, failed(out_of_time(frame), status="timed_out"))
-
-    def names_for_shape(self, machine: State, key: str) -> Values:
-        """What the shape of the node sees beside the value and the names around it."""
-        return {}
 
 
 class State:
@@ -105,12 +88,12 @@ class State:
             raise StoreError(f"this run was stored by a newer version ({self.state['format']})")
         self.frames = self.state["frames"]
         # The same frames for those who know what kind they ask for.
-        self.block_frames = cast("dict[str, BlockFrame]", self.frames)
-        self.foreach_frames = cast("dict[str, ForEachFrame]", self.frames)
-        self.loop_frames = cast("dict[str, LoopFrame]", self.frames)
-        self.plain_frames = cast("dict[str, PlainFrame]", self.frames)
-        self.task_frames = cast("dict[str, TaskFrame]", self.frames)
-        self.pending: dict[str, Waiting] = self.state["pending"]
+        self.block_frames = cast("dict[str, frames.BlockFrame]", self.frames)
+        self.foreach_frames = cast("dict[str, frames.ForEachFrame]", self.frames)
+        self.loop_frames = cast("dict[str, frames.LoopFrame]", self.frames)
+        self.plain_frames = cast("dict[str, frames.PlainFrame]", self.frames)
+        self.task_frames = cast("dict[str, frames.TaskFrame]", self.frames)
+        self.pending: dict[str, frames.Waiting] = self.state["pending"]
         self._commands: list[Command] = []
         self._notes: list[Event] = []
         self._agenda: deque[tuple[str, Outcome | None]] = deque()
@@ -121,9 +104,10 @@ class State:
         # Iterations at whose beginning it stops in the midst of an event, until it is forked there.
         self.stops: frozenset[str] = frozenset()
         self.stopped_at = ""
-        self._open = dict.fromkeys(ENDED_BY, 0)
+        # How much is waited for, by what it is.
+        self.open = dict.fromkeys(ENDED_BY, 0)
         for entry in self.pending.values():
-            self._open[entry["what"]] += 1
+            self.open[entry["what"]] += 1
         for frame in self.frames.values():
             # Older snapshots have a list of what is waited for.
             if isinstance(frame.get("waits"), list):
@@ -142,20 +126,21 @@ class State:
         return self.state["status"] in ENDED
 
     @property
-    def open_tasks(self) -> int:
-        return self._open["task"]
-
-    @property
     def now(self) -> float:
         return self.state["at"]
 
-    def node(self, frame: FrameFields) -> Node:
+    def node(self, frame: FrameFields) -> Any:
+        """The node that a frame runs; its type is that of the frame's kind."""
         return self.plan.nodes[frame["node"]]
 
     def loop(self, key: str) -> Loop:
         return self.plan.loops[self.frames[key]["node"]]
 
-    def task(self, key: str) -> tuple[TaskFrame, Task]:
+    def block(self, key: str) -> tuple[frames.BlockFrame, BlockPlan]:
+        frame = self.block_frames[key]
+        return frame, self.plan.blocks[frame["block"]]
+
+    def task(self, key: str) -> tuple[frames.TaskFrame, Task]:
         frame = self.task_frames[key]
         return frame, self.plan.tasks[frame["node"]]
 
@@ -197,13 +182,8 @@ class State:
         if parent is not None:
             above = self.frames[parent]
             loop = parent if above["kind"] == "loop" else above["loop"]
-        self.frames[key] = {  # type: ignore[assignment]
-            "kind": kind,
-            "parent": parent,
-            "scope": scope,
-            "loop": loop,
-            **fields,
-        }
+        own: Any = {"kind": kind, "parent": parent, "scope": scope, "loop": loop}
+        self.frames[key] = own | fields
         return key
 
     def behaviour(self, frame: Frame) -> Behaviour:
@@ -217,6 +197,13 @@ class State:
         """Puts the end of a frame on the agenda."""
         self._agenda.append((key, outcome))
 
+    def fail(
+        self, key: str, code: str, message: str, *, status: str = "failed", **more: Json
+    ) -> None:
+        """Puts the end of a frame with an error on the agenda."""
+        error = error_at(self.frames[key]["address"], code, message, **more)
+        self.finish(key, failed(error, status=status))
+
     def ask_again(self) -> None:
         """Wants again every task that was wanted and not sent."""
         for address, entry in list(self.pending.items()):
@@ -227,11 +214,6 @@ class State:
     def pause(self, by: str) -> None:
         """Hands out no more work until a person lets the run go on."""
         self.state |= {"status": "paused", "paused_by": by, "paused_at": self.now}
-
-    @property
-    def stands(self) -> bool:
-        """Whether it is paused and nothing is under way: then no time limit runs, either."""
-        return self.status == "paused" and not self.state["reserved"].get("sent")
 
     def revive(self, key: str) -> None:
         frame = self.frames[key]
@@ -245,16 +227,26 @@ class State:
         """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
         self.pending[address] = {"frame": key, "what": what, **fields}  # type: ignore[typeddict-item]
         self.frames[key].setdefault("waits", {})[address] = 1
-        self._open[what] += 1
+        self.open[what] += 1
         if what == "task":
             self._count_task(key, 1)
         if "due" in fields:
             self.command(SetTimer(address, fields["due"]))  # type: ignore[arg-type]
 
+    def set_alarm(self, address: str, key: str, seconds: float | None) -> None:
+        """Sets a time limit, where there is one and its clock does not run yet."""
+        if seconds is not None and address not in self.pending:
+            self.expect(address, key, "alarm", due=self.now + seconds)
+
+    def ask_person(self, address: str, key: str, reason: str, message: str, **facts: Json) -> None:
+        """Waits for a person's decision at an address."""
+        self.expect(address, key, "gate")
+        self.note("gate.waiting", address, {"reason": reason, "message": message, **facts})
+
     def settle(self, address: str) -> None:
         """Stops waiting for an event that came."""
         entry = self.pending.pop(address)
-        self._open[entry["what"]] -= 1
+        self.open[entry["what"]] -= 1
         if entry["what"] == "task":
             self._count_task(entry["frame"], -1)
         del self.frames[entry["frame"]]["waits"][address]
@@ -307,6 +299,11 @@ class State:
         for doomed_key in doomed:
             del self.frames[doomed_key]
 
+    def drop_children(self, frame: FrameFields) -> None:
+        for child in children_of(frame):
+            self.drop(child)
+        frame.update({"children": {}, "body": None})
+
     def drop_body(self, frame: FrameFields) -> None:
         if body := frame.get("body"):
             self.drop(body)
@@ -330,26 +327,7 @@ def out_of_time(frame: FrameFields) -> Error:
 
 
 def _new_state() -> RunState:
-    return {
-        "format": FORMAT,
-        "status": "new",
-        "run": "",
-        "at": 0.0,
-        "seed": "",
-        "next": 0,
-        "notes": 0,
-        "frames": {},
-        "scopes": {},
-        "pending": {},
-        "root": "",
-        "warned": [],
-        "sessions": {},
-        "limits": {},
-        "usage": {},
-        "reserved": {},
-        "abandoned": {},
-        "iterations": None,
-        "memory": {},
-        "unanswered": {},
-        "result": None,
-    }
+    tables = "frames scopes pending sessions limits usage reserved abandoned memory unanswered"
+    state: Any = {"format": FORMAT, "status": "new", "run": "", "at": 0.0, "seed": "", "root": ""}
+    state |= {"next": 0, "notes": 0, "warned": [], "iterations": None, "result": None}
+    return state | {name: {} for name in tables.split()}  # type: ignore[no-any-return]

@@ -17,7 +17,6 @@ from whorl.interpreter.attempts import TIMEOUTS, may_help, pause
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import Perform, attempted, inner
 from whorl.interpreter.frames import (
-    children_of,
     discard,
     error_at,
     failed,
@@ -28,6 +27,7 @@ from whorl.interpreter.frames import (
 from whorl.interpreter.plan import TOOL_KINDS, tool_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Loop, Retry, Task
+from whorl.ir.worst_case import TURNS, USUAL_RETRIES, USUALLY_RETRIED
 from whorl.language import LanguageError, to_text
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 # What a provider calls retryable is tried again this often where the author says nothing.
-_USUAL_RETRY = Retry(times=3, wait_s=1.0, backoff=2.0, wait_max_s=30.0)
-_USUALLY_RETRIED = frozenset({"ask", "judge"})
+_USUAL_RETRY = Retry(times=USUAL_RETRIES, wait_s=1.0, backoff=2.0, wait_max_s=30.0)
 _REPAIRABLE = "P105"
 # How often the other side may say that its answer comes later.
 LATER_MAX = 10_000
@@ -49,8 +48,6 @@ _USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 # How much of a session is kept.
 MESSAGES_MAX = 200
 CHARACTERS_MAX = 400_000
-# How many turns a model with tools has, where the author says nothing.
-TURNS_MAX = 10
 # A tool that is no longer what the model was told about ends the task; what else goes wrong with a
 # tool, a model may find its way around.
 _CHANGED = "P122"
@@ -80,9 +77,7 @@ class TaskBehaviour(Behaviour):
         fault = outcome["error"].get("cause", outcome["error"])
         code = str(fault.get("code", ""))
         if code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled":
-            for other in list(frame["children"].values()):
-                machine.drop(other)
-            frame["children"] = {}
+            machine.drop_children(frame)
             machine.finish(key, failed(outcome["error"], status=outcome["status"]))
             return
         result["error"] = fault["message"]
@@ -106,9 +101,7 @@ class TaskBehaviour(Behaviour):
         frame = machine.task_frames[key]
         if machine.status == "paused" and "reserve" not in frame:
             return  # nothing of it may run: the clock begins anew when the run is resumed
-        for child in children_of(frame):
-            machine.drop(child)
-        frame["children"] = {}
+        machine.drop_children(frame)
         total_s = machine.plan.tasks[frame["node"]].total_timeout_s
         message = f"{frame['name']!r} took longer than {total_s:g} s, "
         message += "which is its time for all attempts together"
@@ -123,7 +116,6 @@ class TaskBehaviour(Behaviour):
 
 
 def ask(machine: State, key: str) -> None:
-    """Asks for the frame's task at its present attempt."""
     frame = machine.task_frames[key]
     frame["address"] = attempted(frame["base"], _attempt(frame))
     frame.pop("doubts", None)
@@ -132,7 +124,6 @@ def ask(machine: State, key: str) -> None:
 
 
 def _want(machine: State, key: str) -> None:
-    """Wants the task done, whose answer is waited for."""
     frame, node = machine.task(key)
     left = attempts.time_left(machine, frame)
     if left <= 0:
@@ -191,15 +182,10 @@ def _finished(machine: State, key: str, event: Event) -> None:
         _begin_tools(machine, key, calls, event.body.get("said"))
 
 
-def _timer_fired(machine: State, key: str, event: Event) -> None:
-    machine.settle(event.address)
-    ask(machine, key)
-
-
 def _inputs(machine: State, frame: TaskFrame, node: Task) -> Values:
     scope = machine.scope(frame)
     inputs: dict[str, Any] = {}
-    for kind, fields in machine.plan.workflow_of(frame["node"]).defaults:
+    for kind, fields in machine.plan.owners[frame["node"]].defaults:
         if kind == node.kind:
             inputs |= value_of(fields, scope)  # type: ignore[arg-type]
     own: Any = value_of(node.inputs, scope)
@@ -254,7 +240,7 @@ def _failed(machine: State, key: str, event: Event) -> None:
         frame["attempt"] += 1
         ask(machine, key)
         return
-    policy = node.retry or (_USUAL_RETRY if node.kind in _USUALLY_RETRIED else None)
+    policy = node.retry or (_USUAL_RETRY if node.kind in USUALLY_RETRIED else None)
     if not (detail.get("unsent") or attempts.is_answered(fault)):
         # The other side may have done what it was asked to do.
         policy = policy if node.delivery == "at_least_once" else None
@@ -294,8 +280,8 @@ def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
     is_late = node.timeout_s is not None and due > since + node.timeout_s
     if is_late or frame["asked_later"] > LATER_MAX:
         limit = f"{LATER_MAX} times" if not is_late else f"{node.timeout_s:g} s"
-        cause = error_at(frame["address"], "R101", f"{_named(frame)} has no answer after {limit}")
-        machine.finish(key, failed(cause, status="timed_out"))
+        message = f"{_named(frame)} has no answer after {limit}"
+        machine.fail(key, "R101", message, status="timed_out")
         return
     frame["later"] = later["inputs"]
     frame["attempt"] += 1
@@ -316,25 +302,23 @@ def _in_doubt(machine: State, key: str, event: Event) -> None:
         return
     machine.settle(event.address)
     if node.delivery == "ask":
-        doubt = inner(frame["base"], "doubt")
         message = f"nobody knows whether {_named(frame)} was carried out; repeat it?"
-        machine.expect(doubt, key, "gate")
-        machine.note("gate.waiting", doubt, {"reason": "in_doubt", "message": message})
+        machine.ask_person(inner(frame["base"], "doubt"), key, "in_doubt", message)
         return
-    message, facts = f"{_named(frame)} was sent before a crash and may not be repeated", {}
-    if node.delivery == "at_least_once":
-        facts = {"times": frame["doubts"]}
-        message = f"{_named(frame)} was sent {frame['doubts']} times, each time before a crash"
-    machine.finish(key, failed(error_at(frame["address"], "R106", message, facts={**facts})))
+    if node.delivery == "at_most_once":
+        message = f"{_named(frame)} was sent before a crash and may not be repeated"
+        machine.fail(key, "R106", message)
+        return
+    message = f"{_named(frame)} was sent {frame['doubts']} times, each time before a crash"
+    machine.fail(key, "R106", message, facts={"times": frame["doubts"]})
 
 
-def _decided(machine: State, key: str, event: Event) -> None:
+def _ask_or_fail(machine: State, key: str, event: Event) -> None:
     machine.settle(event.address)
-    if event.body.get("approved"):
+    if event.kind == "timer.fired" or event.body.get("approved"):
         ask(machine, key)
         return
-    address = machine.task_frames[key]["address"]
-    machine.finish(key, failed(error_at(address, "R106", "in doubt, and not to be repeated")))
+    machine.fail(key, "R106", "in doubt, and not to be repeated")
 
 
 def _with_conversation(machine: State, frame: TaskFrame, node: Task, inputs: Values) -> Values:
@@ -353,7 +337,6 @@ def _with_conversation(machine: State, frame: TaskFrame, node: Task, inputs: Val
 
 
 def _keep_conversation(machine: State, frame: TaskFrame, node: Task, value: Json) -> None:
-    """Adds a question and its answer to their conversation."""
     if node.kind != "ask" or not node.session:
         return
     pair: list[dict[str, Any]] = [
@@ -387,17 +370,13 @@ def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> N
     turns = frame.setdefault("turns", {"root": frame["address"], "number": 1, "tools": 0})
     limit: Any = frame["inputs"].get("max_turns")
     is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
-    count = limit if is_count else TURNS_MAX
+    count = limit if is_count else TURNS
     if turns["number"] >= count:
         message = f"it still wanted tools in turn {count}, its last one"
-        error = error_at(
-            frame["address"],
-            "R100",
-            f"{_named(frame)} failed: {message}",
-            cause={"code": _TOO_MANY, "message": message},
-            facts={"code": _TOO_MANY, "turns": count},
-        )
-        machine.finish(key, failed(error))
+        cause: Json = {"code": _TOO_MANY, "message": message}
+        facts: Json = {"code": _TOO_MANY, "turns": count}
+        message = f"{_named(frame)} failed: {message}"
+        machine.fail(key, "R100", message, cause=cause, facts=facts)
         return
     frame["turn"] = turn
     frame["results"] = [{"role": "tool", "id": call.get("id")} for call in calls]
@@ -414,17 +393,10 @@ def _start_tool(machine: State, key: str, index: int, call: Values) -> None:
     frame = machine.task_frames[key]
     frame["turns"]["tools"] += 1
     address = inner(frame["turns"]["root"], f"tool{frame['turns']['tools']}")
-    child = machine.new_frame(
-        "task",
-        parent=key,
-        scope=frame["scope"],
-        node=tool_key(frame["node"], str(call["kind"])),
-        name=str(call.get("name") or call["kind"]),
-        base=address,
-        address=address,
-        attempt=1,
-        extra=call.get("inputs") or {},
-    )
+    fields: Values = {"node": tool_key(frame["node"], str(call["kind"])), "base": address}
+    fields |= {"name": str(call.get("name") or call["kind"]), "address": address, "attempt": 1}
+    fields["extra"] = call.get("inputs") or {}
+    child = machine.new_frame("task", parent=key, scope=frame["scope"], **fields)
     frame["children"][str(index)] = child
     machine.enter(child)
 
@@ -452,6 +424,6 @@ _RECEIVERS = {
     "task.finished": _finished,
     "task.failed": _failed,
     "task.in_doubt": _in_doubt,
-    "timer.fired": _timer_fired,
-    "gate.decided": _decided,
+    "timer.fired": _ask_or_fail,
+    "gate.decided": _ask_or_fail,
 }

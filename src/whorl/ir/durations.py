@@ -10,24 +10,12 @@ COUNT_MAX = 10**15
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _WORDS = {
-    "": "s",
-    "msec": "ms",
-    "millisecond": "ms",
-    "milliseconds": "ms",
-    "sec": "s",
-    "secs": "s",
-    "second": "s",
-    "seconds": "s",
-    "min": "m",
-    "mins": "m",
-    "minute": "m",
-    "minutes": "m",
-    "hour": "h",
-    "hours": "h",
-    "day": "d",
-    "days": "d",
-    "week": "w",
-    "weeks": "w",
+    **dict.fromkeys(("msec", "millisecond", "milliseconds"), "ms"),
+    **dict.fromkeys(("", "sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), "m"),
+    **dict.fromkeys(("hour", "hours"), "h"),
+    **dict.fromkeys(("day", "days"), "d"),
+    **dict.fromkeys(("week", "weeks"), "w"),
 }
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
 _PART = re.compile(rf"({_NUMBER})\s*([a-z]*)\s*")
@@ -84,10 +72,6 @@ def _parse_text(text: str) -> float:
     if match is not None and any(match.groups()):
         parts = zip(match.groups(), "wdhms", strict=True)
         return sum(float(number) * _UNITS_S[unit] for number, unit in parts if number)
-    return _parse_units(text)
-
-
-def _parse_units(text: str) -> float:
     lowered = text.lower()
     position, seconds, count = 0, 0.0, 0
     while position < len(lowered):

@@ -208,6 +208,15 @@ Take = Literal["first", "last", "all", "best"]
 # The highest limit of iterations that a loop may have.
 ITERATIONS_MAX = 100_000
 
+# What the result of a loop tells about the loop itself.
+LOOP_TOLD = (
+    "iterations",
+    "exit_reason",
+    "stopped_by",
+    "score",
+    "best_iteration",
+    "returned_iteration",
+)
 # What the engine can tell an iteration about its loop; a reader gives each fact the name that its
 # dialect has for it.
 Fact = Literal[
@@ -320,21 +329,8 @@ class Loop(NodeFields):
     words: Json = None
 
 
-Node: TypeAlias = (
-    Task
-    | Loop
-    | ForEach
-    | Branch
-    | Group
-    | Call
-    | Compute
-    | Assign
-    | Wait
-    | Gate
-    | Stop
-    | Break
-    | Continue
-)
+_Holder: TypeAlias = Loop | ForEach | Branch | Group | Call
+Node: TypeAlias = _Holder | Task | Compute | Assign | Wait | Gate | Stop | Break | Continue
 
 
 def timed_as_a_whole(node: Node) -> Node:

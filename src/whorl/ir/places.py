@@ -60,5 +60,4 @@ class Places:
         return self._nodes.get(path)
 
     def field(self, path: str, field: str) -> Span | None:
-        """Returns where a field of a node stands, or else the node."""
         return self._fields.get((path, field)) or self.node(path)

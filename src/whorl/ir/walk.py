@@ -6,13 +6,14 @@ Also which nodes give what nobody is shown: secure tasks, and what holds them.
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING, assert_never
 
 from whorl.ir import nodes
 from whorl.ir.nodes import Branch, Call, ForEach, Group, Loop, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from whorl.ir.nodes import Block, Case, Node, Workflow
 
@@ -72,7 +73,7 @@ def with_nodes(block: Block, change: Callable[[Node], Node]) -> Block:
     """The block with each node changed, inner ones first; what stays the same is the same."""
     changed = tuple(change(_with_inner(node, change)) for node in block.nodes)
     # Places and names are known by the object that they belong to.
-    return block if _are_same(changed, block.nodes) else replace(block, nodes=changed)
+    return block if all(map(is_, changed, block.nodes)) else replace(block, nodes=changed)
 
 
 def _with_inner(node: Node, change: Callable[[Node], Node]) -> Node:
@@ -83,7 +84,7 @@ def _with_inner(node: Node, change: Callable[[Node], Node]) -> Node:
         case Branch():
             cases = tuple(_with_case(case, change) for case in node.cases)
             default = None if node.default is None else _with_case(node.default, change)
-            is_same = default is node.default and _are_same(cases, node.cases)
+            is_same = default is node.default and all(map(is_, cases, node.cases))
             return node if is_same else replace(node, cases=cases, default=default)
         case _:
             return node
@@ -92,10 +93,6 @@ def _with_inner(node: Node, change: Callable[[Node], Node]) -> Node:
 def _with_case(case: Case, change: Callable[[Node], Node]) -> Case:
     body = with_nodes(case.body, change)
     return case if body is case.body else replace(case, body=body)
-
-
-def _are_same(some: Sequence[object], others: Sequence[object]) -> bool:
-    return all(first is second for first, second in zip(some, others, strict=True))
 
 
 def workflows_of(workflow: Workflow) -> Iterator[tuple[str, Workflow]]:

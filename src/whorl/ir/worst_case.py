@@ -12,20 +12,20 @@ from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from whorl.ir.expressions import conditions_in
-from whorl.ir.nodes import Branch, Call, ForEach, Loop, Task, Workflow
-from whorl.ir.values import Constant, Items, Judge
-from whorl.ir.walk import blocks_of, node_path
+from whorl.ir.nodes import Call, ForEach, Loop, Task, Workflow
+from whorl.ir.values import Constant, Fields, Items, Judge
+from whorl.ir.walk import blocks_of, node_path, slot_path
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Block, Node
-    from whorl.ir.values import Fields
+    from whorl.ir.values import Value
 
 PRICED = frozenset({"ask", "agent", "judge"})
 # The turns of a model with tools, where the author says nothing.
 TURNS = 10
 # How often a model is asked again after a passing fault, where the author says nothing.
 USUAL_RETRIES = 3
-_USUALLY_RETRIED = frozenset({"ask", "judge"})
+USUALLY_RETRIED = frozenset({"ask", "judge"})
 # An answer that is neither yes nor no is asked for once more.
 _ASKS_PER_VOTE = 2
 
@@ -75,7 +75,6 @@ class WorstCase:
 
 
 def worst_case(workflow: Workflow, price: Price | None = None) -> WorstCase:
-    """Computes the worst case of a workflow and of all that it calls."""
     count = _Count(workflow, dict(workflow.workflows), price or (lambda _, __: Priced()))
     total = count.block(workflow.body, "", 1, ())
     if workflow.limits.calls is not None:
@@ -117,7 +116,6 @@ class _Total(NamedTuple):
         return self.times(tries)._replace(typical=self.typical)
 
     def held(self, calls: int) -> _Total:
-        """The same below a limit of calls."""
         all_, usual, paid = (calls if n is None else min(n, calls) for n in self[:3])
         return _Total(all_, usual, paid, 0, self.cost, self.bound)
 
@@ -142,7 +140,7 @@ class _Count:
         return total
 
     def _task(self, node: Task) -> _Total:
-        usual = USUAL_RETRIES if node.kind in _USUALLY_RETRIED else 0
+        usual = USUAL_RETRIES if node.kind in USUALLY_RETRIED else 0
         repairs = node.repairs if node.returns is not None else 0
         written = node.retry.times if node.retry else 0
         turns = _turns(node)
@@ -164,15 +162,14 @@ class _Count:
             case Loop():
                 return self._loop(node, path, runs, stack)
             case ForEach():
-                number = _length(node)
+                number = _length(node.items)
                 return self.block(node.body, path, _times(runs, number), stack).times(number)
-            case Branch():
-                return self._branch(node, path, runs, stack)
             case Call():
                 return self._call(node.workflow, stack)
+        # Of a branch the costliest case counts, since one is taken; a group has one block.
         total = _Total()
-        for _, inner in blocks_of(node):
-            total = total.plus(self.block(inner, path, runs, stack))
+        for slot, inner in blocks_of(node):
+            total = total.most(self.block(inner, slot_path(path, slot), runs, stack))
         return total
 
     def _loop(self, loop: Loop, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
@@ -183,8 +180,13 @@ class _Count:
         place = len(self.loops)
         self.loops.append(LoopCase(path, number, None))
         inner = _times(_times(runs, number), tries)
-        body = self.block(loop.body, path, inner, stack).tried(tries)
-        total = body.plus(self._judged(loop)).times(number)
+        total = self.block(loop.body, path, inner, stack).tried(tries)
+        for judge in conditions_in(loop.until):
+            if isinstance(judge, Judge):
+                paid = judge.votes * _ASKS_PER_VOTE
+                calls = paid * (1 + USUAL_RETRIES) * max(1, len(judge.model))
+                total = total.plus(self._asked(judge, calls, judge.votes, paid))
+        total = total.times(number)
         if limits.calls is not None:
             total = total.held(limits.calls)
         if limits.cost_usd is not None or limits.tokens is not None:
@@ -194,23 +196,6 @@ class _Count:
             total = total._replace(unbudgeted=0, cost=cost, bound=bound)
         self.loops[place] = LoopCase(path, number, _times(total.paid, runs))
         return total
-
-    def _judged(self, loop: Loop) -> _Total:
-        """What the judges of one iteration are asked."""
-        total = _Total()
-        for judge in conditions_in(loop.until):
-            if isinstance(judge, Judge):
-                paid = judge.votes * _ASKS_PER_VOTE
-                calls = paid * (1 + USUAL_RETRIES) * max(1, len(judge.model))
-                total = total.plus(self._asked(judge, calls, judge.votes, paid))
-        return total
-
-    def _branch(self, node: Branch, path: str, runs: int | None, stack: tuple[str, ...]) -> _Total:
-        """The costliest case counts, since one is taken."""
-        worst = _Total()
-        for slot, inner in blocks_of(node):
-            worst = worst.most(self.block(inner, f"{path}@{slot}", runs, stack))
-        return worst
 
     def _call(self, key: str, stack: tuple[str, ...]) -> _Total:
         workflow = self._workflows.get(key)
@@ -227,36 +212,27 @@ def _models(node: Task, workflow: Workflow) -> int:
     """How many models a task may fall back on, one after the other."""
     if node.kind not in PRICED:
         return 1
-    named = _given(node.inputs, "model")
-    if named is None:
-        defaults = dict(workflow.defaults).get(node.kind)
-        named = _given(defaults, "model") if defaults is not None else None
-    if isinstance(named, Items):
-        return max(1, len(named.items))
-    known = named.value if isinstance(named, Constant) else None
-    return max(1, len(known)) if isinstance(known, list) else 1
+    defaults = dict(workflow.defaults).get(node.kind, Fields())
+    named = dict(node.inputs.entries).get("model") or dict(defaults.entries).get("model")
+    return max(1, _length(named) or 1)
 
 
-def _given(fields: Fields, name: str) -> object:
-    return next((value for key, value in fields.entries if key == name), None)
+def _length(value: Value | None) -> int | None:
+    """How many items a list has, where that is written."""
+    if isinstance(value, Items):
+        return len(value.items)
+    is_list = isinstance(value, Constant) and isinstance(value.value, list)
+    return len(value.value) if is_list else None  # type: ignore[union-attr,arg-type]
 
 
 def _turns(node: Task) -> int:
     """How often a model may be asked in one task: once, or as long as it uses tools."""
-    given = {name: value for name, value in node.inputs.entries if isinstance(name, str)}
+    given = dict(node.inputs.entries)
     if "tools" not in given:
         return 1
     limit = given.get("max_turns")
     number = limit.value if isinstance(limit, Constant) else None
     return number if isinstance(number, int) else TURNS
-
-
-def _length(node: ForEach) -> int | None:
-    if isinstance(node.items, Items):
-        return len(node.items.items)
-    if isinstance(node.items, Constant) and isinstance(node.items.value, list):
-        return len(node.items.value)
-    return None
 
 
 def _times(first: int | None, second: int | None) -> int | None:

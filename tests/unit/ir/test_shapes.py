@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whorl import ir
-from whorl.interpreter import loop_results
 from whorl.ir.checks.shapes import (
-    LOOP_TOLD,
     PLAIN,
     TEXT,
     Shape,
@@ -17,13 +15,18 @@ from whorl.ir.checks.shapes import (
     shape_of_port,
     shape_of_schema,
 )
+from whorl.ir.nodes import LOOP_TOLD
 from whorl.language import Expression, Json, path_in
 
 OBJECT = Shape("object", {"a": PLAIN})
 
 
 def test_a_loop_tells_just_what_is_known_of_it() -> None:
-    assert set(LOOP_TOLD) == set(loop_results._VISIBLE)
+    shape = Shapes({}).of(ir.Loop(name="l", body=ir.Block(())))
+    told = shape and shape.fields["loop"]
+
+    assert told is not None
+    assert set(told.fields) == set(LOOP_TOLD)
 
 
 @pytest.mark.parametrize(

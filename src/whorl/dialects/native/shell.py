@@ -6,11 +6,12 @@ in that could only leave a variable unexpanded or split into words: values are n
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import (dataclass, field)
 from typing import NamedTuple
+from whorl.ir.checks.expressions import taking_code
 
-from whorl.ir.checks.commands import taking_code
+import re
+
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200

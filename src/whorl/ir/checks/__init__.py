@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.ir.checks import commands, loops, structure
-from whorl.ir.checks.names import check_names, check_syntax, check_truths
+from whorl.ir.checks import expressions, loops, structure
 from whorl.ir.checks.subject import Subject
 from whorl.ir.expressions import Names
 
@@ -21,11 +20,10 @@ _RULES = (
     structure.check_jumps,
     structure.check_branches,
     structure.check_calls,
-    check_syntax,
-    check_names,
-    check_truths,
+    expressions.check_expressions,
+    expressions.check_truths,
     loops.check_patterns,
-    commands.check_commands,
+    expressions.check_commands,
     loops.check_best,
     loops.check_limits,
     loops.check_worst_case,

@@ -15,6 +15,7 @@ from whorl.language import LanguageError, pattern
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.errors import Span
     from whorl.ir.checks.subject import Subject
     from whorl.ir.nodes import LoopLimits, RunLimits
 
@@ -32,22 +33,19 @@ def check_best(subject: Subject) -> Iterator[Diagnostic]:
         conditions = list(conditions_in(loop.until))
         if any(isinstance(condition, Score) for condition in conditions):
             continue
+        missing: list[tuple[Span | None, str, str]] = []
         if loop.returns == "best":
-            span = subject.places.field(path, "return")
-            message = (
-                f"loop {loop.name!r} returns the best iteration, but nothing in it has a score"
-            )
-            yield Diagnostic("W013", message, span, "best by what?", _ADD_A_SCORE)
-        for collect in loop.collect:
-            if collect.take == "best":
-                span = subject.places.field(path, "collect")
-                message = f"{collect.name!r} collects the best iteration, but nothing has a score"
-                yield Diagnostic("W013", message, span, "best by what?", _ADD_A_SCORE)
-        for condition in conditions:
-            if isinstance(condition, Plateau):
-                span = subject.places.part(condition) or subject.places.node(path)
-                message = f"'plateau' of loop {loop.name!r} watches the score, but there is none"
-                yield Diagnostic("W013", message, span, "of which score?", _ADD_A_SCORE)
+            words = f"loop {loop.name!r} returns the best iteration, but nothing in it has a score"
+            missing.append((subject.places.field(path, "return"), words, "best by what?"))
+        for name in [collect.name for collect in loop.collect if collect.take == "best"]:
+            words = f"{name!r} collects the best iteration, but nothing has a score"
+            missing.append((subject.places.field(path, "collect"), words, "best by what?"))
+        for plateau in [condition for condition in conditions if isinstance(condition, Plateau)]:
+            words = f"'plateau' of loop {loop.name!r} watches the score, but there is none"
+            span = subject.places.part(plateau) or subject.places.node(path)
+            missing.append((span, words, "of which score?"))
+        for span, words, label in missing:
+            yield Diagnostic("W013", words, span, label, _ADD_A_SCORE)
 
 
 def check_patterns(subject: Subject) -> Iterator[Diagnostic]:

@@ -58,23 +58,25 @@ class View:
 
     def find(self, name: str) -> tuple[bool, Shape | None]:
         """Whether a name is seen, and the shape of its value where that is known."""
-        for view in self._outward():
-            giver = view.scope.givers.get(name)
-            if giver is not None and view._sees(giver[0]):
-                return True, view.shapes.of(giver[1])
-            if name in view.bound:
-                return True, view.bound[name]
-        return False, None
+        view, giver = self._giver(name)
+        if view is None:
+            return False, None
+        return True, view.shapes.of(giver) if giver is not None else view.bound[name]
 
     def origin(self, name: str) -> Node | None:
         """The node that gives a name: the one that is called so, or the one that binds it."""
+        view, giver = self._giver(name)
+        return view.holder if giver is None and view is not None else giver
+
+    def _giver(self, name: str) -> tuple[View | None, Node | None]:
+        """The view that a name is seen in, and the node beside it that is called so."""
         for view in self._outward():
             giver = view.scope.givers.get(name)
             if giver is not None and view._sees(giver[0]):
-                return giver[1]
+                return view, giver[1]
             if name in view.bound:
-                return view.holder
-        return None
+                return view, None
+        return None, None
 
     def names(self) -> Iterator[str]:
         for view in self._outward():

@@ -6,9 +6,10 @@ A shape is a promise that the engine keeps: where it cannot promise, there is no
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
-from whorl.ir.nodes import Branch, Call, ForEach, Gate, Group, Loop, Task
+from whorl.ir.nodes import LOOP_TOLD, Branch, Call, ForEach, Gate, Group, Loop, Task
 from whorl.ir.values import Expression
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
@@ -37,15 +38,6 @@ class Shape:
 
 PLAIN = Shape("plain")
 TEXT = Shape("text")
-# What the result of a loop tells about the loop itself.
-LOOP_TOLD = (
-    "iterations",
-    "exit_reason",
-    "stopped_by",
-    "score",
-    "best_iteration",
-    "returned_iteration",
-)
 _LOOP = Shape("object", dict.fromkeys(LOOP_TOLD, PLAIN))
 _DECISION = Shape("object", {"approved": PLAIN, "feedback": None})
 _KINDS = {
@@ -115,23 +107,18 @@ class Shapes:
             path = path_in(value)
         except LanguageError:
             return None
-        if path is None:
-            return None
-        shape = find(path[0])
-        for key in path[1]:
-            shape = part_of(shape, key)
-        return shape
+        return None if path is None else reduce(part_of, path[1], find(path[0]))
 
     def of_fact(self, loop: Loop, fact: Fact) -> Shape | None:
-        """The shape of what a loop tells its iterations."""
-        if fact in ("previous", "best"):
-            return self.of_block(loop.body)
-        if fact == "history":
-            return Shape("list", items=self.of_block(loop.body))
-        if fact == "person":
-            return _DECISION
-        if fact == "past":
-            return _of_records(loop)
+        match fact:
+            case "previous" | "best":
+                return self.of_block(loop.body)
+            case "history":
+                return Shape("list", items=self.of_block(loop.body))
+            case "person":
+                return _DECISION
+            case "past":
+                return _of_records(loop)
         return PLAIN
 
     def _of_loop(self, loop: Loop) -> Shape:
@@ -179,9 +166,9 @@ def shape_of_schema(schema: Json, depth: int = 0) -> Shape | None:
 
 def part_of(shape: Shape | None, key: str | int) -> Shape | None:
     """The shape of a member or an item, as far as it is known."""
-    if shape is None:
-        return None
-    return shape.fields.get(key) if isinstance(key, str) else shape.items
+    if shape is None or isinstance(key, int):
+        return shape and shape.items
+    return shape.fields.get(key)
 
 
 def lacks(shape: Shape, key: str | int) -> bool:

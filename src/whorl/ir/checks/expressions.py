@@ -1,11 +1,11 @@
-"""What expressions say: they can be parsed, know their names, and are no text of a model."""
+"""What expressions say: they can be parsed, know their names, are no verdict and no code."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from whorl.errors import Diagnostic, did_you_mean
 from whorl.ir.checks.scopes import uses_in
@@ -13,12 +13,12 @@ from whorl.ir.checks.shapes import lacks, part_of
 from whorl.ir.checks.subject import suggest
 from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Branch, Loop, Task
-from whorl.ir.values import When
+from whorl.ir.values import Constant, Items, When
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from whorl.errors import Span
     from whorl.ir.checks.scopes import Use
@@ -37,13 +37,30 @@ _LENGTHS = frozenset({"length", "size", "count"})
 _SHOWN_MAX = 60
 _UNKNOWN = re.compile(r"unknown (?:function|filter|test|method)(?: '([^']+)')?")
 _ANSWERING = ("ask", "agent")
+_AS_TEXT = 'write the command as a text, `run: "..."`, or pass the value through `env` or `stdin`'
+
+# Programs that take a word of their command line, or their input, for code.
+_SHELL: Final = re.compile(r"(?:.*/)?(?:(?:ba|da|z|k|a|fi|tc|c)?sh|su|runuser)|\$.*")
+_OTHER: Final = re.compile(
+    r"(?:.*/)?(?:python[0-9.]*|pypy[0-9.]*|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|osascript"
+    r"|tclsh|psql|mysql)"
+)
+_REMOTE: Final = re.compile(r"(?:.*/)?(?:ssh|rsh|mosh)")
+# Those whose program is their first plain word, and their options that take another word.
+_PROGRAM_FIRST: Final = re.compile(r"(?:.*/)?(?:[gmn]?awk|g?sed)")
+_WITH_A_WORD: Final = frozenset({"-v", "-F", "-f", "--assign", "--file", "--field-separator"})
+_SHELL_FLAG: Final = re.compile(r"-[A-Za-z]*c|--command")
+_OTHER_FLAG: Final = re.compile(r"-[A-Za-z]*[cerEp]|--(?:command|eval|execute|run|print)")
 
 
-def check_syntax(subject: Subject) -> Iterator[Diagnostic]:
-    """Every expression can be parsed (W008) and uses functions that there are (W020)."""
+def check_expressions(subject: Subject) -> Iterator[Diagnostic]:
+    """Every expression can be parsed (W008) and uses functions that there are (W020).
+
+    Every name in it is known where it is used, and so are its members (W005).
+    """
     for use in uses_in(subject.workflow):
         try:
-            subject.names.uses(use.expression)
+            names = subject.names.uses(use.expression)
         except LanguageError as fault:
             unknown = _UNKNOWN.match(fault.message)
             # The whole name is marked, where the message is about one.
@@ -51,20 +68,9 @@ def check_syntax(subject: Subject) -> Iterator[Diagnostic]:
             code = "W020" if unknown or " is not available" in fault.message else "W008"
             span = _span(subject, use, fault.offset, length)
             yield Diagnostic(code, fault.message, span, "here", fault.help)
-
-
-def check_names(subject: Subject) -> Iterator[Diagnostic]:
-    """Every name in an expression is known where it is used, and so are its members (W005)."""
-    if subject.workflow.open_inputs:
-        return
-    for use in uses_in(subject.workflow):
-        try:
-            names = subject.names.uses(use.expression)
-        except LanguageError:
             continue
-        for name in names:
-            diagnostic = _check(subject, use, name)
-            if diagnostic is not None:
+        for name in names if not subject.workflow.open_inputs else ():
+            if diagnostic := _check(subject, use, name):
                 yield diagnostic
 
 
@@ -217,3 +223,48 @@ def _counts_as_true(subject: Subject, use: Use, path: Path) -> Diagnostic:
         f"compare it: {shown} == 'yes', or {instead}",
         severity="warning",
     )
+
+
+def check_commands(subject: Subject) -> Iterator[Diagnostic]:
+    """No value is put where the program of a command would take it for code (W021).
+
+    That is so in lists of arguments such as `[sh, -c, "echo {{ x }}"]`.
+    """
+    for path, node in subject.nodes():
+        if not isinstance(node, Task) or node.kind != "run":
+            continue
+        argv = next((value for name, value in node.inputs.entries if name == "argv"), None)
+        if not isinstance(argv, Items):
+            continue
+        words: list[str] = []
+        for item in argv.items:
+            if isinstance(item, Constant):
+                words.append(str(item.value))
+                continue
+            if reader := taking_code(words):
+                span = subject.places.span(item) or subject.places.node(path)
+                message = f"{reader!r} would take the value for code"
+                yield Diagnostic("W021", message, span, "here", _AS_TEXT)
+            words.append("x")
+
+
+def taking_code(words: Sequence[str], *, as_input: bool = False) -> str:
+    """Who takes the next word for code, or, with `as_input`, what it reads; else nothing."""
+    for at, word in enumerate(words):
+        flag = _SHELL_FLAG if _SHELL.fullmatch(word) else _OTHER_FLAG
+        if flag is _OTHER_FLAG and _OTHER.fullmatch(word) is None:
+            continue
+        rest = words[at + 1 :]
+        if rest and flag.fullmatch(rest[-1]):
+            return f"{word} {rest[-1]}"
+        if as_input and at == 0 and all(other.startswith("-") for other in rest):
+            return word
+    if not words:
+        return ""
+    first, plain = words[0], [word for word in words[1:] if not word.startswith("-")]
+    if _REMOTE.fullmatch(first) and (as_input or plain):
+        return first
+    if _PROGRAM_FIRST.fullmatch(first) and not as_input and words[-1] not in _WITH_A_WORD:
+        named = sum(word in _WITH_A_WORD for word in words)
+        return first if len(plain) <= named and "-f" not in words else ""
+    return ""
