@@ -6,12 +6,11 @@ in that could only leave a variable unexpanded or split into words: values are n
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from typing import NamedTuple
-from whorl.ir.checks.expressions import taking_code
-
 import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from whorl.ir.checks.expressions import taking_code
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200
