@@ -283,7 +283,7 @@ def _needed(context: FileContext, item: Item, variables: Variables) -> set[str]:
 def _asks_for_loop(item: Item) -> bool:
     """Whether its texts mention a loop that has ended; those inside of a loop mean that loop."""
     outside = item.fields if item.loop is None else item.loop.get("items")
-    names = [*operands_in(item.get("if")), *(names_in(outside) if outside is not None else ())]
+    names = (*operands_in(item.get("if")), *names_in(outside))
     return any(name.startswith("loop.") for name in names)
 
 
@@ -293,12 +293,8 @@ def _look_back(order: _Order, item: Item) -> None:
     loops = [other for other in order.items if other.loop is not None and other is not item]
     candidates = [other for other in loops if other.name in waited]
     if not candidates:
-        earlier = order.items[: order.items.index(item)]
-        candidates = [
-            other
-            for other in loops
-            if other in earlier and item.name not in order.closure(other.name)
-        ]
+        earlier = [other for other in order.items[: order.items.index(item)] if other in loops]
+        candidates = [other for other in earlier if item.name not in order.closure(other.name)]
     if candidates:
         order.loop_before[item.name] = candidates[-1]
         order.waits[item.name].add(candidates[-1].name)

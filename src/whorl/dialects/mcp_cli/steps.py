@@ -61,34 +61,28 @@ class Execution:
     def model(self, step: Mapping) -> dict[str, Json]:
         """The model of a step: its own, or that of the file. A provider brings its own model."""
         for fields in (step, self.fields):
-            listed = objects_in(fields.get("providers"))
-            if listed:
+            if listed := objects_in(fields.get("providers")):
                 return {"model": [_model_in(provider) for provider in listed]}
-            model = _model_in(fields)
-            if "provider" in model:
-                return model
-            if "model" in model and fields is step:
+            if model := _model_in(fields):
                 provider = _model_in(self.fields).get("provider")
                 return ({"provider": provider} if provider else {}) | model
-            if model:
-                return model
         return {}
 
-    def asking(self, *layers: Mapping) -> dict[str, Json]:
-        """The inputs of a model call, its prompt aside: the first layer that says one, else we."""
+    def asking(self, prompt: ir.Value, *layers: Mapping) -> ir.Fields:
+        """The inputs of a model call: each from the first layer that says it, else from us."""
         inputs: dict[str, Json] = dict(self.model(layers[0]))
         fields = (*layers, self.fields)
         for name in ("temperature", "max_tokens"):
-            numbers = (number_of(layer.get(name)) for layer in fields)
-            number = next((number for number in numbers if number is not None), None)
-            if number is not None:
+            numbers = [number_of(layer.get(name)) for layer in fields]
+            for number in filter(lambda number: number is not None, reversed(numbers)):
                 inputs[name] = number
         servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
         if texts_of(servers):
             turns = (whole_of(layer.get("max_iterations")) for layer in fields)
             inputs["tools"] = list(texts_of(servers))
             inputs["max_turns"] = next(filter(None, turns), TURNS)
-        return inputs
+        constants = [(name, ir.Constant(value)) for name, value in inputs.items()]
+        return ir.Fields((("prompt", prompt), *constants))
 
     def timeout(self, step: Mapping) -> float | None:
         """How long one model call of a step may take."""
@@ -189,13 +183,7 @@ def read_run(file: ParsedFile, item: Item) -> ir.Task:
     shared = read_shared(file, item)
     shared["timeout_s"] = file.execution.timeout(item.fields)
     prompt = file.texts.read(item.get("run"), file.view(item))
-    inputs = _model_inputs(file.execution.asking(item.fields), prompt)
-    return ir.Task(kind="ask", inputs=inputs, **shared)
-
-
-def _model_inputs(settings: dict[str, Json], prompt: ir.Value) -> ir.Fields:
-    constants = [(name, ir.Constant(value)) for name, value in settings.items()]
-    return ir.Fields((("prompt", prompt), *constants))
+    return ir.Task(kind="ask", inputs=file.execution.asking(prompt, item.fields), **shared)
 
 
 def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group:
@@ -218,7 +206,7 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
         task = ir.Task(
             name=label if number == 1 else f"{label} {number}",
             kind="ask",
-            inputs=_model_inputs(file.execution.asking(voter, item.fields), prompt),
+            inputs=file.execution.asking(prompt, voter, item.fields),
             on_failure="continue",
             timeout_s=timeout if own is None else own,
         )

@@ -7,18 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
-from whorl.dialects.native.context import Location
+from whorl.dialects.native.context import NAMES, CannotWriteError, Location, is_mark_of, is_same
 from whorl.dialects.native.forms import Form, OneOf, Raw, report_wrong
-from whorl.dialects.native.values import (
-    NAMES,
-    CannotWriteError,
-    check_name,
-    is_mark_of,
-    is_marked,
-    is_same,
-    read_value,
-    write_marked,
-)
 from whorl.errors import nearest
 from whorl.ir.checks.suggest import suggest
 from whorl.source import Mapping, Scalar, Sequence
@@ -108,7 +98,7 @@ class Short(OneOf):
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         found = super().read(context, value, at)
-        if found is None or (isinstance(value, Mapping) and not is_marked(context, value)):
+        if found is None or (isinstance(value, Mapping) and not context.is_marked(value)):
             return found
         attributes = {self.long.fields[self.name].attribute or self.name: found}
         return attributes if self.long.make is None else self.long.build(context, attributes)
@@ -159,7 +149,7 @@ class Values(ListOf):
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         items = super().read(context, value, at)
-        return None if items is None else read_value(context, value)
+        return None if items is None else context.read_value(value)
 
     def write(self, context: Context, value: Any) -> Any:
         written = self.item.write(context, value)
@@ -204,12 +194,12 @@ class MapOf(Form):
             report_wrong(context, value, self, at)
             return None
         pairs: list[tuple[Any, Any]] = []
-        if self.make is None and is_marked(context, value):
-            pairs += getattr(read_value(context, value), "entries", ())
+        if self.make is None and context.is_marked(value):
+            pairs += getattr(context.read_value(value), "entries", ())
         else:
             for entry in value:
                 if self.names != "any":
-                    check_name(context, entry.key, f"a name in {at.words}", self.names)
+                    context.check_name(entry.key, f"a name in {at.words}", self.names)
                 inner = Location(f"{at.field!r} of {at.owner}", entry.name, entry.key.span)
                 read = self.value.read(context, entry.value, inner)
                 pairs.append((entry.name, self.if_wrong if read is None else read))
@@ -222,7 +212,7 @@ class MapOf(Form):
         is_mark = context.exact and self.make is None and is_mark_of(names)
         if len(set(names)) == len(pairs) and len(pairs) >= self.least and not is_mark:
             return {name: self.value.write(context, item) for name, item in pairs}
-        return write_marked(context, ir.Fields(tuple(pairs)))
+        return context.write_marked(ir.Fields(tuple(pairs)))
 
     def own_schema(self) -> dict[str, Json]:
         schema: dict[str, Json] = {"type": "object", "additionalProperties": self.value.schema()}
@@ -277,13 +267,13 @@ def read_object(
 
 def _read_field(context: Context, entry: Entry, field: Field, at: Location) -> dict[str, Any]:
     is_constant = field.attribute.startswith("inputs.") and not field.form.gives_value
-    if is_constant and is_marked(context, entry.value):
-        return {field.attribute: read_value(context, entry.value)}
+    if is_constant and context.is_marked(entry.value):
+        return {field.attribute: context.read_value(entry.value)}
     read = field.form.read(context, entry.value, Location(at.owner, entry.name, entry.key.span))
     if field.attribute == ALL or (read is None and not isinstance(field.form, Raw)):
         return read or {}
     if is_constant:
-        read = read_value(context, entry.value)
+        read = context.read_value(entry.value)
     return {field.attribute or entry.name: read}
 
 

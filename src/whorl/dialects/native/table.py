@@ -10,27 +10,13 @@ import re
 from dataclasses import fields as attributes_of
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.native.forms import (
-    Anything,
-    Choice,
-    Computed,
-    Condition,
-    Count,
-    Delay,
-    Duration,
-    Number,
-    Raw,
-    Template,
-    Text,
-    Truth,
-)
+from whorl.dialects.native import forms
 from whorl.dialects.native.objects import Field, FieldsOf, ListOf, MapOf, Texts
 from whorl.ir.nodes import ITERATIONS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.dialects.native.forms import Form
     from whorl.dialects.native.objects import Derive, FieldTable
 
 _TABLE = """
@@ -253,7 +239,7 @@ all      conditions  =  all of these are met
 test  expression  =  the expression
 
 [score]
-^from     measured  from    the number
+^from     measured  source    the number
 pattern   pattern   =       the first group of its first match in the text is the score
 of        of        source  what it reads; default: the last step
 at_least  number    =       the loop stops at this score; without it, it only measures
@@ -340,56 +326,56 @@ wait_min_s        the shortest wait
 warns             a warning that is computed from the result
 whole             whether differences count behind the cut of long texts
 """
-TEMPLATE = Template("a text, which may hold {{ }}")
-EXPRESSION = Condition()
-VALUE = Anything()
-MODEL = Texts((Text("a model such as openai/gpt-5-mini"), ListOf(Text("a model"), least=1)))
-_FORMS: dict[str, Form] = {
-    "codes": Texts((Text("an error code, HTTP status or word"), ListOf(VALUE))),
-    "count": Count(),
+TEMPLATE = forms.Template("a text, which may hold {{ }}")
+EXPRESSION = forms.Condition()
+VALUE = forms.Anything()
+MODEL = Texts(
+    (forms.Text("a model such as openai/gpt-5-mini"), ListOf(forms.Text("a model"), least=1))
+)
+_FORMS: dict[str, forms.Form] = {
+    "codes": Texts((forms.Text("an error code, HTTP status or word"), ListOf(VALUE))),
+    "count": forms.Count(),
     "defaults": MapOf(FieldsOf(VALUE, names="any"), names="any"),
-    "delay": Delay(template=True),
-    "dialect": Text("the name of a dialect"),
-    "duration": Duration(),
+    "delay": forms.Delay(template=True),
+    "dialect": forms.Text("the name of a dialect"),
+    "duration": forms.Duration(),
     "env": MapOf(VALUE, "variables by name", "any"),
     "expression": EXPRESSION,
-    "facts": MapOf(Text(), names="any"),
+    "facts": MapOf(forms.Text(), names="any"),
     "fields": FieldsOf(VALUE, "inputs by name", "any"),
     "headers": MapOf(VALUE, "headers by name", "any"),
-    "iterations": Number(1, ITERATIONS_MAX, whole=True, template=True, is_limit=True),
-    "label": Text("a name"),
-    "library": Text("the name of a library"),
-    "measured": Computed("an expression or a text with {{ }}, or a number"),
+    "iterations": forms.Number(1, ITERATIONS_MAX, whole=True, template=True, is_limit=True),
+    "label": forms.Text("a name"),
+    "library": forms.Text("the name of a library"),
+    "measured": forms.Computed("an expression or a text with {{ }}, or a number"),
     "model": MODEL,
-    "name": Text("a name", needed=True),
+    "name": forms.Text("a name", needed=True),
     "outputs": MapOf(VALUE, "outputs by name, such as {text: '{{ write }}'}", "dashed"),
-    "pattern": Text("a regular expression with a group in parentheses"),
+    "pattern": forms.Text("a regular expression with a group in parentheses"),
     "query": MapOf(VALUE, "parameters by name", "any"),
-    "raw": Raw(),
+    "raw": forms.Raw(),
     "record": FieldsOf(VALUE, "names with values", "any"),
-    "servers": ListOf(Text("the name of an MCP server or task")),
+    "servers": ListOf(forms.Text("the name of an MCP server or task")),
     "sets": MapOf(VALUE, "variables with values"),
     "template": TEMPLATE,
-    "text": Text(),
-    "texts": ListOf(Text()),
-    "time": Duration(template=True),
-    "tools": ListOf(Text("the name of a tool")),
-    "truth": Truth(),
+    "text": forms.Text(),
+    "texts": ListOf(forms.Text()),
+    "time": forms.Duration(template=True),
+    "tools": ListOf(forms.Text("the name of a tool")),
+    "truth": forms.Truth(),
     "value": VALUE,
 }
 # What an attribute of the IR can hold that no row tells of, by its type.
-_BY_TYPE: dict[str, Form] = {
-    "str": Text(),
-    "bool": Truth(),
-    "int": Number(whole=True),
-    "int | None": Number(whole=True),
-    "float": Number(),
+_BY_TYPE: dict[str, forms.Form] = {
+    "str": forms.Text(),
+    "bool": forms.Truth(),
+    "int": forms.Number(whole=True),
+    "float": forms.Number(),
     "Value": VALUE,
-    "Value | None": VALUE,
-    "Expression | None": EXPRESSION,
-    "tuple[str, ...]": ListOf(Text()),
+    "Expression": EXPRESSION,
+    "tuple[str, ...]": ListOf(forms.Text()),
     "tuple[tuple[str, Value], ...]": MapOf(VALUE, names="any"),
-    "tuple[tuple[str, str], ...]": MapOf(Text(), names="any"),
+    "tuple[tuple[str, str], ...]": MapOf(forms.Text(), names="any"),
 }
 
 
@@ -406,7 +392,6 @@ def _sections() -> dict[str, tuple[str, list[list[str]]]]:
 
 
 _SECTIONS = _sections()
-_OTHERS: dict[str, str] = dict(_SECTIONS["others"][1])
 
 
 def doc_of(section: str) -> str:
@@ -416,22 +401,22 @@ def doc_of(section: str) -> str:
 
 def fields(
     section: str,
-    forms: Mapping[str, Form] | None = None,
+    own: Mapping[str, forms.Form] | None = None,
     maker: Any = None,
     *without: str,
     **derive: Derive,
 ) -> FieldTable:
     """The fields of a section of the table, and one for each other attribute of a class.
 
-    `forms` are those that the section has beside the common ones; what a field is by default may
-    be derived from others.
+    `own` are forms that the section has beside the common ones; what a field is by default may be
+    derived from others.
     """
     known: FieldTable = {}
     for mark, form, attribute, doc in _SECTIONS[section][1]:
         name = mark.strip("~^*")
         is_rare = mark.startswith("~")
         known[name] = Field(
-            (forms or {}).get(form) or _FORMS.get(form) or _plain_form(form),
+            (own or {}).get(form) or _FORMS.get(form) or _plain_form(form),
             f"{doc} (in converted files)" if is_rare else doc,
             "" if attribute == "=" else attribute,
             required=mark.endswith("*"),
@@ -442,32 +427,29 @@ def fields(
     return known if maker is None else {**known, **_others(known, maker, without)}
 
 
-def _plain_form(words: str) -> Form:
+def _plain_form(words: str) -> forms.Form:
     kind, _, rest = words.partition(" ")
     if kind == "one":
         choices, _, others = rest.removeprefix("of ").partition(", ")
-        return Choice(tuple(choices.split()), tuple(others.split()))
+        return forms.Choice(tuple(choices.split()), tuple(others.split()))
     assert kind in ("number", "whole"), words
     low, high = (*(int(bound) for bound in rest.split()), None, None)[:2]
-    return Number(low, high, whole=kind == "whole")
+    return forms.Number(low, high, whole=kind == "whole")
 
 
 def _others(known: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
     """A rare field for each attribute of a class that no other one says."""
     said = {field.attribute or name for name, field in known.items()} | {"place", *without}
+    docs = {row[0]: row[1] for row in _SECTIONS["others"][1]}
     rest: FieldTable = {}
     for one in attributes_of(maker):
+        name, kind = one.name.removesuffix("_s"), str(one.type).removesuffix(" | None")
+        form: forms.Form = _BY_TYPE.get(kind) or forms.Raw()
+        if name != one.name:
+            form = forms.Duration()
+        elif kind.startswith("Literal"):
+            form = forms.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
         if one.name not in said:
-            doc = _OTHERS.get(one.name, f"{one.name!r} of the engine")
-            name, doc = one.name.removesuffix("_s"), f"{doc} (in converted files)"
-            rest[name] = Field(_form_of(one), doc, one.name, rare=True)
+            doc = docs.get(one.name, f"{one.name!r} of the engine")
+            rest[name] = Field(form, f"{doc} (in converted files)", one.name, rare=True)
     return rest
-
-
-def _form_of(attribute: Any) -> Form:
-    kind = str(attribute.type)
-    if attribute.name.endswith("_s"):
-        return Duration()
-    if kind.startswith("Literal"):
-        return Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
-    return _BY_TYPE.get(kind) or Raw()

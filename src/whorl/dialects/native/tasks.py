@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.native.blocks import COMMON, NODE, Kind
-from whorl.dialects.native.context import NOWHERE, shown
+from whorl.dialects.native.context import (
+    NOWHERE,
+    RESULTS,
+    CannotWriteError,
+    as_source,
+    is_same,
+    shown,
+)
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, reads_as
 from whorl.dialects.native.objects import ALL, Object, Values, read_object, short, write_object
 from whorl.dialects.native.table import VALUE, fields
-from whorl.dialects.native.values import RESULTS, CannotWriteError, as_source, is_same
 from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import uses_in

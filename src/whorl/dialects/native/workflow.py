@@ -8,33 +8,24 @@ from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import objects
 from whorl.dialects.native.blocks import OPTIONS, Body, Steps
-from whorl.dialects.native.context import Around, Location, shown
-from whorl.dialects.native.forms import Choice
-from whorl.dialects.native.loop import FORM, last_with_result
-from whorl.dialects.native.objects import (
-    OMIT,
-    MapOf,
-    Object,
-    defaults,
-    derive,
-    read_object,
-    schema_of,
-    short,
-    write_object,
-)
-from whorl.dialects.native.steps import CHOOSE, KINDS
-from whorl.dialects.native.table import VALUE, fields
-from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
-from whorl.dialects.native.values import (
+from whorl.dialects.native.context import (
     CORE,
     FACTS,
     NAMES,
     RESERVED,
+    Around,
+    Location,
     library_name,
     read_result,
-    write_value,
+    shown,
 )
+from whorl.dialects.native.forms import Choice
+from whorl.dialects.native.loop import FORM, last_with_result
+from whorl.dialects.native.steps import CHOOSE, KINDS
+from whorl.dialects.native.table import VALUE, fields
+from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
 from whorl.dialects.reading.scalars import text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names
@@ -47,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
 
     from whorl.dialects.native.context import Context
-    from whorl.dialects.native.objects import Field, FieldTable
     from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
@@ -72,7 +62,7 @@ def read_file(context: Context) -> ir.Workflow:
     name = context.file.replace("\\", "/").rpartition("/")[2].partition(".")[0] or "workflow"
     at = Location("the workflow", "", root.span)
     shared = Mapping(tuple(entry for entry in root if entry.name in _SHARED), root.span)
-    context.shared = read_object(context, shared, _SHARED, at)
+    context.shared = objects.read_object(context, shared, _SHARED, at)
     workflow = _read(context, root, at, name)
     for check_inputs in context.calls:
         check_inputs()
@@ -92,13 +82,13 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
     if "expressions" in root:
         context.exact, context.library = True, library_name(root.get("expressions"))
     context.name = text_of(root.get("name")) or name
-    found = read_object(context, root, FILE if at.owner == "the workflow" else LOCAL, at)
+    found = objects.read_object(context, root, FILE if at.owner == "the workflow" else LOCAL, at)
     found["name"] = context.name
     found.setdefault("body", ir.Block(()))
     if not found.get("outputs") and not context.exact:
         found.pop("outputs", None)
-    derive(context, FILE, found)
-    names = defaults(ir.Workflow).keys() - {"workflows"}
+    objects.derive(context, FILE, found)
+    names = objects.defaults(ir.Workflow).keys() - {"workflows"}
     workflow = ir.Workflow(**{name: part for name, part in found.items() if name in names})
     if context.exact:
         return workflow
@@ -106,7 +96,7 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
     return let_read_codes_pass(workflow, context.names)
 
 
-class Port(Object):
+class Port(objects.Object):
     """An input: its type, what it is without being given, and what it is for."""
 
     def build(self, context: Context, found: dict[str, Any]) -> Any:
@@ -124,7 +114,7 @@ class Port(Object):
         return found
 
     def write(self, context: Context, value: Any) -> Any:
-        written = write_object(context, self.fields, value)
+        written = objects.write_object(context, self.fields, value)
         has_default = "default" in written
         written.pop("required", None)
         if value.required and has_default:
@@ -198,7 +188,7 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
         context.report("W012", message, span, label=label, help=advice)
 
 
-class Workflows(MapOf):
+class Workflows(objects.MapOf):
     """Workflows that stand in the file that calls them."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -213,13 +203,13 @@ class Workflows(MapOf):
                 context.workflows[entry.name] = workflow
                 read.append((inner, workflow))
             else:
-                Object("workflow", LOCAL).read(context, entry.value, what)
+                objects.Object("workflow", LOCAL).read(context, entry.value, what)
         for inner, workflow in read:
             _check(inner, replace(workflow, workflows=tuple(context.workflows.items())))
         return ()
 
     def write(self, context: Context, value: Any) -> Any:
-        return OMIT
+        return objects.OMIT
 
     def own_schema(self) -> dict[str, Json]:
         return {"type": "object", "additionalProperties": {"$ref": "#/$defs/workflow"}}
@@ -237,7 +227,7 @@ def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dic
             written["expressions"] = library or CORE
         inner = replace(inner, exact=True, library=library, names=Names())
     inner.workflows.update(workflow.workflows)
-    written |= write_object(inner, FILE, workflow)
+    written |= objects.write_object(inner, FILE, workflow)
     if workflow.workflows:
         shared = {name: getattr(workflow, name) for name in _SHARED}
         called = replace(inner, shared=shared)
@@ -248,7 +238,7 @@ def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dic
     inputs = {f"inputs.{name}": value for name, value in asked}
     if workflow.defaults and _defaults(inner, inputs) == workflow.defaults:
         del written["defaults"]
-        written |= {str(name): write_value(inner, value) for name, value in asked}
+        written |= {str(name): inner.write_value(value) for name, value in asked}
     return {name: written[name] for name in FILE if name in written}
 
 
@@ -266,18 +256,18 @@ def _expressions(item: Any) -> Iterator[ir.Expression]:
 
 _KINDS = Choice(tuple(f"{word}{mark}" for word in _TYPES for mark in ("", "?")))
 _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Port)
-_INPUTS = MapOf(
-    short("type", _PORT),
+_INPUTS = objects.MapOf(
+    objects.short("type", _PORT),
     "inputs by name, such as {task: string}",
     make=lambda name, found: ir.Port(name, **found),
     if_wrong={},
 )
-_BUDGET = Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
+_BUDGET = objects.Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
 _FIELDS = fields(
     "file",
     {
         "inputs": _INPUTS,
-        "budget": short("cost", _BUDGET),
+        "budget": objects.short("cost", _BUDGET),
         "steps": Steps(),
         "block": OPTIONS,
         "workflows": Workflows(VALUE, "workflows by name", "any"),
@@ -289,18 +279,21 @@ _FIELDS = fields(
 )
 # What a workflow in a file has from the file where it does not say it: its dialect, and the words.
 _SAID = {field.attribute or name for name, field in _FIELDS.items()}
-_SHARED: FieldTable = {
+_SHARED: objects.FieldTable = {
     "dialect": _FIELDS["dialect"],
     **fields("block", None, ir.Workflow, "body", *_SAID),
 }
 
 
-def _share(name: str, field: Field) -> Field:
-    usual = defaults(ir.Workflow)[name]
+def _share(name: str, field: objects.Field) -> objects.Field:
+    usual = objects.defaults(ir.Workflow)[name]
     return replace(field, derive=lambda context, _: context.shared.get(name, usual))
 
 
-FILE: FieldTable = {**_FIELDS, **{name: _share(name, field) for name, field in _SHARED.items()}}
+FILE: objects.FieldTable = {
+    **_FIELDS,
+    **{name: _share(name, field) for name, field in _SHARED.items()},
+}
 LOCAL = {name: field for name, field in FILE.items() if name not in ("whorl", "workflows")}
 
 
@@ -325,7 +318,7 @@ def native_schema() -> dict[str, Json]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Whorl workflow",
-        **schema_of(FILE),
+        **objects.schema_of(FILE),
         "$defs": {
             "steps": {
                 "type": "object",
@@ -336,20 +329,20 @@ def native_schema() -> dict[str, Json]:
             "step": {
                 "type": "object",
                 "anyOf": [
-                    {"title": kind.name, "description": kind.doc, **schema_of(kind.fields)}
+                    {"title": kind.name, "description": kind.doc, **objects.schema_of(kind.fields)}
                     for kind in KINDS.values()
                 ],
             },
-            "body": {"anyOf": [schema_of(Body().fields), steps]},
-            "case": {"anyOf": [schema_of(Body(section="case").fields), steps]},
+            "body": {"anyOf": [objects.schema_of(Body().fields), steps]},
+            "case": {"anyOf": [objects.schema_of(Body(section="case").fields), steps]},
             "choose": {
                 "type": "object",
-                "properties": schema_of(CHOOSE)["properties"],
+                "properties": objects.schema_of(CHOOSE)["properties"],
                 "additionalProperties": {"$ref": "#/$defs/case"},
             },
             "condition": FORM.schema(),
             "returns": returns_schema(),
-            "workflow": schema_of(LOCAL),
+            "workflow": objects.schema_of(LOCAL),
             "marked": _MARKED,
         },
     }
