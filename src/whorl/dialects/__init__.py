@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from whorl.dialects.detection import dialects, read_workflow
 from whorl.dialects.files import NoFiles, Opened, ProjectFiles, SourceFiles
-from whorl.dialects.reader import Called, Files, Reader, Reading
+from whorl.dialects.reader import Called, Files, Reader, Reading, dialects, read_workflow
 
 __all__ = [
     "Called",

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from whorl.dialects.detection import read_workflow
 from whorl.dialects.files import NoFiles
 from whorl.dialects.native.context import CannotWriteError, Context
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import write_fields
+from whorl.dialects.reader import read_workflow
 from whorl.errors import InternalError, InvalidWorkflow, Span
 from whorl.ir.walk import index_nodes
 from whorl.source import Document, Mapping

@@ -160,8 +160,8 @@ def lint(project: Project, *, file: str, target: str, as_json: bool) -> int:
 
     The exit code is 2 when something would not deploy.
     """
-    from whorl.dialects.detection import parse
     from whorl.dialects.loom.linting import REFUSED, lint_for_azure
+    from whorl.dialects.reader import parse
 
     dialect = project.read(file).workflow.dialect
     if dialect != "loom":
