@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from whorl import ir
@@ -133,20 +133,40 @@ def warn_of_unused(context: FileContext, item: Item) -> None:
 class ParsedFile:
     """What the readers of steps and loops share: the texts, the settings, and the order.
 
-    `after` is whom each waits for, `loop_before` the loop that its `loop.*` means, `mentioned` the
-    names of all placeholders.
+    `waits` says who waits for whom: `needs` and mentioned variables decide. `ordered` holds the
+    names one after the other, as they would run; `loop_before` is the loop that an item's `loop.*`
+    means, `mentioned` are the names of all placeholders.
     """
 
     context: FileContext
     texts: Texts
     execution: Execution
-    after: dict[str, tuple[ir.After, ...]]
-    loop_before: dict[str, Item]
-    mentioned: set[str]
+    waits: dict[str, set[str]] = field(default_factory=dict)
+    ordered: dict[str, int] = field(default_factory=dict)
+    loop_before: dict[str, Item] = field(default_factory=dict)
+    mentioned: set[str] = field(default_factory=set)
 
     def view(self, item: Item) -> View:
         """From where the texts of a step look."""
         return View(item, before=self.loop_before.get(item.name))
+
+    def after(self, item: Item) -> tuple[ir.After, ...]:
+        """What an item waits for; one after the other unless steps run in parallel."""
+        names = sorted(self.waits[item.name], key=lambda name: self.ordered[name])
+        position = self.ordered[item.name]
+        if not self.execution.parallel and position:
+            names.append(list(self.ordered)[position - 1])
+        return tuple(ir.After(name) for name in dict.fromkeys(names))
+
+    def closure(self, name: str) -> set[str]:
+        """All that must have ended before an item runs."""
+        closure: set[str] = set()
+        queue = [name]
+        while queue:
+            new = self.waits.get(queue.pop(), set()) - closure
+            closure |= new
+            queue.extend(new)
+        return closure
 
 
 class Shared(TypedDict):
@@ -169,7 +189,7 @@ def read_shared(file: ParsedFile, item: Item) -> Shared:
     times = whole_of(item.get("max_retries")) or RETRIES
     return {
         "name": item.name,
-        "after": file.after[item.name],
+        "after": file.after(item),
         "when": file.texts.condition(item.get("if"), file.view(item)) if is_step else None,
         "on_failure": "continue" if tolerated else "halt",
         "retry": ir.Retry(times, on=("*",)) if failure == "retry" else None,

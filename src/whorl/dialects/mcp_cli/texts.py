@@ -146,11 +146,8 @@ class Variables:
     def names(self, wanted: str) -> Iterator[str]:
         """All names that a text may mention, those of the form of the wanted one first."""
         flat = ("input", *self.items, *self.accumulators)
-        dotted = chain(
-            (f"loop.{name}" for name in (*REFINE, *ITERATE)),
-            (f"env.{name}" for name in self.env),
-            (f"step.{name}" for name in flat[1:]),
-        )
+        prefixed = (("loop", (*REFINE, *ITERATE)), ("env", self.env), ("step", flat[1:]))
+        dotted = (f"{prefix}.{name}" for prefix, names in prefixed for name in names)
         return chain(dotted, flat) if "." in wanted else chain(flat, dotted)
 
 
@@ -230,11 +227,8 @@ class Texts:
         """The source of an expression for a value; a text that is one variable keeps its type."""
         if isinstance(value, Scalar):
             parts = list(self._parts(value, view, strict=True)) or [(value.text, False)]
-            if parts[1:]:
-                parts = [
-                    (f"({text})" if is_source else text, is_source) for text, is_source in parts
-                ]
-            return " ~ ".join(text if is_source else quoted(text) for text, is_source in parts)
+            form = "({})" if parts[1:] else "{}"
+            return " ~ ".join(form.format(text) if is_it else quoted(text) for text, is_it in parts)
         if isinstance(value, Sequence):
             return f"[{', '.join(self.source(item, view) for item in value)}]"
         pairs = (f"{quoted(entry.name)}: {self.source(entry.value, view)}" for entry in value)
@@ -340,9 +334,8 @@ def _is_comparison(text: str) -> bool:
     bare = _MARKS.sub(" ", text)
     if _COMPARES.search(_TOKEN.sub("", bare)):
         return True
-    return text.strip().startswith("${{") and not {"and", "or", "not", "in"}.isdisjoint(
-        _TOKEN.findall(bare)
-    )
+    words = {"and", "or", "not", "in"} & set(_TOKEN.findall(bare))
+    return text.strip().startswith("${{") and bool(words)
 
 
 def _literal(text: str) -> str:

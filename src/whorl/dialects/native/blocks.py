@@ -246,10 +246,9 @@ def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Locatio
         advice = "make a step of its own of each"
         context.report("W009", message, span, label="a second kind", help=advice)
         return
-    usual = {
-        kind.name: objects.Field(Text(), "") for kind in context.kinds.values() if not kind.rare
-    }
-    known = {name for kind in context.kinds.values() for name in kind.fields}
+    kinds_of_steps = context.kinds.values()
+    usual = {kind.name: objects.Field(Text(), "") for kind in kinds_of_steps if not kind.rare}
+    known = {name for kind in kinds_of_steps for name in kind.fields}
     for entry in step:
         if nearest(entry.name, usual) and entry.name not in known:
             objects.report_unknown(context, entry, usual, at)
@@ -289,15 +288,11 @@ class After(OneOf):
         return tuple(found.values())
 
     def write(self, context: Context, value: Any) -> Any:
-        if any(after.statuses != ("passed",) for after in value):
-            return {after.node: self._ends(after.statuses) for after in value}
-        names = [after.node for after in value]
-        return names[0] if len(names) == 1 else names
-
-    def _ends(self, statuses: tuple[str, ...]) -> Any:
-        if statuses == _ENDS:
-            return "any"
-        return statuses[0] if len(statuses) == 1 else list(statuses)
+        if all(after.statuses == ("passed",) for after in value):
+            return objects.one_or_list([after.node for after in value])
+        ends = {after.node: after.statuses for after in value}
+        ends = {name: ("any",) if end == _ENDS else end for name, end in ends.items()}
+        return {name: objects.one_or_list(end) for name, end in ends.items()}
 
 
 class OnFailure(OneOf):
@@ -318,18 +313,15 @@ def _previous(context: Context, found: MappingOf[str, Any]) -> tuple[ir.After, .
 
 
 ON_FAILURE = (Choice(("halt", "continue")), objects.Object("on_failure", fields("on_failure")))
-_RETRY = objects.Object(
-    "retry",
-    fields("retry", None, ir.Retry, wait_max=lambda _, found: max(60.0, found.get("wait_s", 1.0))),
-    ir.Retry,
-)
+_WAIT_MAX = {"wait_max": lambda _, found: max(60.0, found.get("wait_s", 1.0))}
+_RETRY = objects.Object("retry", fields("retry", None, ir.Retry, **_WAIT_MAX), ir.Retry)
 _ENDED = OneOf((Choice(_STATUSES), objects.ListOf(Choice(_STATUSES), least=1)))
 _WAITED = objects.MapOf(_ENDED, "an object such as {review: failed}", "any")
 COMMON = fields(
     "step",
     {
         "after": After((Text("a step"), objects.ListOf(Text("a step")), _WAITED)),
-        "retry": objects.short("times", _RETRY),
+        "retry": objects.Short("times", _RETRY),
         "on_failure": OnFailure(ON_FAILURE),
     },
     NodeFields,

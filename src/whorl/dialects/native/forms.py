@@ -375,11 +375,8 @@ def report_wrong(context: Context, value: Value, form: Form, at: Location) -> No
         choices = [form.choices for form in form.options() if isinstance(form, Choice)]
         meant = did_you_mean(value.text, [word for words in choices for word in words])
     code = "W015" if _is_out_of_bounds(value, form) else "W007"
-    message, label = (
-        f"{at.words} must be {form.words}, not {shown(value)}",
-        f"expected {form.words}",
-    )
-    context.report(code, message, value.span, label=label, help=meant or f"write {form.words}")
+    message, advice = f"{at.words} must be {form.words}, not {shown(value)}", f"write {form.words}"
+    context.report(code, message, value.span, label=f"expected {form.words}", help=meant or advice)
 
 
 def _is_out_of_bounds(value: Value, form: Form) -> bool:

@@ -18,7 +18,7 @@ from whorl.dialects.native.context import (
     is_template,
     read_result,
 )
-from whorl.dialects.native.objects import ListOf, MapOf, Object, defaults, short, write_object
+from whorl.dialects.native.objects import ListOf, MapOf, Object, Short, defaults, write_object
 from whorl.dialects.native.table import EXPRESSION, fields
 from whorl.ir.checks.suggest import suggest
 from whorl.ir.expressions import inner_values
@@ -254,11 +254,11 @@ _STATEMENT = forms.Template("a statement that a model answers with yes or no")
 _CASE = _Case("the name of a case, or true or false, or a number")
 _TAKEN = "a step and a case, such as {triage: done}"
 _FORMS: dict[str, forms.Form] = {
-    "when": short("test", Object("when", fields("when", None, ir.When), ir.When)),
+    "when": Short("test", Object("when", fields("when", None, ir.When), ir.When)),
     "score": _SCORE,
-    "judge": short("question", _JUDGE, _STATEMENT),
-    "stable": short("threshold", _STABLE),
-    "plateau": short("patience", _PLATEAU),
+    "judge": Short("question", _JUDGE, _STATEMENT),
+    "stable": Short("threshold", _STABLE),
+    "plateau": Short("patience", _PLATEAU),
     "branch": _Branches(_CASE, _TAKEN, "any", least=1, make=ir.BranchTaken),
     "conditions": _Together(CONDITION, least=1),
 }
@@ -316,15 +316,11 @@ class Carried(forms.Anything):
         if not isinstance(value, Mapping) or not keys or not keys <= {"first", "then"}:
             return {"later": super().read(context, value, at)}
         parts = {"first": value.get("first"), "later": value.get("then")}
-        return {
-            name: super(Carried, self).read(context, part, at)
-            for name, part in parts.items()
-            if part is not None
-        }
+        return {name: context.read_value(part) for name, part in parts.items() if part is not None}
 
     def write(self, context: Context, value: Any) -> Any:
         parts = {"first": value.first, "then": value.later}
-        written = {k: super(Carried, self).write(context, v) for k, v in parts.items() if v}
+        written = {name: context.write_value(part) for name, part in parts.items() if part}
         if not written:
             raise CannotWriteError(value)
         later = written.get("then")
@@ -400,7 +396,7 @@ _COLLECT = MapOf(
 _LIMITS = Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
 _LOOP: dict[str, forms.Form] = {
     "condition": CONDITION,
-    "limits": short("iterations", _LIMITS),
+    "limits": Short("iterations", _LIMITS),
     "carry": _CARRY,
     "failed": _Failure((ON_FAILURE[0], _FAILED)),
     "collect": _COLLECT,
@@ -408,6 +404,5 @@ _LOOP: dict[str, forms.Form] = {
     "steps": Steps(),
     "block": OPTIONS,
 }
-REPEAT = Repeat(
-    "repeat", fields("loop", _LOOP, ir.Loop, *NODE, facts=_facts, history_keep=_history)
-)
+_FIELDS = fields("loop", _LOOP, ir.Loop, *NODE, facts=_facts, history_keep=_history)
+REPEAT = Repeat("repeat", _FIELDS)

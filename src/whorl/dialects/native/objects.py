@@ -89,12 +89,12 @@ class Object(Form):
         return schema_of(self.fields)
 
 
-@dataclass(eq=False, repr=False)
 class Short(OneOf):
     """An object, or right in its place the field of it that says most."""
 
-    long: Object
-    name: str
+    def __init__(self, name: str, long: Object, form: Form | None = None) -> None:
+        super().__init__((form or long.fields[name].form, long))
+        self.name, self.long = name, long
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         found = super().read(context, value, at)
@@ -110,11 +110,6 @@ class Short(OneOf):
         part = written[self.name]
         is_mark = self.forms[0].marked and context.exact
         return written if isinstance(part, dict) and not is_mark else part
-
-
-def short(name: str, long: Object, form: Form | None = None) -> Short:
-    """The form of an object for which one of its fields may stand alone."""
-    return Short((form or long.fields[name].form, long), long, name)
 
 
 @dataclass(eq=False, repr=False)
@@ -170,7 +165,12 @@ class Texts(OneOf):
     def write(self, context: Context, value: Any) -> Any:
         if not isinstance(value, tuple):
             raise CannotWriteError(value)
-        return value[0] if len(value) == 1 else list(value)
+        return one_or_list(value)
+
+
+def one_or_list(items: abc.Sequence[Any]) -> Any:
+    """A list as people write it: one item stands alone."""
+    return items[0] if len(items) == 1 else list(items)
 
 
 @dataclass(eq=False, repr=False)

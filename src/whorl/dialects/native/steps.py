@@ -294,24 +294,22 @@ class Together(forms.OneOf):
         block = super().read(context, value, at)
         beside = context.around.fields
         if isinstance(block, bool) and (beside is None or "steps" not in beside):
-            message, advice = (
-                f"{at.owner} lacks the field 'steps'",
-                "add the steps that run side by side",
-            )
-            context.report("W006", message, context.places.node(context.around.path), help=advice)
+            message, path = f"{at.owner} lacks the field 'steps'", context.around.path
+            advice = "add the steps that run side by side"
+            context.report("W006", message, context.places.node(path), help=advice)
         return block if isinstance(block, ir.Block) else None
 
 
 def _kind(
     name: str,
     node: type,
-    forms: dict[str, forms.Form] | None = None,
     inside: objects.FieldTable | None = None,
     check: Callable[[Context, Any], None] | None = None,
+    **own: forms.Form,
 ) -> Kind:
     """A kind of step that its fields say all about, some of them `inside` of one."""
     said = [field.attribute or key for key, field in (inside or {}).items()]
-    return Kind(name, node, fields(name, forms, node, *NODE, *said), inside or {}, check)
+    return Kind(name, node, fields(name, own, node, *NODE, *said), inside or {}, check)
 
 
 FLAG = forms.Truth("true or false, or nothing", is_flag=True)
@@ -319,40 +317,41 @@ _BODY = Body()
 _CASES = objects.MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
 _DEFAULT = CaseOf("steps by name", section="default", ref="body")
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
-_JUMP: dict[str, forms.Form] = {
-    "jump": Jump((FLAG, forms.Text("the name of a loop around the step")))
-}
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
-_EACH: dict[str, forms.Form] = {
-    "list": forms.OneOf(
-        (forms.Computed("an expression that gives a list", needed=True), objects.Values(VALUE))
-    ),
-    "item_name": ItemName("a name", needed=True),
-    "steps": Steps(),
-    "block": OPTIONS,
-}
-_TOGETHER: dict[str, forms.Form] = {
-    "together": Together((FLAG, Body(is_ordered=False))),
-    "side_by_side": Steps(is_open=True, is_ordered=False),
-}
+_CALLED = Called("a workflow file of the project", needed=True)
+_ITEMS = forms.Computed("an expression that gives a list", needed=True)
+_JUMP = Jump((FLAG, forms.Text("the name of a loop around the step")))
 _MOMENT = objects.Object("wait", fields("moment"), rare=True)
 _QUESTION = objects.Object("approve", fields("question"))
 _END = objects.Object("stop", fields("end"))
 _KINDS = (
     *TASKS,
-    _kind("call", ir.Call, {"called": Called("a workflow file of the project", needed=True)}),
+    _kind("call", ir.Call, called=_CALLED),
     _kind("set", ir.Assign),
     _kind("value", ir.Compute),
     IfKind("if", ir.Branch, _IF),
-    _kind("choose", ir.Branch, {"choose": Choose()}, CHOOSE),
-    _kind("each", ir.ForEach, _EACH, check=_check_item_names),
-    _kind("together", ir.Group, _TOGETHER),
-    _kind("repeat", ir.Loop, {"repeat": REPEAT}, REPEAT.fields),
-    _kind("wait", ir.Wait, {"moment": forms.OneOf((Moment(), _MOMENT))}, _MOMENT.fields),
-    _kind("approve", ir.Gate, {"question": objects.short("message", _QUESTION)}, _QUESTION.fields),
-    _kind("stop", ir.Stop, {"stop": Stop((FLAG, TEMPLATE, _END))}, _END.fields),
-    _kind("break", ir.Break, _JUMP),
-    _kind("continue", ir.Continue, _JUMP),
+    _kind("choose", ir.Branch, CHOOSE, choose=Choose()),
+    _kind(
+        "each",
+        ir.ForEach,
+        check=_check_item_names,
+        list=forms.OneOf((_ITEMS, objects.Values(VALUE))),
+        item_name=ItemName("a name", needed=True),
+        steps=Steps(),
+        block=OPTIONS,
+    ),
+    _kind(
+        "together",
+        ir.Group,
+        together=Together((FLAG, Body(is_ordered=False))),
+        side_by_side=Steps(is_open=True, is_ordered=False),
+    ),
+    _kind("repeat", ir.Loop, REPEAT.fields, repeat=REPEAT),
+    _kind("wait", ir.Wait, _MOMENT.fields, moment=forms.OneOf((Moment(), _MOMENT))),
+    _kind("approve", ir.Gate, _QUESTION.fields, question=objects.Short("message", _QUESTION)),
+    _kind("stop", ir.Stop, _END.fields, stop=Stop((FLAG, TEMPLATE, _END))),
+    _kind("break", ir.Break, jump=_JUMP),
+    _kind("continue", ir.Continue, jump=_JUMP),
     ANY_TASK,
 )
 KINDS = {kind.name: kind for kind in _KINDS}

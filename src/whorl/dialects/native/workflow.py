@@ -42,15 +42,17 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Value
 
-_TYPES = ("string", "number", "integer", "boolean", "json", "list", "file", "files", "any")
-_ACCEPTED: dict[str, tuple[type, ...]] = {
-    "string": (str,),
+# What the default of an input of each type can be.
+_ACCEPTED: dict[str, type | tuple[type, ...]] = {
+    "string": str,
     "number": (int, float),
-    "integer": (int,),
-    "boolean": (bool,),
-    "list": (list,),
-    "file": (str,),
+    "integer": int,
+    "boolean": bool,
+    "json": object,
+    "list": list,
+    "file": str,
     "files": (list, str),
+    "any": object,
 }
 
 
@@ -110,8 +112,19 @@ class Port(objects.Object):
         found = super().read(context, value, at)
         default = value.get("default") if isinstance(value, Mapping) else None
         if found is not None and default is not None and not context.exact:
-            _check_default(context, at.field, found, default)
+            self._check_default(context, at.field, found, default)
         return found
+
+    def _check_default(
+        self, context: Context, name: str, found: dict[str, Any], default: Value
+    ) -> None:
+        kind, value = found["type"], found["default"]
+        accepted = _ACCEPTED[kind]
+        is_other = (isinstance(value, bool) and accepted is not object) != (kind == "boolean")
+        if value is not None and (is_other or not isinstance(value, accepted)):
+            message = f"the default of input {name!r} must be of type {kind}, not {shown(default)}"
+            advice = "change the default or the type"
+            context.report("W007", message, default.span, label=f"expected {kind}", help=advice)
 
     def write(self, context: Context, value: Any) -> Any:
         written = objects.write_object(context, self.fields, value)
@@ -122,21 +135,6 @@ class Port(objects.Object):
         elif not value.required and not has_default:
             written = {**written, "type": f"{value.type}?"}
         return {"type": value.type, **written} if "type" in written or not written else written
-
-
-def _check_default(context: Context, name: str, found: dict[str, Any], default: Value) -> None:
-    kind, value = found["type"], found["default"]
-    accepted = _ACCEPTED.get(kind)
-    is_right = accepted is None or isinstance(value, accepted)
-    if (
-        value is None
-        or accepted is None
-        or (is_right and isinstance(value, bool) == (kind == "boolean"))
-    ):
-        return
-    message = f"the default of input {name!r} must be of type {kind}, not {shown(default)}"
-    advice = "change the default or the type"
-    context.report("W007", message, default.span, label=f"expected {kind}", help=advice)
 
 
 def _main_input(context: Context, found: MappingOf[str, Any]) -> str:
@@ -231,9 +229,8 @@ def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dic
     if workflow.workflows:
         shared = {name: getattr(workflow, name) for name in _SHARED}
         called = replace(inner, shared=shared)
-        written["workflows"] = {
-            key: write_fields(called, one, exact=exact) for key, one in workflow.workflows
-        }
+        inside = {key: write_fields(called, one, exact=exact) for key, one in workflow.workflows}
+        written["workflows"] = inside
     asked = dict(workflow.defaults).get("ask", ir.Fields()).entries
     inputs = {f"inputs.{name}": value for name, value in asked}
     if workflow.defaults and _defaults(inner, inputs) == workflow.defaults:
@@ -254,10 +251,10 @@ def _expressions(item: Any) -> Iterator[ir.Expression]:
                 yield from _expressions(getattr(item, one.name))
 
 
-_KINDS = Choice(tuple(f"{word}{mark}" for word in _TYPES for mark in ("", "?")))
+_KINDS = Choice(tuple(f"{word}{mark}" for word in _ACCEPTED for mark in ("", "?")))
 _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Port)
 _INPUTS = objects.MapOf(
-    objects.short("type", _PORT),
+    objects.Short("type", _PORT),
     "inputs by name, such as {task: string}",
     make=lambda name, found: ir.Port(name, **found),
     if_wrong={},
@@ -267,7 +264,7 @@ _FIELDS = fields(
     "file",
     {
         "inputs": _INPUTS,
-        "budget": objects.short("cost", _BUDGET),
+        "budget": objects.Short("cost", _BUDGET),
         "steps": Steps(),
         "block": OPTIONS,
         "workflows": Workflows(VALUE, "workflows by name", "any"),
