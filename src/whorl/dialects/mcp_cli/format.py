@@ -68,7 +68,6 @@ class Item:
         return (*own, f"{self.name}_accumulator")
 
     def get(self, name: str) -> Value | None:
-        """Returns a field of the step."""
         return self.fields.get(name)
 
 

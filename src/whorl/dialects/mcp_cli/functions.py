@@ -32,9 +32,8 @@ _FENCE = re.compile(
 )
 _ONE_LIST = "ask for one list: a JSON array, JSON lines, or one item per line"
 _FIRST_WORD = re.compile(r"(?:<[^<>]*>|[\W_])*+([^\W_]++)")
-_GRANTED = ("YES", "PASS", "PASSED", "APPROVE", "APPROVED", "ACCEPT", "ACCEPTED")
-_REFUSED = ("NO", "REJECT", "REJECTED", "DENY", "DENIED")
-_DECISIONS = frozenset((*_GRANTED, *_REFUSED))
+_YES = "YES PASS PASSED APPROVE APPROVED ACCEPT ACCEPTED"
+_DECISIONS = frozenset(f"{_YES} NO REJECT REJECTED DENY DENIED".split())
 
 
 def variable(run: Run, name: Value) -> Value:

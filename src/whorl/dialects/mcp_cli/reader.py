@@ -97,6 +97,8 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
     context.mentions.update((name, port.span) for name, port in variables.inputs.items())
     if variables.reads_input:
         context.mentions[MAIN] = context.root.span
+    last = variables.find(items[-1].name, View()) if items else None
+    result = ir.Expression("jinja", last.expression, LIBRARY) if last else None
     return ir.Workflow(
         name=text_of(context.root.get("name")) or "workflow",
         description=text_of(context.root.get("description")),
@@ -104,7 +106,7 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         main_input=MAIN,
         open_inputs=True,
         body=ir.Block(tuple(nodes), concurrency=execution.workers, on_failure=execution.on_failure),
-        outputs=_outputs(items, variables),
+        outputs=(("output", result),) if result else (),
         variables=_env(context),
         workflows=tuple(context.workflows.items()),
         dialect=McpCliReader.name,
@@ -190,11 +192,6 @@ def _inputs(variables: Variables) -> tuple[ir.Port, ...]:
         for name, port in variables.inputs.items()
     ]
     return (main, *others)
-
-
-def _outputs(items: list[Item], variables: Variables) -> tuple[tuple[str, ir.Value], ...]:
-    last = variables.find(items[-1].name, View()) if items else None
-    return (("output", ir.Expression("jinja", last.expression, LIBRARY)),) if last else ()
 
 
 def _env(context: FileContext) -> tuple[tuple[str, ir.Value], ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
 from whorl.dialects.mcp_cli.texts import LIBRARY, View, spelled
@@ -169,19 +169,7 @@ class ParsedFile:
         return closure
 
 
-class Shared(TypedDict):
-    """What all nodes take, by the names of the IR."""
-
-    name: str
-    after: tuple[ir.After, ...]
-    when: ir.Expression | None
-    on_failure: Literal["halt", "continue"]
-    retry: ir.Retry | None
-    timeout_s: float | None
-    place: str
-
-
-def read_shared(file: ParsedFile, item: Item) -> Shared:
+def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
     """Reads the fields that every step has; those of a top-level loop are the loop's own."""
     is_step = item.loop is not item.fields
     failure = text_of(item.get("on_failure")) if is_step else ""

@@ -209,15 +209,6 @@ class Until(forms.Form):
         return {word: CONDITIONS[word].form.write(context, parts)}
 
 
-class _Together(ListOf):
-    """Several conditions as one."""
-
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        make = ir.AllOf if at.field == "all" else ir.AnyOf
-        return None if found is None else make(found)
-
-
 class _Conditions(Object):
     """An object that says one condition by its name."""
 
@@ -260,7 +251,8 @@ _FORMS: dict[str, forms.Form] = {
     "stable": Short("threshold", _STABLE),
     "plateau": Short("patience", _PLATEAU),
     "branch": _Branches(_CASE, _TAKEN, "any", least=1, make=ir.BranchTaken),
-    "conditions": _Together(CONDITION, least=1),
+    "any_of": ListOf(CONDITION, least=1, make=ir.AnyOf),
+    "all_of": ListOf(CONDITION, least=1, make=ir.AllOf),
 }
 CONDITIONS = fields("condition", _FORMS)
 _SIMPLE = (ir.When, ir.Score, ir.Judge, ir.Stable, ir.Plateau, ir.BranchTaken)

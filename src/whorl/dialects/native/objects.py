@@ -35,9 +35,8 @@ OMIT: Any = object()
 class Field:
     """A field: what it holds, one line about it for people, and the attribute of the IR it says.
 
-    Without an attribute it is that of the field's name; `inputs.NAME` is an input of a task. Only
-    converted files need a `rare` field, so messages do not mention it. Another field says the same
-    as one that is read only.
+    The attribute `inputs.NAME` is an input of a task. Only converted files need a `rare` field, so
+    messages do not mention it. Another field says the same as one that is read only.
     """
 
     form: Form
@@ -100,7 +99,7 @@ class Short(OneOf):
         found = super().read(context, value, at)
         if found is None or (isinstance(value, Mapping) and not context.is_marked(value)):
             return found
-        attributes = {self.long.fields[self.name].attribute or self.name: found}
+        attributes = {self.long.fields[self.name].attribute: found}
         return attributes if self.long.make is None else self.long.build(context, attributes)
 
     def write(self, context: Context, value: Any) -> Any:
@@ -114,10 +113,11 @@ class Short(OneOf):
 
 @dataclass(eq=False, repr=False)
 class ListOf(Form):
-    """A list."""
+    """A list, or what `make` makes of its items."""
 
     item: Form
     least: int = 0
+    make: Callable[[tuple[Any, ...]], Any] = tuple
     words = "a list"
     shape = Sequence
 
@@ -126,7 +126,7 @@ class ListOf(Form):
             report_wrong(context, value, self, at)
             return None
         items = [self.item.read(context, item, at) for item in value if not context.is_full]
-        return tuple(item for item in items if item is not None)
+        return self.make(tuple(item for item in items if item is not None))
 
     def write(self, context: Context, value: Any) -> Any:
         if not isinstance(value, tuple) or len(value) < self.least:
@@ -274,15 +274,14 @@ def _read_field(context: Context, entry: Entry, field: Field, at: Location) -> d
         return read or {}
     if is_constant:
         read = context.read_value(entry.value)
-    return {field.attribute or entry.name: read}
+    return {field.attribute: read}
 
 
 def derive(context: Context, known: FieldTable, found: dict[str, Any]) -> None:
     """Adds the attributes that follow from others where a file does not say them."""
-    for name, field in known.items():
-        attribute = field.attribute or name
-        if field.derive is not None and attribute not in found:
-            found[attribute] = field.derive(context, found)
+    for field in known.values():
+        if field.derive is not None and field.attribute not in found:
+            found[field.attribute] = field.derive(context, found)
 
 
 def write_object(context: Context, known: FieldTable, item: Any) -> dict[str, Any]:

@@ -308,7 +308,7 @@ def _kind(
     **own: forms.Form,
 ) -> Kind:
     """A kind of step that its fields say all about, some of them `inside` of one."""
-    said = [field.attribute or key for key, field in (inside or {}).items()]
+    said = [field.attribute for field in (inside or {}).values()]
     return Kind(name, node, fields(name, own, node, *NODE, *said), inside or {}, check)
 
 

@@ -232,8 +232,8 @@ judge    judge       =  a model answers yes or no
 stable   stable      =  two results in a row are this much alike
 plateau  plateau     =  no better score for some iterations
 branch   branch      =  the branch that a `choose` or `if` step took
-any      conditions  =  one of these is met
-all      conditions  =  all of these are met
+any      any_of      =  one of these is met
+all      all_of      =  all of these are met
 
 [when]
 test  expression  =  the expression
@@ -418,7 +418,7 @@ def fields(
         known[name] = Field(
             (own or {}).get(form) or _FORMS.get(form) or _plain_form(form),
             f"{doc} (in converted files)" if is_rare else doc,
-            "" if attribute == "=" else attribute,
+            name if attribute == "=" else attribute,
             required=mark.endswith("*"),
             rare=is_rare,
             is_read_only=mark.startswith("^"),
@@ -439,7 +439,7 @@ def _plain_form(words: str) -> forms.Form:
 
 def _others(known: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
     """A rare field for each attribute of a class that no other one says."""
-    said = {field.attribute or name for name, field in known.items()} | {"place", *without}
+    said = {field.attribute for field in known.values()} | {"place", *without}
     docs = {row[0]: row[1] for row in _SECTIONS["others"][1]}
     rest: FieldTable = {}
     for one in attributes_of(maker):

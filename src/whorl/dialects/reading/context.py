@@ -108,7 +108,6 @@ class ReadContext(Findings):
 
     @property
     def file(self) -> str:
-        """The name of the file."""
         return self.document.file
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.reading.scalars import span_of, text_of
 from whorl.errors import did_you_mean, nearest
@@ -54,7 +54,6 @@ class Fields:
         return None
 
     def text(self, name: str, default: str = "") -> str:
-        """A text."""
         scalar = self.scalar(name)
         return (scalar.text if scalar is not None else "") or default
 
@@ -73,14 +72,12 @@ class Fields:
         return int(number) if number.is_integer() else number
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """True or false."""
         word = self.text(name).strip().lower()
         if word and word not in ("true", "false"):
             self.wrong(name, "true or false")
         return word == "true" if word in ("true", "false") else default
 
     def word(self, name: str, choices: SequenceOf[str], default: str) -> str:
-        """One of a few words."""
         word = self.text(name).strip()
         if word and word not in choices:
             wanted = f"one of {', '.join(choices)}"
@@ -157,15 +154,7 @@ def objects_of(context: Findings, item: Mapping, name: str, advice: str) -> list
     return objects
 
 
-class GraphNode(Protocol):
-    """A node of a graph, as far as checks need it."""
-
-    @property
-    def span(self) -> Span:
-        """Where it stands."""
-
-
-def check_id(context: Findings, item: Mapping, nodes: MappingOf[str, GraphNode]) -> str:
+def check_id(context: Findings, item: Mapping, nodes: MappingOf[str, Any]) -> str:
     """The `id` of a node of a graph; empty where it is none, or one of `nodes` has it."""
     name, span = text_of(item.get("id")), span_of(item, "id")
     if not _ID.fullmatch(name):
