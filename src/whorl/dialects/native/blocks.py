@@ -9,7 +9,7 @@ from whorl import ir
 from whorl.dialects.native import objects
 from whorl.dialects.native.context import Around, CannotWriteError, Location
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
-from whorl.dialects.native.table import doc_of, fields
+from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.scalars import texts_of
 from whorl.errors import nearest
 from whorl.ir.nodes import NodeFields
@@ -47,7 +47,7 @@ class Kind:
     check: Callable[[Context, Any], None] | None = None
 
     def __post_init__(self) -> None:
-        self.name, self.doc = self.section.strip("~"), doc_of(self.section)
+        self.name, self.doc = self.section.strip("~"), DOCS[self.section]
         self.rare = self.section.startswith("~")
         self.fields = {**COMMON, **self.own}
         known = {**self.fields, **self.inside}

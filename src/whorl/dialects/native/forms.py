@@ -223,9 +223,13 @@ class Truth(Form):
 
 @dataclass(eq=False, repr=False)
 class Duration(Form):
-    """A duration such as 5s, in seconds; `template` allows a text with {{ }} in its place."""
+    """A duration such as 5s, in seconds; `template` allows a text with {{ }} in its place.
+
+    With `is_delay` it is a value of the IR, and none is no delay at all.
+    """
 
     template: bool = False
+    is_delay: bool = False
     words = "a duration such as 250ms, 5s, 10m, 1h30m or PT5S"
 
     def __post_init__(self) -> None:
@@ -235,20 +239,14 @@ class Duration(Form):
     def parse(self, context: Context, scalar: Scalar) -> Any:
         if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
             return context.read_text(scalar)
-        return seconds_of(context, scalar)
+        seconds = seconds_of(context, scalar)
+        if not self.is_delay or seconds is WRONG:
+            return seconds
+        return ir.Constant(seconds) if seconds else None
 
     def print(self, context: Context, value: Any) -> Any:
         written = super().print(context, value)
         return duration_text(written) if isinstance(written, int | float) else written
-
-
-class Delay(Duration):
-    """A duration as a value of the IR; none is no delay at all."""
-
-    def parse(self, context: Context, scalar: Scalar) -> Any:
-        delay = super().parse(context, scalar)
-        is_number = isinstance(delay, int | float)
-        return (ir.Constant(delay) if delay else None) if is_number else delay
 
 
 class Count(Form):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
     from collections.abc import Sequence as SequenceOf
 
-    from whorl.dialects.reading.context import Findings, ReadContext
+    from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
     from whorl.source import Entry, Value
 
@@ -112,7 +112,7 @@ def unknown_fields(
 
 
 def check_spelling(
-    context: Findings,
+    context: ReadContext,
     item: Mapping,
     known: Collection[str],
     owner: str,
@@ -139,7 +139,7 @@ def check_spelling(
     return is_right
 
 
-def objects_of(context: Findings, item: Mapping, name: str, advice: str) -> list[Mapping]:
+def objects_of(context: ReadContext, item: Mapping, name: str, advice: str) -> list[Mapping]:
     """A list of objects, or the one that stands in its place; anything else is reported."""
     value = item.get(name)
     if value is None:
@@ -154,7 +154,7 @@ def objects_of(context: Findings, item: Mapping, name: str, advice: str) -> list
     return objects
 
 
-def check_id(context: Findings, item: Mapping, nodes: MappingOf[str, Any]) -> str:
+def check_id(context: ReadContext, item: Mapping, nodes: MappingOf[str, Any]) -> str:
     """The `id` of a node of a graph; empty where it is none, or one of `nodes` has it."""
     name, span = text_of(item.get("id")), span_of(item, "id")
     if not _ID.fullmatch(name):
@@ -172,7 +172,7 @@ def check_id(context: Findings, item: Mapping, nodes: MappingOf[str, Any]) -> st
 
 
 def check_node(
-    context: Findings, edge: Mapping, end: str, nodes: Collection[str], advice: str
+    context: ReadContext, edge: Mapping, end: str, nodes: Collection[str], advice: str
 ) -> bool:
     """Whether an edge of a graph has a node at its end (`source`, `target`); if not, reports it."""
     name = text_of(edge.get(end))
