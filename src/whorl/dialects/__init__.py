@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from whorl.dialects.detection import dialects, reaches_all_steps, read_workflow
 from whorl.dialects.files import NoFiles, Opened, ProjectFiles, SourceFiles
-from whorl.dialects.reader import Called, Files, Reader, Reading
+from whorl.dialects.reader import (
+    Called,
+    Files,
+    Reader,
+    Reading,
+    dialects,
+    reaches_all_steps,
+    read_workflow,
+)
 
 __all__ = [
     "Called",

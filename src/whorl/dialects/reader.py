@@ -1,17 +1,36 @@
-"""What a dialect is: something that claims a file and reads it into the IR."""
+"""What a dialect is, how that of a file is found, and how a file is read with all that it calls."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
+
+from whorl.dialects.files import Names, NoFiles
+from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
+from whorl.plugins import Plugins
+from whorl.source import Mapping, read_text, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Mapping as MappingOf
+    from typing import Literal
 
     from whorl import ir
-    from whorl.dialects.files import NamedFile
-    from whorl.errors import Diagnostic, Span
+    from whorl.dialects.files import NamedFile, SourceFiles
+    from whorl.errors import Span
     from whorl.source import Document
+
+
+CALLED_MAX = 100
+CALL_DEPTH_MAX = 16
+_BUILT_IN = {
+    "native": "whorl.dialects.native:NativeReader",
+    "mcp-cli": "whorl.dialects.mcp_cli.reader:McpCliReader",
+    "orka": "whorl.dialects.orka.reader:OrkaReader",
+    "studio": "whorl.dialects.studio:StudioReader",
+    "shodan": "whorl.dialects.shodan.reader:ShodanReader",
+    "loom": "whorl.dialects.loom:LoomReader",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +43,8 @@ class Reading:
 
     workflow: ir.Workflow
     warnings: tuple[Diagnostic, ...] = ()
-    sources: Mapping[str, str] = field(default_factory=dict)
-    mentions: Mapping[str, Span] | None = None
+    sources: MappingOf[str, str] = field(default_factory=dict)
+    mentions: MappingOf[str, Span] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,38 +53,6 @@ class Called:
 
     key: str
     reading: Reading
-
-
-class Files(Protocol):
-    """The files beside the one that is read. Every method raises InvalidWorkflow.
-
-    `limits` are the operator's for loops that have none of their own. `is_cut` says that there
-    were too many files for `named` to look at all of them.
-    """
-
-    limits: Mapping[str, float]
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether `named` left files out."""
-
-    def text(self, reference: str, span: Span) -> tuple[str, str]:
-        """Returns the name and the text of a file."""
-
-    def open(self, reference: str, span: Span) -> Document:
-        """Returns a YAML or JSON file as a tree."""
-
-    def workflow(self, reference: str, span: Span) -> Called:
-        """Returns another workflow file, read by its own dialect."""
-
-    def find(self, names: Sequence[str]) -> str | None:
-        """Returns the reference of the nearest file with one of these names; None if none is."""
-
-    def named(self, name_of: Callable[[str, str], str], span: Span) -> Iterator[list[NamedFile]]:
-        """Returns the files around that have names of their own, the nearest place first.
-
-        `name_of` finds the name in the text of a file, given its file name, too.
-        """
 
 
 class Reader(Protocol):
@@ -87,3 +74,173 @@ class Reader(Protocol):
 
     def read(self, document: Document, files: Files) -> Reading:
         """Reads the file; raises InvalidWorkflow once, with everything that is wrong in it."""
+
+
+def dialects() -> Plugins:
+    """The readers by the names of their dialects, ours first."""
+    return Plugins("whorl.dialects", _BUILT_IN)
+
+
+def reaches_all_steps(dialect: str) -> bool:
+    """Whether all steps of a dialect's files are meant to run; a reader says so of its own."""
+    plugins = dialects()
+    return plugins.has(dialect) and bool(getattr(plugins.load(dialect), "reaches_all_steps", False))
+
+
+def read_workflow(
+    text: str | bytes,
+    file: str,
+    files: SourceFiles | None = None,
+    *,
+    dialect: str = "",
+    limits: MappingOf[str, float] | None = None,
+) -> Reading:
+    """Reads a workflow file of any dialect; loading it runs nothing and fetches nothing.
+
+    `limits` are the operator's for loops that have none of their own: `iterations`, and `time` in
+    seconds.
+    """
+    library = _Library(files or NoFiles(), dialect, limits or {})
+    if isinstance(text, bytes):
+        text = read_text(text, file)
+    return library.read(text, file, library.files.real_path(file))
+
+
+class _Library:
+    """The workflow files of one reading: each is read once, and none may call itself."""
+
+    def __init__(self, files: SourceFiles, dialect: str, limits: MappingOf[str, float]) -> None:
+        self.files = files
+        self.limits = limits
+        self.names = Names(files)
+        self._dialect = dialect
+        self._plugins = dialects()
+        self._readers: dict[str, Reader] = {}
+        self._called: dict[str, Called | None] = {}
+        self._open: list[str] = []
+
+    def read(self, text: str, file: str, path: str) -> Reading:
+        """Reads a file, given its name for people and its path."""
+        try:
+            document = parse(text, file)
+            reader = self._reader_of(document)
+        except InvalidWorkflow as fault:
+            if any(diagnostic.code != "W003" for diagnostic in fault.diagnostics):
+                raise
+            # Some dialects allow repeated keys, in some places.
+            reader = self._reader_of(parse(text, file, lenient=True))
+            if reader.joined is None:
+                raise
+            document = parse(text, file, joined=reader.joined)
+        self._open.append(path)
+        try:
+            return reader.read(document, Files(self, path))
+        finally:
+            self._open.pop()
+
+    def call(self, base: str, reference: str, span: Span) -> Called:
+        """Reads a file that is called from another one."""
+        opened = self.files.open(base, reference, span)
+        if opened.path in self._open:
+            message = f"workflow {opened.name!r} calls itself, directly or through others"
+            advice = "repeat steps with `repeat`, which has limits"
+            raise InvalidWorkflow([Diagnostic("W017", message, span, "leads back", advice)])
+        if len(self._open) > CALL_DEPTH_MAX or len(self._called) > CALLED_MAX:
+            message = f"workflow {opened.name!r} is one call too many: at most {CALLED_MAX} files, "
+            message += f"{CALL_DEPTH_MAX} deep"
+            advice = "put the steps into fewer files"
+            raise InvalidWorkflow([Diagnostic("W017", message, span, "too many calls", advice)])
+        if opened.path not in self._called:
+            self._called[opened.path] = None
+            reading = self.read(opened.text, opened.name, opened.path)
+            self._called[opened.path] = Called(opened.name, reading)
+        called = self._called[opened.path]
+        if called is None:
+            raise InvalidWorkflow([])
+        return called
+
+    def _names(self) -> Iterator[str]:
+        yield from [self._dialect] if self._dialect else _BUILT_IN
+        # Other packages are searched for only where a file is of none of ours.
+        yield from () if self._dialect else self._plugins.names()[len(_BUILT_IN) :]
+
+    def _reader_of(self, document: Document) -> Reader:
+        """The first reader that knows a file, ours first; the others behind it are not imported."""
+        for name in self._names():
+            if name not in self._readers:
+                make = cast("Callable[[], Reader]", self._plugins.load(name))
+                self._readers[name] = make()
+            if self._readers[name].claims(document):
+                return self._readers[name]
+        raise InvalidWorkflow([_unknown(document, list(self._readers.values()))])
+
+
+class Files:
+    """The files beside the one that is read. Every method raises InvalidWorkflow.
+
+    `limits` are the operator's for loops that have none of their own.
+    """
+
+    def __init__(self, library: _Library, base: str) -> None:
+        self._library = library
+        self._base = base
+        self.limits = library.limits
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there were too many files for `named` to look at all of them."""
+        return self._library.names.is_cut
+
+    def text(self, reference: str, span: Span) -> tuple[str, str]:
+        """Returns the name and the text of a file."""
+        opened = self._library.files.open(self._base, reference, span)
+        return opened.name, opened.text
+
+    def open(self, reference: str, span: Span) -> Document:
+        """Returns a YAML or JSON file as a tree."""
+        name, text = self.text(reference, span)
+        return parse(text, name)
+
+    def workflow(self, reference: str, span: Span) -> Called:
+        """Returns another workflow file, read by its own dialect."""
+        return self._library.call(self._base, reference, span)
+
+    def find(self, names: Sequence[str]) -> str | None:
+        """Returns the reference of the nearest file with one of these names; None if none is."""
+        return self._library.files.find(self._base, names)
+
+    def named(self, name_of: Callable[[str, str], str], span: Span) -> Iterator[list[NamedFile]]:
+        """Returns the files around that have names of their own, the nearest place first.
+
+        `name_of` finds the name in the text of a file, given its file name, too.
+        """
+        return self._library.names.around(self._base, name_of, span)
+
+
+def parse(
+    text: str, file: str, *, lenient: bool = False, joined: frozenset[str] | None = None
+) -> Document:
+    """Reads YAML or JSON, told apart by the file's name or else by its beginning."""
+    is_json = file.endswith(".json")
+    if not file.endswith((".json", ".yaml", ".yml")):
+        is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
+    if is_json:
+        from whorl.source import read_json
+
+        return read_json(text, file, repeated="error" if joined is None and not lenient else "warn")
+    repeated: Literal["keep", "error"] = "keep" if lenient else "error"
+    return read_yaml(text, file, repeated=repeated, joined=joined or frozenset())
+
+
+def _unknown(document: Document, readers: list[Reader]) -> Diagnostic:
+    keys = [entry.name for entry in document.root] if isinstance(document.root, Mapping) else []
+    looked_for = "; ".join(f"{reader.name}: {reader.looks_for}" for reader in readers)
+    meant = next((key for key in keys if did_you_mean(key, ["whorl"])), None)
+    if meant is not None:
+        advice = f"did you mean 'whorl' where it says {meant!r}?"
+    elif "steps" in keys:
+        advice = "add `whorl: 1` at the top"
+    else:
+        advice = "check that the file is complete, or write a new one with `whorl new`"
+    message = f"no dialect knows this file; looked for {looked_for}"
+    return Diagnostic("W018", message, document.root.span, "not recognised", advice)

@@ -46,7 +46,7 @@ def test_there_are_seven_of_them() -> None:
 
 @needs_corpus
 def test_a_canvas_of_another_dialect_is_not_claimed() -> None:
-    from whorl.dialects.detection import parse
+    from whorl.dialects.reader import parse
     from whorl.dialects.studio import StudioReader
 
     others = sorted((SHARED / "corpora" / "shodan").rglob("*.yaml"))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whorl import ir
-from whorl.dialects.detection import parse
 from whorl.dialects.files import NoFiles
+from whorl.dialects.reader import parse
 from whorl.dialects.reading.context import REPORTED_MAX, ReadContext
 from whorl.dialects.reading.fields import Fields, check_id, check_node, objects_of, unknown_fields
 from whorl.dialects.reading.scalars import (

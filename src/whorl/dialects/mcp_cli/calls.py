@@ -10,11 +10,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.detection import parse
 from whorl.dialects.files import ENDINGS, FILES_MAX
 from whorl.dialects.mcp_cli.functions import HISTORY, NUMBER, PREVIOUS
 from whorl.dialects.mcp_cli.steps import RETRIES, WORKERS, read_shared
 from whorl.dialects.mcp_cli.texts import LIBRARY, PLACE, RESERVED, View
+from whorl.dialects.reader import parse
 from whorl.dialects.reading.scalars import duration_of, is_true, number_of, text_of, whole_of
 from whorl.dialects.reading.structure import check_arguments
 from whorl.dialects.reading.texts import placeholders, quoted
@@ -161,21 +161,35 @@ def _read_arguments(
 
 
 def _call_inputs(
-    file: ParsedFile, called: Called | None, arguments: Mapping, view: View, input_: ir.Value
-) -> list[tuple[str, ir.Value]]:
+    file: ParsedFile, item: Item, called: Called | None, given: Value | None, input_: str = ""
+) -> ir.Fields:
     """The inputs of a call: each key of `with`, and what every workflow sees.
 
-    `input_` is what it gets as its input where `with` names none.
+    Where `with` names no input, that is all of `with` as one text, or the expression `input_`; for
+    an item it is a JSON object with all of `with`, and the item.
     """
-    strict = view.inside is not None
-    entries: list[tuple[str, ir.Value]] = [
-        (entry.name, file.texts.values(entry.value, view, strict=strict)) for entry in arguments
-    ]
-    if "input" not in arguments and _takes(called, "input"):
-        entries.append(("input", input_))
+    view = file.view(item) if item.loop is None else View(item, inside=item)
+    arguments = _read_arguments(file.context, item, called, given)
+    strict = item.loop is not None
+    main: ir.Value = ir.Expression("jinja", input_, "" if strict else LIBRARY)
+    if item.is_iterate:
+        source = f"item_input({file.texts.source(arguments, view)}, loop.item)"
+        main = ir.Expression("jinja", source, LIBRARY)
+    elif arguments.entries:
+        main = file.texts.lines(arguments, view, strict=strict)
+    else:
+        file.texts.variables.reads_input = True
+    entries: dict[str, ir.Value] = {
+        entry.name: file.texts.values(entry.value, view, strict=strict) for entry in arguments
+    }
+    if _takes(called, "input"):
+        entries.setdefault("input", main)
     if called is None or called.reading.workflow.open_inputs:
-        entries += [(name, ir.Expression("jinja", name, LIBRARY)) for name in ("env", "loop")]
-    return entries
+        entries |= {name: ir.Expression("jinja", name, LIBRARY) for name in ("env", "loop")}
+    if item.is_iterate and _takes(called, "item"):
+        entries.pop("item", None)
+        entries["item"] = ir.Expression("jinja", "loop.item")
+    return ir.Fields(tuple(entries.items()))
 
 
 def _takes(called: Called | None, name: str) -> bool:
@@ -188,14 +202,7 @@ def _takes(called: Called | None, name: str) -> bool:
 def read_template(file: ParsedFile, item: Item, template: Mapping) -> ir.Call:
     """Reads a step that calls another workflow."""
     called = _find_workflow(file.context, item, template.get("name"))
-    arguments = _read_arguments(file.context, item, called, template.get("with"))
-    view = file.view(item)
-    input_: ir.Value = ir.Expression("jinja", "input", LIBRARY)
-    if arguments.entries:
-        input_ = file.texts.lines(arguments, view, strict=False)
-    else:
-        file.texts.variables.reads_input = True
-    inputs = ir.Fields(tuple(_call_inputs(file, called, arguments, view, input_)))
+    inputs = _call_inputs(file, item, called, template.get("with"), "input")
     workflow = called.key if called else ""
     return ir.Call(workflow=workflow, inputs=inputs, shape=_MAIN_OUTPUT, **read_shared(file, item))
 
@@ -206,12 +213,17 @@ def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
     if item.is_iterate:
         return _read_iterate(file, item, fields, called)
     _check_refine(file, item, fields)
-    accumulates = _accumulates(file, item, fields)
+    # All outputs are kept where they have a name, or are mentioned without one.
+    is_before = "loop.history" in file.mentioned and item in file.loop_before.values()
+    is_mentioned = f"{item.name}_accumulator" in file.mentioned or is_before
+    accumulates = is_mentioned or bool(text_of(fields.get("accumulate")))
     shared = read_shared(file, item)
     action: Any = text_of(fields.get("on_failure")) or "halt"
     iterations = _iterations(fields)
+    # Without `with`, the first iteration reads the caller's input, a later one the last output.
+    flow = "input if loop.iteration == '1' else loop.output"
     return ir.Loop(
-        body=_refine_body(file, item, fields, called),
+        body=_call(called, _call_inputs(file, item, called, fields.get("with"), flow)),
         until=_judge(file, item, fields),
         limits=ir.LoopLimits(
             iterations=iterations,
@@ -252,26 +264,10 @@ def _reads_history(context: FileContext, called: Called | None) -> bool:
     return any(context.historians[file] for file in sources)
 
 
-def _refine_body(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> ir.Block:
-    arguments = _read_arguments(file.context, item, called, fields.get("with"))
-    view = View(item, inside=item)
-    # Without `with`, the first iteration reads the caller's input, a later one the last output.
-    flow = "input if loop.iteration == '1' else loop.output"
-    input_: ir.Value = ir.Expression("jinja", flow)
-    if arguments.entries:
-        input_ = file.texts.lines(arguments, view, strict=True)
-    else:
-        file.texts.variables.reads_input = True
-    return _call(called, _call_inputs(file, called, arguments, view, input_))
-
-
-def _call(
-    called: Called | None, inputs: list[tuple[str, ir.Value]], retry: ir.Retry | None = None
-) -> ir.Block:
-    given = ir.Fields(tuple(inputs))
+def _call(called: Called | None, inputs: ir.Fields, retry: ir.Retry | None = None) -> ir.Block:
     options: Any = {"shape": _MAIN_OUTPUT, "unnamed": True, "retry": retry}
     workflow = called.key if called else ""
-    return ir.Block((ir.Call(name="output", workflow=workflow, inputs=given, **options),))
+    return ir.Block((ir.Call(name="output", workflow=workflow, inputs=inputs, **options),))
 
 
 def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
@@ -301,13 +297,6 @@ def _judge(file: ParsedFile, item: Item, fields: Mapping) -> ir.Judge | None:
     return judge
 
 
-def _accumulates(file: ParsedFile, item: Item, fields: Mapping) -> bool:
-    """Whether all outputs are kept: where they have a name, or are mentioned without one."""
-    if text_of(fields.get("accumulate")) or f"{item.name}_accumulator" in file.mentioned:
-        return True
-    return "loop.history" in file.mentioned and item in file.loop_before.values()
-
-
 def _check_refine(file: ParsedFile, item: Item, fields: Mapping) -> None:
     if not text_of(fields.get("until")).strip():
         message, span = f"{item.words} lacks the field 'until'", item.key.span
@@ -335,9 +324,15 @@ def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called 
         message = f"'until' of {item.words} has no effect: it ends when no items are left"
         advice = "remove it, or leave out mode: iterate"
         file.context.warn("W023", message, entry.key.span, label="not used", help=advice)
+    retry = None
+    if retries := _retries(fields):
+        times, delay = retries
+        retry = ir.Retry(times, wait_s=delay, backoff=1.0, wait_max_s=delay, on=("*",))
+    items = _items(file, item, fields)
+    inputs = _call_inputs(file, item, called, fields.get("with"))
     return ir.ForEach(
-        items=_items(file, item, fields),
-        body=_iterate_body(file, item, fields, called),
+        items=items,
+        body=_call(called, inputs, retry),
         item_name="loop",
         concurrency=(whole_of(fields.get("max_workers")) or WORKERS) if parallel else 1,
         item_timeout_s=duration_of(fields.get("timeout_per_item")),
@@ -346,23 +341,6 @@ def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called 
         shape=ir.Expression("jinja", "each_result(it)", LIBRARY),
         **shared,
     )
-
-
-def _iterate_body(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> ir.Block:
-    arguments = _read_arguments(file.context, item, called, fields.get("with"))
-    view = View(item, inside=item)
-    # The input for one item is a JSON object with all of `with`, and the item.
-    source = f"item_input({file.texts.source(arguments, view)}, loop.item)"
-    input_ = ir.Expression("jinja", source, LIBRARY)
-    inputs = _call_inputs(file, called, arguments, view, input_)
-    if _takes(called, "item"):
-        inputs = [(name, value) for name, value in inputs if name != "item"]
-        inputs.append(("item", ir.Expression("jinja", "loop.item")))
-    retry = None
-    if retries := _retries(fields):
-        times, delay = retries
-        retry = ir.Retry(times, wait_s=delay, backoff=1.0, wait_max_s=delay, on=("*",))
-    return _call(called, inputs, retry)
 
 
 def _items(file: ParsedFile, item: Item, fields: Mapping) -> ir.Value:

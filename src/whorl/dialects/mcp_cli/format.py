@@ -13,7 +13,6 @@ from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
-    from whorl.dialects.reading.context import Findings
     from whorl.errors import Span
     from whorl.source import Value
 
@@ -68,7 +67,6 @@ class Item:
         return (*own, f"{self.name}_accumulator")
 
     def get(self, name: str) -> Value | None:
-        """Returns a field of the step."""
         return self.fields.get(name)
 
 
@@ -171,7 +169,7 @@ _NEEDS = {
 }
 
 
-def _check_kind(context: Findings, step: Mapping, owner: str) -> None:
+def _check_kind(context: ReadContext, step: Mapping, owner: str) -> None:
     kinds = [entry for entry in step if entry.name in KINDS]
     unknown = [entry.name for entry in step if entry.name not in STEP.fields]
     if len(kinds) > 1:

@@ -32,9 +32,8 @@ _FENCE = re.compile(
 )
 _ONE_LIST = "ask for one list: a JSON array, JSON lines, or one item per line"
 _FIRST_WORD = re.compile(r"(?:<[^<>]*>|[\W_])*+([^\W_]++)")
-_GRANTED = ("YES", "PASS", "PASSED", "APPROVE", "APPROVED", "ACCEPT", "ACCEPTED")
-_REFUSED = ("NO", "REJECT", "REJECTED", "DENY", "DENIED")
-_DECISIONS = frozenset((*_GRANTED, *_REFUSED))
+_YES = "YES PASS PASSED APPROVE APPROVED ACCEPT ACCEPTED"
+_DECISIONS = frozenset(f"{_YES} NO REJECT REJECTED DENY DENIED".split())
 
 
 def variable(run: Run, name: Value) -> Value:
@@ -45,10 +44,8 @@ def variable(run: Run, name: Value) -> Value:
 def required(run: Run, value: Value, name: Value) -> Value:
     """The value, which must be there."""
     if value is UNDEFINED:
-        raise EvaluationError(
-            f"variable {run.text(name)!r} is not set",
-            help="give it to the workflow, or let a step of that name run before",
-        )
+        advice = "give it to the workflow, or let a step of that name run before"
+        raise EvaluationError(f"variable {run.text(name)!r} is not set", help=advice)
     return value
 
 
@@ -99,9 +96,8 @@ def items_in(run: Run, source: Value, most: Value) -> list[Value]:
     """
     items = _parsed(run, source)
     if not items:
-        raise EvaluationError(
-            "there are no items", help="give a JSON array, JSON lines, or one item per line"
-        )
+        advice = "give a JSON array, JSON lines, or one item per line"
+        raise EvaluationError("there are no items", help=advice)
     count = min(len(items), whole(most, "items_in", "most"))
     run.check_items(count, "items_in")
     return [
@@ -196,9 +192,8 @@ def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) ->
     texts = [run.text(answer) for answer in answers if answer is not None]
     texts = [answer for answer in texts if answer.strip()]
     if len(texts) < whole(least, "vote", "least"):
-        raise EvaluationError(
-            f"no consensus: {len(texts)} of {len(answers)} models answered, {least} are needed"
-        )
+        missing = f"{len(texts)} of {len(answers)} models answered, {least} are needed"
+        raise EvaluationError(f"no consensus: {missing}")
     for answer in texts:
         run.check_text(len(answer), "vote")
     voted = [_vote_of(answer) for answer in texts]
@@ -207,9 +202,8 @@ def vote(run: Run, answers: Value, share: Value, least: Value, wanted: Value) ->
     needed = _SHARES[text(share, "vote", "share")]
     if agreement < needed or (needed == 0.5 and agreement <= needed):
         votes = ", ".join(f"{word[:40]!r}" for word in voted)
-        raise EvaluationError(
-            f"no consensus: {number} of {len(voted)} agree, and {share} is required ({votes})"
-        )
+        missing = f"{number} of {len(voted)} agree, and {share} is required ({votes})"
+        raise EvaluationError(f"no consensus: {missing}")
     if wanted is not None and winner != wanted:
         raise EvaluationError(f"the models agree on {winner[:40]!r}, not on {wanted!r}")
     return texts[voted.index(winner)]

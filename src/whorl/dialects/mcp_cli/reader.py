@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -83,13 +83,13 @@ class McpCliReader:
 
 
 def _read_workflow(context: FileContext) -> ir.Workflow:
-    items = _read_items(context)
+    by_name = _named_once(context, _read_items(context))
+    _check_accumulators(context, by_name)
+    items = list(by_name.values())
     variables = collect_variables(items, context.root.get("env"))
-    order = _find_order(context, items, variables)
     execution = read_execution(context)
-    after = {item.name: order.after(item, parallel=execution.parallel) for item in items}
-    texts = Texts(context, variables)
-    file = ParsedFile(context, texts, execution, after, order.loop_before, order.mentioned)
+    file = ParsedFile(context, Texts(context, variables), execution)
+    _find_order(file, items)
     nodes = [_read_node(file, item) for item in items]
     if nodes:
         # Its result is that of the workflow, which has none where it failed.
@@ -97,6 +97,8 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
     context.mentions.update((name, port.span) for name, port in variables.inputs.items())
     if variables.reads_input:
         context.mentions[MAIN] = context.root.span
+    last = variables.find(items[-1].name, View()) if items else None
+    result = ir.Expression("jinja", last.expression, LIBRARY) if last else None
     return ir.Workflow(
         name=text_of(context.root.get("name")) or "workflow",
         description=text_of(context.root.get("description")),
@@ -104,7 +106,7 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
         main_input=MAIN,
         open_inputs=True,
         body=ir.Block(tuple(nodes), concurrency=execution.workers, on_failure=execution.on_failure),
-        outputs=_outputs(items, variables),
+        outputs=(("output", result),) if result else (),
         variables=_env(context),
         workflows=tuple(context.workflows.items()),
         dialect=McpCliReader.name,
@@ -146,10 +148,10 @@ def _read_items(context: FileContext) -> list[Item]:
         message = "the workflow has neither steps nor loops"
         advice = 'add steps: [{name: write, run: "Write {{input}}"}]'
         context.report("W006", message, span, label="nothing to do", help=advice)
-    return _named_once(context, items)
+    return items
 
 
-def _named_once(context: FileContext, items: list[Item]) -> list[Item]:
+def _named_once(context: FileContext, items: list[Item]) -> dict[str, Item]:
     by_name: dict[str, Item] = {}
     for item in items:
         first = by_name.setdefault(item.name, item)
@@ -163,15 +165,14 @@ def _named_once(context: FileContext, items: list[Item]) -> list[Item]:
             label = "reserved" if item.name in RESERVED else "not a name"
             advice = f"choose another name, such as {'my_' + item.name[:40]!r}"
             context.report("W012", message, item.key.span, label=label, help=advice)
-    _check_accumulators(context, by_name)
-    return list(by_name.values())
+    return by_name
 
 
 def _check_accumulators(context: FileContext, items: dict[str, Item]) -> None:
     taken = dict(items)
     for item in items.values():
-        name = item.loop.get("accumulate") if item.loop is not None else None
-        if not isinstance(name, Scalar) or not name.text:
+        name = scalar_of(item.loop.get("accumulate")) if item.loop is not None else None
+        if name is None or not name.text:
             continue
         first = taken.setdefault(name.text, item)
         if first is not item or name.text in RESERVED or name.text == item.name:
@@ -193,11 +194,6 @@ def _inputs(variables: Variables) -> tuple[ir.Port, ...]:
     return (main, *others)
 
 
-def _outputs(items: list[Item], variables: Variables) -> tuple[tuple[str, ir.Value], ...]:
-    last = variables.find(items[-1].name, View()) if items else None
-    return (("output", ir.Expression("jinja", last.expression, LIBRARY)),) if last else ()
-
-
 def _env(context: FileContext) -> tuple[tuple[str, ir.Value], ...]:
     """What `env` sets, over what the caller's file set."""
     env = context.root.get("env")
@@ -207,57 +203,27 @@ def _env(context: FileContext) -> tuple[tuple[str, ir.Value], ...]:
     return (("env", ir.Expression("jinja", f"merged(env, {{{pairs}}})", LIBRARY)),)
 
 
-@dataclass(slots=True)
-class _Order:
-    """Who waits for whom: `needs` and mentioned variables decide, then the document.
-
-    `ordered` holds the names one after the other, as they would run.
-    """
-
-    items: list[Item]
-    waits: dict[str, set[str]] = field(default_factory=dict)
-    ordered: dict[str, int] = field(default_factory=dict)
-    loop_before: dict[str, Item] = field(default_factory=dict)
-    mentioned: set[str] = field(default_factory=set)
-
-    def after(self, item: Item, *, parallel: bool) -> tuple[ir.After, ...]:
-        """What an item waits for; one after the other unless steps run in parallel."""
-        names = sorted(self.waits[item.name], key=lambda name: self.ordered[name])
-        position = self.ordered[item.name]
-        if not parallel and position:
-            names.append(list(self.ordered)[position - 1])
-        return tuple(ir.After(name) for name in dict.fromkeys(names))
-
-    def closure(self, name: str) -> set[str]:
-        """All that must have ended before an item runs."""
-        closure: set[str] = set()
-        queue = [name]
-        while queue:
-            new = self.waits.get(queue.pop(), set()) - closure
-            closure |= new
-            queue.extend(new)
-        return closure
-
-
-def _find_order(context: FileContext, items: list[Item], variables: Variables) -> _Order:
+def _find_order(file: ParsedFile, items: list[Item]) -> None:
     """Computes the order of a file; reports what is not there and what waits for itself."""
-    order = _Order(items)
+    variables = file.texts.variables
     for item in items:
         mentioned = list(names_in(item.fields))
-        order.mentioned.update(mentioned)
+        file.mentioned.update(mentioned)
         owners = (variables.owner(name) for name in (*mentioned, *operands_in(item.get("if"))))
         waits = {owner.name for owner in owners if owner is not None and owner is not item}
-        order.waits[item.name] = _needed(context, item, variables) | waits
+        file.waits[item.name] = _needed(file.context, item, variables) | waits
     for item in items:
-        if _asks_for_loop(item):
-            _look_back(order, item)
+        # Texts may mention a loop that has ended; those inside of a loop mean that loop.
+        outside = item.fields if item.loop is None else item.loop.get("items")
+        names = (*operands_in(item.get("if")), *names_in(outside))
+        if any(name.startswith("loop.") for name in names):
+            _look_back(file, items, item)
     left = list(items)
     while left:
-        ready = (item for item in left if order.waits[item.name] <= order.ordered.keys())
-        item = next(ready, None) or _break_circle(context, order, left)
+        ready = (item for item in left if file.waits[item.name] <= file.ordered.keys())
+        item = next(ready, None) or _break_circle(file, left)
         left.remove(item)
-        order.ordered[item.name] = len(order.ordered)
-    return order
+        file.ordered[item.name] = len(file.ordered)
 
 
 def _needed(context: FileContext, item: Item, variables: Variables) -> set[str]:
@@ -280,42 +246,31 @@ def _needed(context: FileContext, item: Item, variables: Variables) -> set[str]:
     return names
 
 
-def _asks_for_loop(item: Item) -> bool:
-    """Whether its texts mention a loop that has ended; those inside of a loop mean that loop."""
-    outside = item.fields if item.loop is None else item.loop.get("items")
-    names = [*operands_in(item.get("if")), *(names_in(outside) if outside is not None else ())]
-    return any(name.startswith("loop.") for name in names)
-
-
-def _look_back(order: _Order, item: Item) -> None:
+def _look_back(file: ParsedFile, items: list[Item], item: Item) -> None:
     """Finds the loop that `loop.*` means: the last that it waits for, else the last before it."""
-    waited = order.closure(item.name)
-    loops = [other for other in order.items if other.loop is not None and other is not item]
+    waited = file.closure(item.name)
+    loops = [other for other in items if other.loop is not None and other is not item]
     candidates = [other for other in loops if other.name in waited]
     if not candidates:
-        earlier = order.items[: order.items.index(item)]
-        candidates = [
-            other
-            for other in loops
-            if other in earlier and item.name not in order.closure(other.name)
-        ]
+        earlier = [other for other in items[: items.index(item)] if other in loops]
+        candidates = [other for other in earlier if item.name not in file.closure(other.name)]
     if candidates:
-        order.loop_before[item.name] = candidates[-1]
-        order.waits[item.name].add(candidates[-1].name)
+        file.loop_before[item.name] = candidates[-1]
+        file.waits[item.name].add(candidates[-1].name)
 
 
-def _break_circle(context: FileContext, order: _Order, left: list[Item]) -> Item:
+def _break_circle(file: ParsedFile, left: list[Item]) -> Item:
     """Reports steps that wait for each other, and reads on as if the first one did not wait."""
     names = [item.name for item in left]
     path: list[str] = []
     name = names[0]
     while name not in path:
         path.append(name)
-        name = next(other for other in names if other in order.waits[name])
+        name = next(other for other in names if other in file.waits[name])
     circle = path[path.index(name) :]
     first = next(item for item in left if item.name == circle[0])
     message = f"steps wait for each other: {' -> '.join([*circle[:8], circle[0]])}"
     advice = "remove one `needs` or one mention; to do steps again, put them into a loop"
-    context.report("W011", message, first.key.span, label="waits for itself", help=advice)
-    order.waits[first.name] = set()
+    file.context.report("W011", message, first.key.span, label="waits for itself", help=advice)
+    file.waits[first.name] = set()
     return first

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
 from whorl.dialects.mcp_cli.texts import LIBRARY, View, spelled
@@ -61,34 +61,28 @@ class Execution:
     def model(self, step: Mapping) -> dict[str, Json]:
         """The model of a step: its own, or that of the file. A provider brings its own model."""
         for fields in (step, self.fields):
-            listed = objects_in(fields.get("providers"))
-            if listed:
+            if listed := objects_in(fields.get("providers")):
                 return {"model": [_model_in(provider) for provider in listed]}
-            model = _model_in(fields)
-            if "provider" in model:
-                return model
-            if "model" in model and fields is step:
+            if model := _model_in(fields):
                 provider = _model_in(self.fields).get("provider")
                 return ({"provider": provider} if provider else {}) | model
-            if model:
-                return model
         return {}
 
-    def asking(self, *layers: Mapping) -> dict[str, Json]:
-        """The inputs of a model call, its prompt aside: the first layer that says one, else we."""
+    def asking(self, prompt: ir.Value, *layers: Mapping) -> ir.Fields:
+        """The inputs of a model call: each from the first layer that says it, else from us."""
         inputs: dict[str, Json] = dict(self.model(layers[0]))
         fields = (*layers, self.fields)
         for name in ("temperature", "max_tokens"):
-            numbers = (number_of(layer.get(name)) for layer in fields)
-            number = next((number for number in numbers if number is not None), None)
-            if number is not None:
+            numbers = [number_of(layer.get(name)) for layer in fields]
+            for number in filter(lambda number: number is not None, reversed(numbers)):
                 inputs[name] = number
         servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
         if texts_of(servers):
             turns = (whole_of(layer.get("max_iterations")) for layer in fields)
             inputs["tools"] = list(texts_of(servers))
             inputs["max_turns"] = next(filter(None, turns), TURNS)
-        return inputs
+        constants = [(name, ir.Constant(value)) for name, value in inputs.items()]
+        return ir.Fields((("prompt", prompt), *constants))
 
     def timeout(self, step: Mapping) -> float | None:
         """How long one model call of a step may take."""
@@ -139,35 +133,43 @@ def warn_of_unused(context: FileContext, item: Item) -> None:
 class ParsedFile:
     """What the readers of steps and loops share: the texts, the settings, and the order.
 
-    `after` is whom each waits for, `loop_before` the loop that its `loop.*` means, `mentioned` the
-    names of all placeholders.
+    `waits` says who waits for whom: `needs` and mentioned variables decide. `ordered` holds the
+    names one after the other, as they would run; `loop_before` is the loop that an item's `loop.*`
+    means, `mentioned` are the names of all placeholders.
     """
 
     context: FileContext
     texts: Texts
     execution: Execution
-    after: dict[str, tuple[ir.After, ...]]
-    loop_before: dict[str, Item]
-    mentioned: set[str]
+    waits: dict[str, set[str]] = field(default_factory=dict)
+    ordered: dict[str, int] = field(default_factory=dict)
+    loop_before: dict[str, Item] = field(default_factory=dict)
+    mentioned: set[str] = field(default_factory=set)
 
     def view(self, item: Item) -> View:
         """From where the texts of a step look."""
         return View(item, before=self.loop_before.get(item.name))
 
+    def after(self, item: Item) -> tuple[ir.After, ...]:
+        """What an item waits for; one after the other unless steps run in parallel."""
+        names = sorted(self.waits[item.name], key=lambda name: self.ordered[name])
+        position = self.ordered[item.name]
+        if not self.execution.parallel and position:
+            names.append(list(self.ordered)[position - 1])
+        return tuple(ir.After(name) for name in dict.fromkeys(names))
 
-class Shared(TypedDict):
-    """What all nodes take, by the names of the IR."""
+    def closure(self, name: str) -> set[str]:
+        """All that must have ended before an item runs."""
+        closure: set[str] = set()
+        queue = [name]
+        while queue:
+            new = self.waits.get(queue.pop(), set()) - closure
+            closure |= new
+            queue.extend(new)
+        return closure
 
-    name: str
-    after: tuple[ir.After, ...]
-    when: ir.Expression | None
-    on_failure: Literal["halt", "continue"]
-    retry: ir.Retry | None
-    timeout_s: float | None
-    place: str
 
-
-def read_shared(file: ParsedFile, item: Item) -> Shared:
+def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
     """Reads the fields that every step has; those of a top-level loop are the loop's own."""
     is_step = item.loop is not item.fields
     failure = text_of(item.get("on_failure")) if is_step else ""
@@ -175,7 +177,7 @@ def read_shared(file: ParsedFile, item: Item) -> Shared:
     times = whole_of(item.get("max_retries")) or RETRIES
     return {
         "name": item.name,
-        "after": file.after[item.name],
+        "after": file.after(item),
         "when": file.texts.condition(item.get("if"), file.view(item)) if is_step else None,
         "on_failure": "continue" if tolerated else "halt",
         "retry": ir.Retry(times, on=("*",)) if failure == "retry" else None,
@@ -189,13 +191,7 @@ def read_run(file: ParsedFile, item: Item) -> ir.Task:
     shared = read_shared(file, item)
     shared["timeout_s"] = file.execution.timeout(item.fields)
     prompt = file.texts.read(item.get("run"), file.view(item))
-    inputs = _model_inputs(file.execution.asking(item.fields), prompt)
-    return ir.Task(kind="ask", inputs=inputs, **shared)
-
-
-def _model_inputs(settings: dict[str, Json], prompt: ir.Value) -> ir.Fields:
-    constants = [(name, ir.Constant(value)) for name, value in settings.items()]
-    return ir.Fields((("prompt", prompt), *constants))
+    return ir.Task(kind="ask", inputs=file.execution.asking(prompt, item.fields), **shared)
 
 
 def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group:
@@ -218,7 +214,7 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
         task = ir.Task(
             name=label if number == 1 else f"{label} {number}",
             kind="ask",
-            inputs=_model_inputs(file.execution.asking(voter, item.fields), prompt),
+            inputs=file.execution.asking(prompt, voter, item.fields),
             on_failure="continue",
             timeout_s=timeout if own is None else own,
         )

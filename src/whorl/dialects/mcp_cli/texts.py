@@ -21,7 +21,7 @@ from whorl.dialects.reading.texts import (
     read_tree,
     split_text,
 )
-from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -146,11 +146,8 @@ class Variables:
     def names(self, wanted: str) -> Iterator[str]:
         """All names that a text may mention, those of the form of the wanted one first."""
         flat = ("input", *self.items, *self.accumulators)
-        dotted = chain(
-            (f"loop.{name}" for name in (*REFINE, *ITERATE)),
-            (f"env.{name}" for name in self.env),
-            (f"step.{name}" for name in flat[1:]),
-        )
+        prefixed = (("loop", (*REFINE, *ITERATE)), ("env", self.env), ("step", flat[1:]))
+        dotted = (f"{prefix}.{name}" for prefix, names in prefixed for name in names)
         return chain(dotted, flat) if "." in wanted else chain(flat, dotted)
 
 
@@ -230,11 +227,8 @@ class Texts:
         """The source of an expression for a value; a text that is one variable keeps its type."""
         if isinstance(value, Scalar):
             parts = list(self._parts(value, view, strict=True)) or [(value.text, False)]
-            if parts[1:]:
-                parts = [
-                    (f"({text})" if is_source else text, is_source) for text, is_source in parts
-                ]
-            return " ~ ".join(text if is_source else quoted(text) for text, is_source in parts)
+            form = "({})" if parts[1:] else "{}"
+            return " ~ ".join(form.format(text) if is_it else quoted(text) for text, is_it in parts)
         if isinstance(value, Sequence):
             return f"[{', '.join(self.source(item, view) for item in value)}]"
         pairs = (f"{quoted(entry.name)}: {self.source(entry.value, view)}" for entry in value)
@@ -269,43 +263,39 @@ class Texts:
 
     def _parts(self, scalar: Scalar, view: View, *, strict: bool) -> Iterator[tuple[str, bool]]:
         """The parts of a text: literals, and sources (true) of variables."""
-        return split_text(scalar, PLACE, lambda place: self._source_of(place, view, strict=strict))
 
-    def _source_of(self, place: Placeholder, view: View, *, strict: bool) -> str | None:
-        """The expression of one placeholder; None where it stays as it is written."""
-        reference = self.variables.find(place.name, view)
-        if reference is None:
-            return self._unknown(place, strict=strict)
-        if reference.certain:
-            return reference.expression
-        if strict:
-            return f"required({reference.expression}, {quoted(place.name)})"
-        return f"{reference.expression} | default({quoted(place.written)})"
+        def source_of(place: Placeholder) -> str | None:
+            reference = self.variables.find(place.name, view)
+            if reference is None:
+                return self._unknown(place, strict=strict)
+            if reference.certain:
+                return reference.expression
+            if strict:
+                return f"required({reference.expression}, {quoted(place.name)})"
+            return f"{reference.expression} | default({quoted(place.written)})"
+
+        return split_text(scalar, PLACE, source_of)
 
     def _unknown(self, place: Placeholder, *, strict: bool) -> str | None:
         name, start = place.name, place.offset - 2
         span = place.scalar.locate(start, len(place.written))
         if self.variables.take(name, Mention(place.written, span, required=strict)):
             # One that is nearly the name of another is probably a slip.
-            message = f"{name!r} is no step or loop here, so it must be given from outside"
-            at = place.scalar.locate(start, len(name) + 4)
             advice = self._question(name)
-            if advice and self._is_new(name):
+            if advice and name not in self._warned:
+                message = f"{name!r} is no step or loop here, so it must be given from outside"
+                at = place.scalar.locate(start, len(name) + 4)
                 self.context.warn("W023", message, at, label="an input", help=advice)
+                self._warned.add(name)
             return spelled(name)
         if strict or self.variables.is_misspelt(name, self._question(name)):
             self._report_unknown(name, place.scalar.locate(start, len(name)))
-        elif self._is_new(name):
+        elif name not in self._warned:
             message = f"{place.written[:60]!r} names no variable, so it stays in the text as it is"
             advice = self._advice(name)
             self.context.warn("W023", message, span, label="stays as it is", help=advice)
+            self._warned.add(name)
         return None
-
-    def _is_new(self, name: str) -> bool:
-        """Whether nothing was said about a name yet."""
-        is_new = name not in self._warned
-        self._warned.add(name)
-        return is_new
 
     def _report_unknown(self, name: str, span: Span) -> None:
         message, advice = f"there is no variable {name[:60]!r}", self._advice(name)
@@ -321,22 +311,19 @@ class Texts:
         return self._nearest.question(name, self.variables.names(name))
 
 
-def names_in(value: Value) -> Iterator[str]:
+def names_in(value: Value | None) -> Iterator[str]:
     """Every name that the texts of a value mention."""
     if isinstance(value, Scalar):
         yield from (place.name for place in placeholders(value, PLACE))
-    elif isinstance(value, Sequence):
+    elif isinstance(value, Sequence | Mapping):
         for item in value:
-            yield from names_in(item)
-    else:
-        for entry in value:
-            yield from names_in(entry.value)
+            yield from names_in(item.value if isinstance(item, Entry) else item)
 
 
 def operands_in(value: Value | None) -> list[str]:
     """Every name that a condition may mention."""
     if not isinstance(value, Scalar) or not _is_comparison(value.text):
-        return [] if value is None else list(names_in(value))
+        return list(names_in(value))
     return _TOKEN.findall(_MARKS.sub(" ", value.text))
 
 
@@ -347,9 +334,8 @@ def _is_comparison(text: str) -> bool:
     bare = _MARKS.sub(" ", text)
     if _COMPARES.search(_TOKEN.sub("", bare)):
         return True
-    return text.strip().startswith("${{") and not {"and", "or", "not", "in"}.isdisjoint(
-        _TOKEN.findall(bare)
-    )
+    words = {"and", "or", "not", "in"} & set(_TOKEN.findall(bare))
+    return text.strip().startswith("${{") and bool(words)
 
 
 def _literal(text: str) -> str:

@@ -6,23 +6,10 @@ from dataclasses import MISSING, dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
-from whorl.dialects.native.context import Around, Location
+from whorl.dialects.native import objects
+from whorl.dialects.native.context import Around, CannotWriteError, Location
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
-from whorl.dialects.native.objects import (
-    OMIT,
-    Field,
-    ListOf,
-    MapOf,
-    Object,
-    defaults,
-    derive,
-    read_object,
-    report_unknown,
-    short,
-    write_object,
-)
-from whorl.dialects.native.table import doc_of, fields
-from whorl.dialects.native.values import CannotWriteError, check_name
+from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.scalars import texts_of
 from whorl.errors import nearest
 from whorl.ir.nodes import NodeFields
@@ -34,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
 
     from whorl.dialects.native.context import Context
-    from whorl.dialects.native.objects import FieldTable
     from whorl.ir.nodes import Wanted
     from whorl.source import Entry, Value
 
@@ -42,7 +28,7 @@ if TYPE_CHECKING:
 # The field of the result of `if` and `choose` that names the branch that was taken.
 BRANCH = "branch"
 # The attributes that all nodes have.
-NODE = tuple(defaults(NodeFields))
+NODE = tuple(objects.defaults(NodeFields))
 _ENDS = ("succeeded", "failed", "skipped", "timed_out", "cancelled")
 _STATUSES = ("passed", *_ENDS, "any")
 
@@ -56,24 +42,24 @@ class Kind:
 
     section: str
     node: type
-    own: FieldTable
-    inside: FieldTable = field(default_factory=dict)
+    own: objects.FieldTable
+    inside: objects.FieldTable = field(default_factory=dict)
     check: Callable[[Context, Any], None] | None = None
 
     def __post_init__(self) -> None:
-        self.name, self.doc = self.section.strip("~"), doc_of(self.section)
+        self.name, self.doc = self.section.strip("~"), DOCS[self.section]
         self.rare = self.section.startswith("~")
         self.fields = {**COMMON, **self.own}
         known = {**self.fields, **self.inside}
         self._derived = {name: one for name, one in known.items() if one.derive is not None}
-        attributes = defaults(self.node).items()
+        attributes = objects.defaults(self.node).items()
         self._needed = [name for name, default in attributes if default is MISSING]
 
     def make(self, context: Context, found: dict[str, Any]) -> Any:
         """The node with these attributes; one that lacks something, which is told, is a stub."""
         if "body" in self._needed:
             found.setdefault("body", ir.Block(()))
-        derive(context, self._derived, found)
+        objects.derive(context, self._derived, found)
         if any(name not in found for name in self._needed):
             return _stub(context, found)
         node = self.node(**found)
@@ -85,12 +71,12 @@ class Kind:
         """The step that is read as a node; raises CannotWriteError."""
         if not isinstance(node, self.node):
             raise CannotWriteError(node)
-        return write_object(context, {**self.own, **COMMON}, node)
+        return objects.write_object(context, {**self.own, **COMMON}, node)
 
 
 def _stub(context: Context, found: dict[str, Any]) -> ir.Compute:
     """A step that cannot be read: others may still refer to its name."""
-    derive(context, COMMON, found)
+    objects.derive(context, COMMON, found)
     kept = {name: found[name] for name in ("name", "place", "after")}
     return ir.Compute(value=ir.Constant(None), **kept)
 
@@ -116,7 +102,7 @@ class Steps(Form):
         for entry in value:
             if context.is_full:
                 break
-            check_name(context, entry.key, "a step", "dashed")
+            context.check_name(entry.key, "a step", "dashed")
             previous = nodes[-1].name if nodes and self.is_ordered else None
             nodes.append(_read_step(context, entry, previous))
         block = ir.Block(tuple(nodes), open=self.is_open)
@@ -136,7 +122,7 @@ class Steps(Form):
         return steps
 
 
-class Options(Object):
+class Options(objects.Object):
     """What is said about a block beside its steps."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -144,7 +130,7 @@ class Options(Object):
         return None if options is None else {"block": options}
 
     def write(self, context: Context, value: Any) -> Any:
-        return self.of(context, value.body) or OMIT
+        return self.of(context, value.body) or objects.OMIT
 
     def of(self, context: Context, block: ir.Block, *, is_open: bool = False) -> dict[str, Any]:
         """What is to be said about a block."""
@@ -186,7 +172,7 @@ class Body(Steps):
         if slot:
             context = context.within(path=f"{context.around.path}@{slot}")
         if isinstance(value, Mapping) and "steps" in value:
-            found = read_object(context, value, self.fields, owner or at)
+            found = objects.read_object(context, value, self.fields, owner or at)
         else:
             found = {"body": super().read(context, value, at)}
         if found.get("body") is None:
@@ -238,9 +224,9 @@ def _read_kind(context: Context, step: Value, found: dict[str, Any], at: Locatio
     if len(kinds) != 1:
         _report_kinds(context, step, kinds, at)
         order = Mapping(tuple(entry for entry in step if entry.name == "after"), step.span)
-        return _stub(context, found | read_object(context, order, COMMON, at))
+        return _stub(context, found | objects.read_object(context, order, COMMON, at))
     kind = context.kinds[kinds[0]]
-    found |= read_object(context, step, kind.fields, at)
+    found |= objects.read_object(context, step, kind.fields, at)
     timeout, failure = step.get("timeout"), step.entry("on_failure")
     if timeout is not None:
         context.places.remember_field(context.around.path, "timeout", timeout.span)
@@ -260,11 +246,12 @@ def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Locatio
         advice = "make a step of its own of each"
         context.report("W009", message, span, label="a second kind", help=advice)
         return
-    usual = {kind.name: Field(Text(), "") for kind in context.kinds.values() if not kind.rare}
-    known = {name for kind in context.kinds.values() for name in kind.fields}
+    kinds_of_steps = context.kinds.values()
+    usual = {kind.name: objects.Field(Text(), "") for kind in kinds_of_steps if not kind.rare}
+    known = {name for kind in kinds_of_steps for name in kind.fields}
     for entry in step:
         if nearest(entry.name, usual) and entry.name not in known:
-            report_unknown(context, entry, usual, at)
+            objects.report_unknown(context, entry, usual, at)
             return
     message, advice = f"{at.owner} does not say what it does", f"give it one of {', '.join(usual)}"
     context.report("W009", message, at.span, label="no kind of step", help=advice)
@@ -301,15 +288,11 @@ class After(OneOf):
         return tuple(found.values())
 
     def write(self, context: Context, value: Any) -> Any:
-        if any(after.statuses != ("passed",) for after in value):
-            return {after.node: self._ends(after.statuses) for after in value}
-        names = [after.node for after in value]
-        return names[0] if len(names) == 1 else names
-
-    def _ends(self, statuses: tuple[str, ...]) -> Any:
-        if statuses == _ENDS:
-            return "any"
-        return statuses[0] if len(statuses) == 1 else list(statuses)
+        if all(after.statuses == ("passed",) for after in value):
+            return objects.one_or_list([after.node for after in value])
+        ends = {after.node: after.statuses for after in value}
+        ends = {name: ("any",) if end == _ENDS else end for name, end in ends.items()}
+        return {name: objects.one_or_list(end) for name, end in ends.items()}
 
 
 class OnFailure(OneOf):
@@ -322,26 +305,23 @@ class OnFailure(OneOf):
         return None if found is None else {"on_failure": found}
 
     def write(self, context: Context, value: Any) -> Any:
-        return OMIT if value.on_failure == "halt" else value.on_failure
+        return objects.OMIT if value.on_failure == "halt" else value.on_failure
 
 
 def _previous(context: Context, found: MappingOf[str, Any]) -> tuple[ir.After, ...]:
     return () if context.around.previous is None else (ir.After(context.around.previous),)
 
 
-ON_FAILURE = (Choice(("halt", "continue")), Object("on_failure", fields("on_failure")))
-_RETRY = Object(
-    "retry",
-    fields("retry", None, ir.Retry, wait_max=lambda _, found: max(60.0, found.get("wait_s", 1.0))),
-    ir.Retry,
-)
-_ENDED = OneOf((Choice(_STATUSES), ListOf(Choice(_STATUSES), least=1)))
-_WAITED = MapOf(_ENDED, "an object such as {review: failed}", "any")
+ON_FAILURE = (Choice(("halt", "continue")), objects.Object("on_failure", fields("on_failure")))
+_WAIT_MAX = {"wait_max": lambda _, found: max(60.0, found.get("wait_s", 1.0))}
+_RETRY = objects.Object("retry", fields("retry", None, ir.Retry, **_WAIT_MAX), ir.Retry)
+_ENDED = OneOf((Choice(_STATUSES), objects.ListOf(Choice(_STATUSES), least=1)))
+_WAITED = objects.MapOf(_ENDED, "an object such as {review: failed}", "any")
 COMMON = fields(
     "step",
     {
-        "after": After((Text("a step"), ListOf(Text("a step")), _WAITED)),
-        "retry": short("times", _RETRY),
+        "after": After((Text("a step"), objects.ListOf(Text("a step")), _WAITED)),
+        "retry": objects.Short("times", _RETRY),
         "on_failure": OnFailure(ON_FAILURE),
     },
     NodeFields,

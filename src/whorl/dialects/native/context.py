@@ -1,22 +1,66 @@
-"""A native file while it is read or written: what its parts share, and where they stand."""
+"""A native file while it is read or written: what its parts share, where they stand, its values.
+
+In exact files an object with nothing but `expr` (and `in`, `library`), `literal`, `items` or
+`entries` says what a plain value cannot: a foreign expression, a constant with {{ }} in it, a list
+or an object of constants that the IR holds in parts, an object with computed or repeated keys.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
 from whorl.dialects.reading import scalars
 from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.texts import read_tree
 from whorl.errors import Span
 from whorl.ir.expressions import Names
-from whorl.source import Mapping, Scalar
+from whorl.language import Expression
+from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections import abc
 
     from whorl.dialects.native.blocks import Kind
     from whorl.source import Value
+
+NAME_MAX = 128
+# The names of what the engine tells an iteration about its loop, with the engine's own words.
+_SAME = ("previous", "history", "best", "past", "person")
+FACTS = {"iteration": "number", **{name: name for name in _SAME}}
+# `results` reads a step whose name an expression cannot spell: results['first-draft'].
+RESULTS = "results"
+# What a file calls the functions that every expression has.
+CORE = "native"
+_CONSTANTS = frozenset({"true", "false", "none", "null", "undefined", "True", "False", "None"})
+_OPERATORS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
+RESERVED = frozenset({*FACTS, RESULTS, *_CONSTANTS, *_OPERATORS, "steps", "loop", "it"})
+NAMES = {"plain": "[A-Za-z_][A-Za-z0-9_]*", "dashed": "[A-Za-z_][A-Za-z0-9_-]*"}
+_WRITTEN = Span("", 1, 1)
+
+
+class CannotWriteError(Exception):
+    """A plain native file cannot say this part of the IR."""
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """What is looked at, for messages: its owner and field, and where the owner is named."""
+
+    owner: str
+    field: str
+    span: Span
+
+    @property
+    def words(self) -> str:
+        """The field and its owner."""
+        return f"{self.field!r} of {self.owner}" if self.field else self.owner
+
+
+# Where nothing is reported.
+NOWHERE = Location("", "", _WRITTEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +108,158 @@ class Context(ReadContext):
         """The same at another place of the workflow."""
         return replace(self, around=replace(self.around, **changes))
 
+    def check_name(self, key: Scalar, what: str, allowed: Literal["plain", "dashed"]) -> None:
+        """Reports a name that an expression could not read, or that means something already."""
+        name = key.text
+        if self.exact:
+            return
+        if name in RESERVED:
+            message = f"{what} cannot be called {name!r}: that word has a meaning of its own"
+            advice = f"choose another name, such as {('my_' + name)!r}"
+            self.report("W012", message, key.span, label="reserved", help=advice)
+        elif not re.fullmatch(NAMES[allowed], name) or len(name) > NAME_MAX:
+            marks = "digits and '_'" if allowed == "plain" else "digits, '_' and '-'"
+            advice = f"a name begins with a letter, is made of letters, {marks}, and has up to "
+            advice += f"{NAME_MAX} of them"
+            message = f"{what} cannot be called {name[:40]!r}"
+            self.report("W012", message, key.span, label="not a name", help=advice)
 
-@dataclass(frozen=True, slots=True)
-class Location:
-    """What is looked at, for messages: its owner and field, and where the owner is named."""
+    def is_marked(self, value: Value) -> bool:
+        """Whether an object marks a value that plain text cannot say."""
+        if not self.exact or not isinstance(value, Mapping):
+            return False
+        return is_mark_of({entry.name for entry in value})
 
-    owner: str
-    field: str
-    span: Span
+    def read_value(self, value: Value | None) -> ir.Value:
+        """Reads any JSON; texts with {{ }} become templates, whatever holds none a constant."""
+        return read_tree(value, self.read_text, read_mark=self._read_mark, folds=True)
 
-    @property
-    def words(self) -> str:
-        """The field and its owner."""
-        return f"{self.field!r} of {self.owner}" if self.field else self.owner
+    def read_text(self, scalar: Scalar) -> ir.Value:
+        """Reads a scalar: a template, or a constant."""
+        if not isinstance(scalar.value, str) or not is_template(scalar.value):
+            return ir.Constant(scalar.value)
+        return self.read_expression(scalar, "template")
+
+    def read_expression(
+        self, scalar: Scalar, syntax: str = "jinja", library: str | None = None
+    ) -> Expression:
+        """Reads a text as an expression, and remembers where it stands."""
+        usual = self._library_of(syntax) if library is None else library
+        expression = Expression(syntax, scalar.text, usual)
+        self.places.remember(expression, scalar)
+        return expression
+
+    def _library_of(self, syntax: str) -> str:
+        """The library of an expression that does not name one: other syntaxes bring their own."""
+        return self.library if syntax in ("jinja", "template") else ""
+
+    def _read_mark(self, value: Mapping) -> ir.Value | None:
+        if not self.is_marked(value):
+            return None
+        inner = next((entry.value for entry in value if entry.name not in ("in", "library")), value)
+        if "literal" in value:
+            return ir.Constant(plain(inner))
+        if "expr" in value and isinstance(inner, Scalar):
+            library = value.get("library")
+            syntax = scalars.text_of(value.get("in")) or "jinja"
+            own = None if library is None else library_name(library)
+            return self.read_expression(inner, syntax, own)
+        items = inner.items if isinstance(inner, Sequence) else None
+        if items is not None and "items" in value:
+            return ir.Items(tuple(map(self.read_value, items)))
+        if items is not None and all(isinstance(i, Sequence) and len(i) == 2 for i in items):
+            parts = [tuple(map(self.read_value, item)) for item in items]  # type: ignore[arg-type]
+            return ir.Fields(tuple((_key(key), part) for key, part in parts))
+        words = "a text under 'expr', a list under 'items', or pairs of a key and a value"
+        self.report("W007", f"a marked value must have {words}", value.span, label="not a value")
+        return ir.Constant(None)
+
+    def write_value(self, value: ir.Value) -> Any:
+        """A value as it is read: plain where that says the same, else marked."""
+        match value:
+            case ir.Constant() if self._is_plain(value.value):
+                return value.value
+            case Expression(syntax="template") if value.library == self.library:
+                return value.source if is_template(value.source) else self.write_marked(value)
+            case ir.Items() if not all(isinstance(item, ir.Constant) for item in value.items):
+                return [self.write_value(item) for item in value.items]
+            case ir.Fields():
+                keys = [key for key, _ in value.entries if isinstance(key, str)]
+                is_mixed = not all(isinstance(part, ir.Constant) for _, part in value.entries)
+                if is_mixed and len(set(keys)) == len(value.entries) and not is_mark_of(keys):
+                    return {key: self.write_value(part) for key, part in value.entries}
+        return self.write_marked(value)
+
+    def _is_plain(self, value: Any) -> bool:
+        """Whether a JSON value would be read as the constant that it is."""
+        if isinstance(value, str):
+            return not is_template(value)
+        if isinstance(value, dict):
+            is_mark = self.exact and is_mark_of(value.keys())
+            return not is_mark and all(map(self._is_plain, value.values()))
+        return not isinstance(value, list) or all(map(self._is_plain, value))
+
+    def write_marked(self, value: object) -> dict[str, Any]:
+        """A value as a mark, which says it exactly; raises CannotWriteError in a plain file."""
+        match value if self.exact else None:
+            case Expression(syntax, source, library):
+                mark: dict[str, Any] = {"expr": source}
+                mark |= {"in": syntax} if syntax != "jinja" else {}
+                is_usual = library == self._library_of(syntax)
+                return mark if is_usual else mark | {"library": library or CORE}
+            case ir.Constant(constant):
+                return {"literal": constant}
+            case ir.Items(items):
+                return {"items": [self.write_value(item) for item in items]}
+            case ir.Fields(entries):
+                pairs = [(ir.Constant(k) if isinstance(k, str) else k, v) for k, v in entries]
+                return {"entries": [list(map(self.write_value, pair)) for pair in pairs]}
+        raise CannotWriteError(value)
 
 
-# Where nothing is reported.
-NOWHERE = Location("", "", Span("", 1, 1))
+def _key(key: ir.Value) -> str | Expression:
+    return key if isinstance(key, Expression) else str(getattr(key, "value", ""))
+
+
+def is_template(text: str) -> bool:
+    """Whether a text holds anything that is not literal."""
+    return any(mark in text for mark in ("{{", "{%", "{#"))
+
+
+def is_mark_of(keys: abc.Collection[str]) -> bool:
+    """Whether an object with these keys would be taken for a mark."""
+    if len(keys) == 1:
+        return next(iter(keys)) in ("expr", "literal", "items", "entries")
+    return "expr" in keys and {"expr", "in", "library"}.issuperset(keys)
+
+
+def library_name(value: Value | None) -> str:
+    """The library that a field names; the functions that all have are of none."""
+    text = value.text if isinstance(value, Scalar) else ""
+    return "" if text == CORE else text
+
+
+def read_result(name: str, part: str = "") -> Expression:
+    """The expression that reads the result of a step, or a part of it such as `.stdout`."""
+    if re.fullmatch(NAMES["plain"], name):
+        return Expression("jinja", name + part)
+    # A name with a dash is a subtraction in Jinja; a plain path can spell it.
+    return Expression("plain", f"{{{{ {name}{part} }}}}")
+
+
+def as_source(value: Any) -> Value:
+    """A JSON value as the reader of a file would give it."""
+    if isinstance(value, dict):
+        entries = (Entry(Scalar(key, _WRITTEN), as_source(part)) for key, part in value.items())
+        return Mapping(tuple(entries), _WRITTEN)
+    if isinstance(value, list):
+        return Sequence(tuple(map(as_source, value)), _WRITTEN)
+    return Scalar(value, _WRITTEN)
+
+
+def is_same(one: object, other: object) -> bool:
+    """Whether two parts of the IR are equal, numbers and truth values told apart."""
+    return one == other and repr(one) == repr(other)
 
 
 def shown(value: Value) -> str:

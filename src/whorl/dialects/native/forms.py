@@ -6,18 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native.context import NOWHERE, shown
-from whorl.dialects.native.values import (
+from whorl.dialects.native.context import (
+    NOWHERE,
     CannotWriteError,
     as_source,
-    is_marked,
     is_same,
     is_template,
-    read_expression,
-    read_text,
-    read_value,
-    write_marked,
-    write_value,
+    shown,
 )
 from whorl.dialects.reading.scalars import number_of
 from whorl.errors import did_you_mean
@@ -65,8 +60,8 @@ class Form:
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         """Reads a value; None where it is wrong, which is reported."""
-        if self.marked and is_marked(context, value):
-            return read_value(context, value)
+        if self.marked and context.is_marked(value):
+            return context.read_value(value)
         found = self.parse(context, value) if isinstance(value, Scalar) else WRONG
         if found is WRONG:
             report_wrong(context, value, self, at)
@@ -86,7 +81,7 @@ class Form:
                 return written
         if not self.marked:
             raise CannotWriteError(value)
-        return write_marked(context, value)
+        return context.write_marked(value)
 
     def print(self, context: Context, value: Any) -> Any:
         """The scalar that may stand for a part of the IR, or WRONG."""
@@ -126,7 +121,7 @@ class Template(Text):
     gives_value = True
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        return read_text(context, scalar) if isinstance(scalar.value, str) else WRONG
+        return context.read_text(scalar) if isinstance(scalar.value, str) else WRONG
 
 
 class Condition(Form):
@@ -139,7 +134,7 @@ class Condition(Form):
     def parse(self, context: Context, scalar: Scalar) -> Any:
         value = scalar.value
         fits = isinstance(value, bool) or (isinstance(value, str) and value.strip())
-        return read_expression(context, scalar) if fits else WRONG
+        return context.read_expression(scalar) if fits else WRONG
 
     def print(self, context: Context, value: Any) -> Any:
         written = super().print(context, value)
@@ -163,7 +158,7 @@ class Computed(Text):
             return WRONG if number is None else ir.Constant(number)
         if self.needed and not scalar.value.strip():
             return WRONG
-        return (read_text if is_template(scalar.value) else read_expression)(context, scalar)
+        return (context.read_text if is_template(scalar.value) else context.read_expression)(scalar)
 
 
 @dataclass(eq=False, repr=False)
@@ -194,7 +189,7 @@ class Number(Form):
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
-            return read_text(context, scalar)
+            return context.read_text(scalar)
         number = number_of(scalar)
         if number is None or (self.whole and number != int(number)):
             return WRONG
@@ -228,9 +223,13 @@ class Truth(Form):
 
 @dataclass(eq=False, repr=False)
 class Duration(Form):
-    """A duration such as 5s, in seconds; `template` allows a text with {{ }} in its place."""
+    """A duration such as 5s, in seconds; `template` allows a text with {{ }} in its place.
+
+    With `is_delay` it is a value of the IR, and none is no delay at all.
+    """
 
     template: bool = False
+    is_delay: bool = False
     words = "a duration such as 250ms, 5s, 10m, 1h30m or PT5S"
 
     def __post_init__(self) -> None:
@@ -239,21 +238,15 @@ class Duration(Form):
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
-            return read_text(context, scalar)
-        return seconds_of(context, scalar)
+            return context.read_text(scalar)
+        seconds = seconds_of(context, scalar)
+        if not self.is_delay or seconds is WRONG:
+            return seconds
+        return ir.Constant(seconds) if seconds else None
 
     def print(self, context: Context, value: Any) -> Any:
         written = super().print(context, value)
         return duration_text(written) if isinstance(written, int | float) else written
-
-
-class Delay(Duration):
-    """A duration as a value of the IR; none is no delay at all."""
-
-    def parse(self, context: Context, scalar: Scalar) -> Any:
-        delay = super().parse(context, scalar)
-        is_number = isinstance(delay, int | float)
-        return (ir.Constant(delay) if delay else None) if is_number else delay
 
 
 class Count(Form):
@@ -295,13 +288,13 @@ class Anything(Form):
     shape = object
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        return read_value(context, value)
+        return context.read_value(value)
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        return read_text(context, scalar)
+        return context.read_text(scalar)
 
     def write(self, context: Context, value: Any) -> Any:
-        return write_value(context, value)
+        return context.write_value(value)
 
     def schema(self) -> dict[str, Json]:
         return {}
@@ -339,7 +332,7 @@ class OneOf(Form):
         return any(form.takes(value) for form in self._options)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        is_mark = is_marked(context, value)
+        is_mark = context.is_marked(value)
         fitting = [
             form for form in self._options if (form.marked if is_mark else form.takes(value))
         ]
@@ -380,11 +373,8 @@ def report_wrong(context: Context, value: Value, form: Form, at: Location) -> No
         choices = [form.choices for form in form.options() if isinstance(form, Choice)]
         meant = did_you_mean(value.text, [word for words in choices for word in words])
     code = "W015" if _is_out_of_bounds(value, form) else "W007"
-    message, label = (
-        f"{at.words} must be {form.words}, not {shown(value)}",
-        f"expected {form.words}",
-    )
-    context.report(code, message, value.span, label=label, help=meant or f"write {form.words}")
+    message, advice = f"{at.words} must be {form.words}, not {shown(value)}", f"write {form.words}"
+    context.report(code, message, value.span, label=f"expected {form.words}", help=meant or advice)
 
 
 def _is_out_of_bounds(value: Value, form: Form) -> bool:

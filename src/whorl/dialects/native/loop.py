@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import forms
 from whorl.dialects.native.blocks import NODE, ON_FAILURE, OPTIONS, Steps
-from whorl.dialects.native.forms import (
-    WRONG,
-    Anything,
-    Form,
-    OneOf,
-    Template,
-    Text,
-    reads_as,
-    report_wrong,
-)
-from whorl.dialects.native.objects import ListOf, MapOf, Object, defaults, short, write_object
-from whorl.dialects.native.table import EXPRESSION, fields
-from whorl.dialects.native.values import (
+from whorl.dialects.native.context import (
     FACTS,
     NAMES,
     CannotWriteError,
-    is_marked,
     is_same,
     is_template,
-    read_expression,
     read_result,
-    read_text,
 )
+from whorl.dialects.native.objects import ListOf, MapOf, Object, Short, defaults, write_object
+from whorl.dialects.native.table import EXPRESSION, fields
 from whorl.ir.checks.subject import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.walk import names_given
@@ -53,7 +42,7 @@ _TEXTS = {"run": ".stdout", "http": ".body"}
 _SILENT = (ir.Assign, ir.Wait, ir.Stop, ir.Break, ir.Continue)
 
 
-class Subject(Form):
+class Subject(forms.Form):
     """What a condition reads: a step of the body, a template or an expression."""
 
     marked = True
@@ -63,15 +52,15 @@ class Subject(Form):
     def parse(self, context: Context, scalar: Scalar) -> Any:
         text = scalar.value
         if not isinstance(text, str):
-            return WRONG
+            return forms.WRONG
         if is_template(text):
-            return read_text(context, scalar)
+            return context.read_text(scalar)
         name = text.strip()
         known = dict(names_given(context.body))
         if name in known:
             return result_text(known[name])
         if not _STEP_NAME.fullmatch(name):
-            return read_expression(context, scalar)
+            return context.read_expression(scalar)
         message = f"'of' names {name!r}, but the loop has no such step"
         advice = suggest(name, known)
         context.report("W010", message, scalar.span, label="no step of the loop", help=advice)
@@ -82,7 +71,7 @@ class Subject(Form):
             if is_same(value, result_text(node)):
                 return name
         is_step = isinstance(value, ir.Expression) and _STEP_NAME.fullmatch(value.source.strip())
-        return value.source if isinstance(value, ir.Expression) and not is_step else WRONG
+        return value.source if isinstance(value, ir.Expression) and not is_step else forms.WRONG
 
 
 def result_text(node: ir.Node) -> ir.Value:
@@ -133,8 +122,6 @@ class _Score(Object):
                 context.report("W007", message, place.span, label="above 'high'", help=advice)
 
     def build(self, context: Context, found: dict[str, Any]) -> Any:
-        if "from" in found:
-            found["source"] = found.pop("from")
         if _is_share(context, found.get("at_least")) and not {"low", "high"} & found.keys():
             found |= {"low": 0.0, "high": 1.0}
         return super().build(context, found)
@@ -146,7 +133,7 @@ class _Score(Object):
             written = {"from": source} | {k: v for k, v in written.items() if k != "of"}
         if _is_share(context, value.at_least) and (value.low, value.high) == (0.0, 1.0):
             written = {k: v for k, v in written.items() if k not in ("low", "high")}
-        if not reads_as(context, self, written, value):
+        if not forms.reads_as(context, self, written, value):
             raise CannotWriteError(value)
         return written
 
@@ -157,29 +144,22 @@ def _is_share(context: Context, at_least: float | None) -> bool:
 
 
 class _Judge(Object):
-    """A question to a model, which no step may put words into."""
+    """A question to a model: it is an instruction, so no step may put words into it."""
 
     def build(self, context: Context, found: dict[str, Any]) -> Any:
-        question = found.get("question")
+        question, read = found.get("question"), set()
         if isinstance(question, ir.Expression) and not context.exact:
-            _check_question(context, question)
+            with suppress(LanguageError):
+                read = {use.name for use in free_names(question)}
+        name = next((name for name, _ in names_given(context.body) if name in read), None)
+        if name is not None:
+            message = f"the question to the judge holds what the step {name!r} gives, which could "
+            message += "tell the judge what to answer"
+            advice = "ask about the text without quoting it, and name the step under 'of': "
+            advice += f'judge: {{question: "The draft is good", of: {name}}}'
+            label, span = "a step's words as an instruction", context.places.span(question)
+            context.warn("W023", message, span, label=label, help=advice)
         return super().build(context, found)
-
-
-def _check_question(context: Context, question: ir.Expression) -> None:
-    """Whatever stands in the question is an instruction to the judge, so no step may write it."""
-    try:
-        read = {use.name for use in free_names(question)}
-    except LanguageError:
-        return
-    name = next((name for name, _ in names_given(context.body) if name in read), None)
-    if name is not None:
-        message = f"the question to the judge holds what the step {name!r} gives, which could tell "
-        message += "the judge what to answer"
-        advice = "ask about the text without quoting it, and name the step under 'of': "
-        advice += f'judge: {{question: "The draft is good", of: {name}}}'
-        label, span = "a step's words as an instruction", context.places.span(question)
-        context.warn("W023", message, span, label=label, help=advice)
 
 
 class _Branches(MapOf):
@@ -198,17 +178,17 @@ class _Branches(MapOf):
         return {value.node: value.name}
 
 
-class _Case(Text):
+class _Case(forms.Text):
     """The name of a case, which may look like another value."""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        return WRONG if scalar.value is None else scalar.text
+        return forms.WRONG if scalar.value is None else scalar.text
 
     def own_schema(self) -> dict[str, Json]:
         return {"type": ["string", "boolean", "number"]}
 
 
-class Until(Form):
+class Until(forms.Form):
     """A condition; a list is met when any one of it is."""
 
     words = "a condition"
@@ -219,7 +199,7 @@ class Until(Form):
         found = FORM.read(context, value, at)
         if isinstance(found, tuple):
             return found[0] if len(found) == 1 else ir.AnyOf(found) if found else None
-        is_condition = isinstance(value, Mapping) and not is_marked(context, value)
+        is_condition = isinstance(value, Mapping) and not context.is_marked(value)
         return found if found is None or is_condition else ir.When(found)
 
     def write(self, context: Context, value: Any) -> Any:
@@ -228,15 +208,6 @@ class Until(Form):
         word = _WORDS[type(value)]
         parts = getattr(value, "conditions", value)
         return {word: CONDITIONS[word].form.write(context, parts)}
-
-
-class _Together(ListOf):
-    """Several conditions as one."""
-
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        make = ir.AllOf if at.field == "all" else ir.AnyOf
-        return None if found is None else make(found)
 
 
 class _Conditions(Object):
@@ -250,13 +221,12 @@ class _Conditions(Object):
         assert isinstance(value, Mapping)
         known = [entry for entry in value if entry.name in self.fields]
         if len(known) > 1:
-            message = (
-                f"{at.words} has {known[0].name!r} and {known[1].name!r}, but takes one of them"
-            )
+            names = f"{known[0].name!r} and {known[1].name!r}"
+            message = f"{at.words} has {names}, but takes one of them"
             advice = "write them as a list: any of them counts; {all: [...]} wants all of them"
             context.report("W007", message, known[1].key.span, label="one too many", help=advice)
         elif not value.entries:
-            report_wrong(context, value, self, at)
+            forms.report_wrong(context, value, self, at)
         condition = next(iter(found.values()), None)
         if condition is not None and context.places.part(condition) is None:
             context.places.remember_part(condition, known[0].key.span)
@@ -267,35 +237,28 @@ class _Conditions(Object):
 
 
 CONDITION = Until()
-_WORDS: dict[type, str] = {
-    ir.When: "when",
-    ir.Score: "score",
-    ir.Judge: "judge",
-    ir.Stable: "stable",
-    ir.Plateau: "plateau",
-    ir.BranchTaken: "branch",
-    ir.AnyOf: "any",
-    ir.AllOf: "all",
-}
 _SUBJECT = {"of": Subject()}
 _SCORE = _Score("score", fields("score", _SUBJECT, ir.Score, of=_last), ir.Score)
 _JUDGE = _Judge("judge", fields("judge", _SUBJECT, ir.Judge, of=_last), ir.Judge)
 _STABLE = Object("stable", fields("stable", _SUBJECT, ir.Stable, of=_last), ir.Stable)
 _PLATEAU = Object("plateau", fields("plateau", None, ir.Plateau), ir.Plateau)
-_STATEMENT = Template("a statement that a model answers with yes or no")
+_STATEMENT = forms.Template("a statement that a model answers with yes or no")
 _CASE = _Case("the name of a case, or true or false, or a number")
 _TAKEN = "a step and a case, such as {triage: done}"
-_FORMS: dict[str, Form] = {
-    "when": short("test", Object("when", fields("when", None, ir.When), ir.When)),
+_FORMS: dict[str, forms.Form] = {
+    "when": Short("test", Object("when", fields("when", None, ir.When), ir.When)),
     "score": _SCORE,
-    "judge": short("question", _JUDGE, _STATEMENT),
-    "stable": short("threshold", _STABLE),
-    "plateau": short("patience", _PLATEAU),
+    "judge": Short("question", _JUDGE, _STATEMENT),
+    "stable": Short("threshold", _STABLE),
+    "plateau": Short("patience", _PLATEAU),
     "branch": _Branches(_CASE, _TAKEN, "any", least=1, make=ir.BranchTaken),
-    "conditions": _Together(CONDITION, least=1),
+    "any_of": ListOf(CONDITION, least=1, make=ir.AnyOf),
+    "all_of": ListOf(CONDITION, least=1, make=ir.AllOf),
 }
 CONDITIONS = fields("condition", _FORMS)
-FORM = OneOf((EXPRESSION, ListOf(CONDITION, least=1), _Conditions("condition", CONDITIONS)))
+_SIMPLE = (ir.When, ir.Score, ir.Judge, ir.Stable, ir.Plateau, ir.BranchTaken)
+_WORDS: dict[type, str] = dict(zip((*_SIMPLE, ir.AnyOf, ir.AllOf), CONDITIONS, strict=True))
+FORM = forms.OneOf((EXPRESSION, ListOf(CONDITION, least=1), _Conditions("condition", CONDITIONS)))
 
 
 class Repeat(Object):
@@ -338,7 +301,7 @@ def _check_clashes(context: Context, repeat: Mapping, body: ir.Block) -> None:
                 context.report("W012", message, span, label=label, help=advice)
 
 
-class Carried(Anything):
+class Carried(forms.Anything):
     """A value for the next iteration; {first, then} tells the first one apart."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -346,15 +309,11 @@ class Carried(Anything):
         if not isinstance(value, Mapping) or not keys or not keys <= {"first", "then"}:
             return {"later": super().read(context, value, at)}
         parts = {"first": value.get("first"), "later": value.get("then")}
-        return {
-            name: super(Carried, self).read(context, part, at)
-            for name, part in parts.items()
-            if part is not None
-        }
+        return {name: context.read_value(part) for name, part in parts.items() if part is not None}
 
     def write(self, context: Context, value: Any) -> Any:
         parts = {"first": value.first, "then": value.later}
-        written = {k: super(Carried, self).write(context, v) for k, v in parts.items() if v}
+        written = {name: context.write_value(part) for name, part in parts.items() if part}
         if not written:
             raise CannotWriteError(value)
         later = written.get("then")
@@ -362,7 +321,7 @@ class Carried(Anything):
         return written if "first" in written or is_pair else later
 
 
-class Collected(Anything):
+class Collected(forms.Anything):
     """A value, with the iterations that it is taken from."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -381,7 +340,7 @@ class Collected(Anything):
         return {value.take: super().write(context, value.value)}
 
 
-class _Failure(OneOf):
+class _Failure(forms.OneOf):
     """What happens when an iteration fails; the object says more in converted files."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -428,9 +387,9 @@ _COLLECT = MapOf(
     make=lambda name, found: ir.Collect(name, **found),
 )
 _LIMITS = Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
-_LOOP: dict[str, Form] = {
+_LOOP: dict[str, forms.Form] = {
     "condition": CONDITION,
-    "limits": short("iterations", _LIMITS),
+    "limits": Short("iterations", _LIMITS),
     "carry": _CARRY,
     "failed": _Failure((ON_FAILURE[0], _FAILED)),
     "collect": _COLLECT,
@@ -438,6 +397,5 @@ _LOOP: dict[str, Form] = {
     "steps": Steps(),
     "block": OPTIONS,
 }
-REPEAT = Repeat(
-    "repeat", fields("loop", _LOOP, ir.Loop, *NODE, facts=_facts, history_keep=_history)
-)
+_FIELDS = fields("loop", _LOOP, ir.Loop, *NODE, facts=_facts, history_keep=_history)
+REPEAT = Repeat("repeat", _FIELDS)

@@ -7,18 +7,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
-from whorl.dialects.native.context import Location
+from whorl.dialects.native.context import NAMES, CannotWriteError, Location, is_mark_of, is_same
 from whorl.dialects.native.forms import Form, OneOf, Raw, report_wrong
-from whorl.dialects.native.values import (
-    NAMES,
-    CannotWriteError,
-    check_name,
-    is_mark_of,
-    is_marked,
-    is_same,
-    read_value,
-    write_marked,
-)
 from whorl.errors import nearest
 from whorl.ir.checks.subject import suggest
 from whorl.source import Mapping, Scalar, Sequence
@@ -45,9 +35,8 @@ OMIT: Any = object()
 class Field:
     """A field: what it holds, one line about it for people, and the attribute of the IR it says.
 
-    Without an attribute it is that of the field's name; `inputs.NAME` is an input of a task. Only
-    converted files need a `rare` field, so messages do not mention it. Another field says the same
-    as one that is read only.
+    The attribute `inputs.NAME` is an input of a task. Only converted files need a `rare` field, so
+    messages do not mention it. Another field says the same as one that is read only.
     """
 
     form: Form
@@ -99,18 +88,18 @@ class Object(Form):
         return schema_of(self.fields)
 
 
-@dataclass(eq=False, repr=False)
 class Short(OneOf):
     """An object, or right in its place the field of it that says most."""
 
-    long: Object
-    name: str
+    def __init__(self, name: str, long: Object, form: Form | None = None) -> None:
+        super().__init__((form or long.fields[name].form, long))
+        self.name, self.long = name, long
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         found = super().read(context, value, at)
-        if found is None or (isinstance(value, Mapping) and not is_marked(context, value)):
+        if found is None or (isinstance(value, Mapping) and not context.is_marked(value)):
             return found
-        attributes = {self.long.fields[self.name].attribute or self.name: found}
+        attributes = {self.long.fields[self.name].attribute: found}
         return attributes if self.long.make is None else self.long.build(context, attributes)
 
     def write(self, context: Context, value: Any) -> Any:
@@ -122,17 +111,13 @@ class Short(OneOf):
         return written if isinstance(part, dict) and not is_mark else part
 
 
-def short(name: str, long: Object, form: Form | None = None) -> Short:
-    """The form of an object for which one of its fields may stand alone."""
-    return Short((form or long.fields[name].form, long), long, name)
-
-
 @dataclass(eq=False, repr=False)
 class ListOf(Form):
-    """A list."""
+    """A list, or what `make` makes of its items."""
 
     item: Form
     least: int = 0
+    make: Callable[[tuple[Any, ...]], Any] = tuple
     words = "a list"
     shape = Sequence
 
@@ -141,7 +126,7 @@ class ListOf(Form):
             report_wrong(context, value, self, at)
             return None
         items = [self.item.read(context, item, at) for item in value if not context.is_full]
-        return tuple(item for item in items if item is not None)
+        return self.make(tuple(item for item in items if item is not None))
 
     def write(self, context: Context, value: Any) -> Any:
         if not isinstance(value, tuple) or len(value) < self.least:
@@ -159,7 +144,7 @@ class Values(ListOf):
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         items = super().read(context, value, at)
-        return None if items is None else read_value(context, value)
+        return None if items is None else context.read_value(value)
 
     def write(self, context: Context, value: Any) -> Any:
         written = self.item.write(context, value)
@@ -180,7 +165,12 @@ class Texts(OneOf):
     def write(self, context: Context, value: Any) -> Any:
         if not isinstance(value, tuple):
             raise CannotWriteError(value)
-        return value[0] if len(value) == 1 else list(value)
+        return one_or_list(value)
+
+
+def one_or_list(items: abc.Sequence[Any]) -> Any:
+    """A list as people write it: one item stands alone."""
+    return items[0] if len(items) == 1 else list(items)
 
 
 @dataclass(eq=False, repr=False)
@@ -204,12 +194,12 @@ class MapOf(Form):
             report_wrong(context, value, self, at)
             return None
         pairs: list[tuple[Any, Any]] = []
-        if self.make is None and is_marked(context, value):
-            pairs += getattr(read_value(context, value), "entries", ())
+        if self.make is None and context.is_marked(value):
+            pairs += getattr(context.read_value(value), "entries", ())
         else:
             for entry in value:
                 if self.names != "any":
-                    check_name(context, entry.key, f"a name in {at.words}", self.names)
+                    context.check_name(entry.key, f"a name in {at.words}", self.names)
                 inner = Location(f"{at.field!r} of {at.owner}", entry.name, entry.key.span)
                 read = self.value.read(context, entry.value, inner)
                 pairs.append((entry.name, self.if_wrong if read is None else read))
@@ -222,7 +212,7 @@ class MapOf(Form):
         is_mark = context.exact and self.make is None and is_mark_of(names)
         if len(set(names)) == len(pairs) and len(pairs) >= self.least and not is_mark:
             return {name: self.value.write(context, item) for name, item in pairs}
-        return write_marked(context, ir.Fields(tuple(pairs)))
+        return context.write_marked(ir.Fields(tuple(pairs)))
 
     def own_schema(self) -> dict[str, Json]:
         schema: dict[str, Json] = {"type": "object", "additionalProperties": self.value.schema()}
@@ -277,22 +267,21 @@ def read_object(
 
 def _read_field(context: Context, entry: Entry, field: Field, at: Location) -> dict[str, Any]:
     is_constant = field.attribute.startswith("inputs.") and not field.form.gives_value
-    if is_constant and is_marked(context, entry.value):
-        return {field.attribute: read_value(context, entry.value)}
+    if is_constant and context.is_marked(entry.value):
+        return {field.attribute: context.read_value(entry.value)}
     read = field.form.read(context, entry.value, Location(at.owner, entry.name, entry.key.span))
     if field.attribute == ALL or (read is None and not isinstance(field.form, Raw)):
         return read or {}
     if is_constant:
-        read = read_value(context, entry.value)
-    return {field.attribute or entry.name: read}
+        read = context.read_value(entry.value)
+    return {field.attribute: read}
 
 
 def derive(context: Context, known: FieldTable, found: dict[str, Any]) -> None:
     """Adds the attributes that follow from others where a file does not say them."""
-    for name, field in known.items():
-        attribute = field.attribute or name
-        if field.derive is not None and attribute not in found:
-            found[attribute] = field.derive(context, found)
+    for field in known.values():
+        if field.derive is not None and field.attribute not in found:
+            found[field.attribute] = field.derive(context, found)
 
 
 def write_object(context: Context, known: FieldTable, item: Any) -> dict[str, Any]:

@@ -45,6 +45,8 @@ _QUOTES = {"'": "single", '"': "double", "`": "backtick"}
 _DOLLARS = {"$((": "arithmetic", "$(": "substitution", "${": "parameter", "$'": "ansi"}
 _COMMANDS = ("command", "substitution")
 _CLOSES = {"single": "'", "double": '"', "ansi": "'", "backtick": "`", "parameter": "}"}
+_ESCAPING = ("double", "ansi", "backtick", "parameter", "heredoc")
+_EXPANDING = ("double", "parameter", "heredoc")
 _REFUSED = {
     "comment": "in a comment of a script",
     "quoted heredoc": "in a here-document whose end word is quoted: the shell would not expand it",
@@ -165,7 +167,7 @@ class _Scanner:
                 self._fault("a shell script holds no template tags", self.at, 2)
                 self._copy(2)
             else:
-                _STEPS.get(self.context.kind, _Scanner._in_quotes)(self)
+                _STEPS.get(self.context.kind, _Scanner._in_text)(self)
         self._check_pipe(self.context.command)
         unclosed = _UNCLOSED.get(self.context.kind)
         if unclosed and self.script.placed:
@@ -350,37 +352,26 @@ class _Scanner:
             if self.heredocs:
                 self._open_heredoc()
 
-    def _in_heredoc(self) -> None:
-        mark, document = self.source[self.at], self.context.document
-        if mark == "\n" and document is not None:
+    def _in_text(self) -> None:
+        context, mark = self.context, self.source[self.at]
+        kind, document = context.kind, context.document
+        if mark == _CLOSES.get(kind):
+            self._pop()
+        elif mark == "\n" and kind == "comment":
+            # The end of the line belongs to the script around the comment.
+            self.stack.pop()
+        elif mark == "\n" and document is not None:
             self._copy()
             self._close_heredoc(document)
-        elif mark == "\\" and self.context.kind == "heredoc":
-            self._copy(1 if self.source.startswith(("{{", "\n"), self.at + 1) else 2)
-        elif mark == "$" and self.context.kind == "heredoc":
-            self._dollar()
-        else:
-            self._copy()
-
-    def _in_quotes(self) -> None:
-        kind, mark = self.context.kind, self.source[self.at]
-        if mark == _CLOSES[kind]:
-            self._pop()
-        elif mark == "\\" and kind != "single":
-            self._copy(1 if self.source.startswith("{{", self.at + 1) else 2)
-        elif mark == "$" and kind in ("double", "parameter"):
+        elif mark == "\\" and kind in _ESCAPING:
+            ends = ("{{", "\n") if document else "{{"
+            self._copy(1 if self.source.startswith(ends, self.at + 1) else 2)
+        elif mark == "$" and kind in _EXPANDING:
             self._dollar()
         elif mark == "`" and kind == "double":
             self._push("backtick", 1)
         else:
             self._spell(mark)
-            self._copy()
-
-    def _in_comment(self) -> None:
-        if self.source[self.at] == "\n":
-            # The end of the line belongs to the script around the comment.
-            self.stack.pop()
-        else:
             self._copy()
 
     def _in_arithmetic(self) -> None:
@@ -395,10 +386,7 @@ class _Scanner:
 _STEPS = {
     "command": _Scanner._in_command,
     "substitution": _Scanner._in_command,
-    "comment": _Scanner._in_comment,
     "arithmetic": _Scanner._in_arithmetic,
-    "heredoc": _Scanner._in_heredoc,
-    "quoted heredoc": _Scanner._in_heredoc,
 }
 
 

@@ -7,40 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import forms, objects
 from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps
-from whorl.dialects.native.context import Location
-from whorl.dialects.native.forms import (
-    WRONG,
-    Computed,
-    Condition,
-    Form,
-    OneOf,
-    Text,
-    Truth,
-    duration_text,
-    reads_as,
-    report_wrong,
-    seconds_of,
-)
+from whorl.dialects.native.context import CannotWriteError, Location, is_same, is_template
 from whorl.dialects.native.loop import REPEAT
-from whorl.dialects.native.objects import (
-    MapOf,
-    Object,
-    Values,
-    read_object,
-    report_unknown,
-    short,
-    write_object,
-)
 from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
 from whorl.dialects.native.tasks import ANY_TASK, TASKS
-from whorl.dialects.native.values import (
-    CannotWriteError,
-    check_name,
-    is_same,
-    is_template,
-    read_text,
-)
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.structure import check_arguments
 from whorl.errors import nearest
@@ -53,12 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.dialects.native.context import Context
-    from whorl.dialects.native.objects import FieldTable
     from whorl.language import Json
     from whorl.source import Value
 
 
-class Called(Text):
+class Called(forms.Text):
     """A workflow: one of the file itself, or another file, read by its own dialect."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -102,34 +73,34 @@ def _check_inputs(context: Context, key: str, reading: Reading | None = None) ->
     check_arguments(context, called, names, owner=owner, span=span, others=others)
 
 
-class ItemName(Text):
+class ItemName(forms.Text):
     """What an item or its number is called."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         name = super().read(context, value, at)
         if name is not None and isinstance(value, Scalar):
-            check_name(context, value, at.words, "plain")
+            context.check_name(value, at.words, "plain")
         return name
 
 
-class Moment(Form):
+class Moment(forms.Form):
     """A duration or a point in time."""
 
     words = "a duration such as 5s or PT5S, or a time such as 2030-01-31T09:00:00Z"
     json: dict[str, Json] = {"type": ["string", "number"]}  # noqa: RUF012
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        seconds = seconds_of(context, scalar)
-        if seconds is not WRONG:
+        seconds = forms.seconds_of(context, scalar)
+        if seconds is not forms.WRONG:
             return {"duration": ir.Constant(seconds)}
         if not isinstance(scalar.value, str):
-            return WRONG
+            return forms.WRONG
         if is_template(scalar.value):
-            return {"duration": read_text(context, scalar)}
+            return {"duration": context.read_text(scalar)}
         try:
             parse_time(scalar.text)
         except ValueError:
-            return WRONG
+            return forms.WRONG
         return {"until": ir.Constant(scalar.text)}
 
     def write(self, context: Context, value: Any) -> Any:
@@ -138,13 +109,13 @@ class Moment(Form):
         for part in parts.values():
             text = getattr(part, "value", getattr(part, "source", None))
             if isinstance(text, float) and "duration" in parts:
-                text = duration_text(text)
-            if isinstance(text, str | float) and reads_as(context, self, text, parts):
+                text = forms.duration_text(text)
+            if isinstance(text, str | float) and forms.reads_as(context, self, text, parts):
                 return text
         raise CannotWriteError(value)
 
 
-class Stop(OneOf):
+class Stop(forms.OneOf):
     """The end of the run: true, a message, or an object."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -160,7 +131,7 @@ class Stop(OneOf):
         return written or True
 
 
-class Jump(OneOf):
+class Jump(forms.OneOf):
     """The loop that a step leaves: by name, or the innermost one."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -201,7 +172,7 @@ class IfKind(Kind):
         step = {"if": EXPRESSION.write(context, case.when), "then": _BODY.write(context, case.body)}
         if node.default is not None:
             step["else"] = _BODY.write(context, default.body)
-        return {**step, **write_object(context, COMMON, node)}
+        return {**step, **objects.write_object(context, COMMON, node)}
 
 
 def _check_item_names(context: Context, node: ir.ForEach) -> None:
@@ -222,13 +193,13 @@ def _check_item_names(context: Context, node: ir.ForEach) -> None:
             context.report("W012", message, span, label=label, help=advice)
 
 
-class On(Condition):
+class On(forms.Condition):
     """What `choose` looks at, as a text: 1 fits the case '1', true fits 'true'."""
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         bare = super().parse(context, scalar)
-        if bare is WRONG:
-            return WRONG
+        if bare is forms.WRONG:
+            return forms.WRONG
         try:
             parse(bare)
         except LanguageError:
@@ -244,7 +215,7 @@ class On(Condition):
     def print(self, context: Context, value: Any) -> Any:
         source = value.source if isinstance(value, ir.Expression) else ""
         is_text = source.startswith("(") and source.endswith(") ~ ''")
-        return source[1 : -len(") ~ ''")] if is_text else WRONG
+        return source[1 : -len(") ~ ''")] if is_text else forms.WRONG
 
 
 @dataclass(eq=False, repr=False)
@@ -280,7 +251,7 @@ class CaseOf(Body):
         return self.write_parts(context, value.body, more)
 
 
-class Choose(Form):
+class Choose(forms.Form):
     """What `choose` holds: what is looked at, the cases, and the steps where none fits."""
 
     words = "an object with on, cases and default"
@@ -289,16 +260,16 @@ class Choose(Form):
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         if not isinstance(value, Mapping):
-            report_wrong(context, value, self, at)
+            forms.report_wrong(context, value, self, at)
             return None
         own = Mapping(tuple(entry for entry in value if entry.name in CHOOSE), value.span)
-        found = read_object(context, own, CHOOSE, at)
+        found = objects.read_object(context, own, CHOOSE, at)
         cases = list(found.pop("cases", ()))
         for entry in value:
             if entry.name in CHOOSE:
                 continue
             if "cases" in value or nearest(entry.name, ("cases", "default")):
-                report_unknown(context, entry, CHOOSE, Location(at.words, "", at.span))
+                objects.report_unknown(context, entry, CHOOSE, Location(at.words, "", at.span))
                 continue
             inner = Location(at.owner, entry.name, entry.key.span)
             cases.append(CaseOf("steps by name").read(context, entry.value, inner))
@@ -313,71 +284,74 @@ class Choose(Form):
         return {**found, "cases": tuple(cases)}
 
     def write(self, context: Context, value: Any) -> Any:
-        return write_object(context, CHOOSE, value)
+        return objects.write_object(context, CHOOSE, value)
 
 
-class Together(OneOf):
+class Together(forms.OneOf):
     """Steps side by side: right in their place, or beside it under `steps`."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         block = super().read(context, value, at)
         beside = context.around.fields
         if isinstance(block, bool) and (beside is None or "steps" not in beside):
-            message, advice = (
-                f"{at.owner} lacks the field 'steps'",
-                "add the steps that run side by side",
-            )
-            context.report("W006", message, context.places.node(context.around.path), help=advice)
+            message, path = f"{at.owner} lacks the field 'steps'", context.around.path
+            advice = "add the steps that run side by side"
+            context.report("W006", message, context.places.node(path), help=advice)
         return block if isinstance(block, ir.Block) else None
 
 
 def _kind(
     name: str,
     node: type,
-    forms: dict[str, Form] | None = None,
-    inside: FieldTable | None = None,
+    inside: objects.FieldTable | None = None,
     check: Callable[[Context, Any], None] | None = None,
+    **own: forms.Form,
 ) -> Kind:
     """A kind of step that its fields say all about, some of them `inside` of one."""
-    said = [field.attribute or key for key, field in (inside or {}).items()]
-    return Kind(name, node, fields(name, forms, node, *NODE, *said), inside or {}, check)
+    said = [field.attribute for field in (inside or {}).values()]
+    return Kind(name, node, fields(name, own, node, *NODE, *said), inside or {}, check)
 
 
-FLAG = Truth("true or false, or nothing", is_flag=True)
+FLAG = forms.Truth("true or false, or nothing", is_flag=True)
 _BODY = Body()
-_CASES = MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
+_CASES = objects.MapOf(CaseOf(), "cases by name", "any", make=lambda _, case: case)
 _DEFAULT = CaseOf("steps by name", section="default", ref="body")
 CHOOSE = fields("cases", {"on": On(), "cases": _CASES, "default": _DEFAULT})
-_JUMP: dict[str, Form] = {"jump": Jump((FLAG, Text("the name of a loop around the step")))}
 _IF = fields("if", {"then": Body(slot="case.then"), "else": Body(slot="default")})
-_EACH: dict[str, Form] = {
-    "list": OneOf((Computed("an expression that gives a list", needed=True), Values(VALUE))),
-    "item_name": ItemName("a name", needed=True),
-    "steps": Steps(),
-    "block": OPTIONS,
-}
-_TOGETHER: dict[str, Form] = {
-    "together": Together((FLAG, Body(is_ordered=False))),
-    "side_by_side": Steps(is_open=True, is_ordered=False),
-}
-_MOMENT = Object("wait", fields("moment"), rare=True)
-_QUESTION = Object("approve", fields("question"))
-_END = Object("stop", fields("end"))
+_CALLED = Called("a workflow file of the project", needed=True)
+_ITEMS = forms.Computed("an expression that gives a list", needed=True)
+_JUMP = Jump((FLAG, forms.Text("the name of a loop around the step")))
+_MOMENT = objects.Object("wait", fields("moment"), rare=True)
+_QUESTION = objects.Object("approve", fields("question"))
+_END = objects.Object("stop", fields("end"))
 _KINDS = (
     *TASKS,
-    _kind("call", ir.Call, {"called": Called("a workflow file of the project", needed=True)}),
+    _kind("call", ir.Call, called=_CALLED),
     _kind("set", ir.Assign),
     _kind("value", ir.Compute),
     IfKind("if", ir.Branch, _IF),
-    _kind("choose", ir.Branch, {"choose": Choose()}, CHOOSE),
-    _kind("each", ir.ForEach, _EACH, check=_check_item_names),
-    _kind("together", ir.Group, _TOGETHER),
-    _kind("repeat", ir.Loop, {"repeat": REPEAT}, REPEAT.fields),
-    _kind("wait", ir.Wait, {"moment": OneOf((Moment(), _MOMENT))}, _MOMENT.fields),
-    _kind("approve", ir.Gate, {"question": short("message", _QUESTION)}, _QUESTION.fields),
-    _kind("stop", ir.Stop, {"stop": Stop((FLAG, TEMPLATE, _END))}, _END.fields),
-    _kind("break", ir.Break, _JUMP),
-    _kind("continue", ir.Continue, _JUMP),
+    _kind("choose", ir.Branch, CHOOSE, choose=Choose()),
+    _kind(
+        "each",
+        ir.ForEach,
+        check=_check_item_names,
+        list=forms.OneOf((_ITEMS, objects.Values(VALUE))),
+        item_name=ItemName("a name", needed=True),
+        steps=Steps(),
+        block=OPTIONS,
+    ),
+    _kind(
+        "together",
+        ir.Group,
+        together=Together((FLAG, Body(is_ordered=False))),
+        side_by_side=Steps(is_open=True, is_ordered=False),
+    ),
+    _kind("repeat", ir.Loop, REPEAT.fields, repeat=REPEAT),
+    _kind("wait", ir.Wait, _MOMENT.fields, moment=forms.OneOf((Moment(), _MOMENT))),
+    _kind("approve", ir.Gate, _QUESTION.fields, question=objects.Short("message", _QUESTION)),
+    _kind("stop", ir.Stop, _END.fields, stop=Stop((FLAG, TEMPLATE, _END))),
+    _kind("break", ir.Break, jump=_JUMP),
+    _kind("continue", ir.Continue, jump=_JUMP),
     ANY_TASK,
 )
 KINDS = {kind.name: kind for kind in _KINDS}

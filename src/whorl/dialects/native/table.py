@@ -1,109 +1,71 @@
 """The native format as one table: every field with what it holds, what it says of the IR, a line.
 
 A row has a field (`*`: required, `~`: only converted files need it, `^`: not written), the name of
-its form, the attribute of the IR (`=`: of the same name, `*`: several), and a line about it.
+its form, the attribute of the IR (`=`: of the same name, `*`: several), and a line about it. Rows
+such as `retry.times` belong to a section of their own, which stands where it is needed.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import fields as attributes_of
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.native.forms import (
-    Anything,
-    Choice,
-    Computed,
-    Condition,
-    Count,
-    Delay,
-    Duration,
-    Number,
-    Raw,
-    Template,
-    Text,
-    Truth,
-)
+from whorl.dialects.native import forms
 from whorl.dialects.native.objects import Field, FieldsOf, ListOf, MapOf, Texts
 from whorl.ir.nodes import ITERATIONS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.dialects.native.forms import Form
     from whorl.dialects.native.objects import Derive, FieldTable
 
 
 _TABLE = """
 [file]
-whorl*           whole 1 1  format  the version of the format: 1
-name             label      =  what it is called; default: the name of the file
-description      text       =  for people
-~dialect         dialect    =  the format that it was converted from
-~expressions     library    =  whose functions its expressions have; {expr: ..., in: ..., library:
+whorl*             whole 1 1  format  the version of the format: 1
+name               label     =  what it is called; default: the name of the file
+description        text      =  for people
+~dialect           dialect   =  the format that it was converted from
+~expressions       library   =  whose functions its expressions have; {expr: ..., in: ..., library:
     ...} is another expression, {literal: ...} a value as it is, and names may be any texts
-inputs           inputs     =  what a run is given, by name; a ? behind the type makes it optional
-~main_input      text       =  the input that a run is given without a name
-model            model      inputs.model  the default for all steps: provider/model; a list is
+inputs             inputs    =  what a run is given, by name; a ? behind the type makes it optional
+~main_input        text      =  the input that a run is given without a name
+model              model     inputs.model  the default for all steps: provider/model; a list is
     fail-over in order
-system           template   inputs.system  the default system prompt of all `ask` steps
-~defaults        defaults   =  inputs that tasks have by default, by their kind
-budget           budget     limits  dollars for the whole run, or {cost, tokens, calls, time}
-~variables       sets       =  variables of the run with their first values
-steps*           steps      body  the steps by name, in this order
-~block           block      *  how its steps are held together
-outputs          outputs    =  what a run gives back, by name; default: the result of the last step
-~hidden_outputs  texts      =  outputs that nobody is shown who looks on
-workflows        workflows  =  workflows that steps of this file call by these names
-
-[input]
-type         type   =  string, number, integer, boolean, json, list, file, files or any
-default      raw    =  the value if none is given
-required     truth  =  whether it must be given
-description  text   =  for people
-
-[budget]
-cost    number 0 1000000  cost_usd  dollars
-tokens  count             =         tokens, read and written
-calls   count             =         calls of models, agents, commands, web services and tasks
-time    duration          time_s    how long the run may take
+system             template  inputs.system  the default system prompt of all `ask` steps
+~defaults          defaults  =  inputs that tasks have by default, by their kind
+budget             budget    limits  dollars for the whole run, or {cost, tokens, calls, time}
+~variables         sets      =  variables of the run with their first values
+steps*             steps     body  the steps by name, in this order
+~block             block     *  how its steps are held together
+outputs            outputs   =  what a run gives back, by name; default: the result of the last step
+~hidden_outputs    texts     =  outputs that nobody is shown who looks on
+workflows          workflows  =  workflows that steps of this file call by these names
+input.type         type      =  string, number, integer, boolean, json, list, file, files or any
+input.default      raw       =  the value if none is given
+input.required     truth     =  whether it must be given
+input.description  text      =  for people
+budget.cost        number 0 1000000  cost_usd  dollars
+budget.tokens      count     =  tokens, read and written
+budget.calls       count     =  calls of models, agents, commands, web services and tasks
+budget.time        duration  time_s  how long the run may take
 
 [step]
-after        after       =          the steps that it waits for, instead of the order of the file
-if           expression  when       the step is skipped where this is false
-retry        retry       =          how often and when it is tried again after a failure
-timeout      duration    timeout_s  the longest time that one attempt may take
-on_failure   on_failure  *          halt (default), continue, or {retry: n}
-description  text        =          for people
-
-[retry]
-times*    whole 0 100  =  how often it is tried again
-wait      duration     wait_s  before the first new try; default 1s
-backoff   number 1 100  =  each wait is this much longer; default 2
-wait_max  duration     wait_max_s  the longest wait; default 60s
-on        codes        =  error codes, HTTP statuses or words such as timeout; '*' means every fault
-
-[on_failure]
-retry*  whole 0 100  times  how often it is tried again
-
-[body]
-steps*  steps  body  the steps of the case
-~block  block  *     how its steps are held together
-
-[block]
-
-[case]
-if       expression  when  the case is taken where this is true
-~equals  value       =     the value that it is taken for
-
-[default]
-~name  text  =  what it is called
-
-[cases]
-on       on       subject  its value, as a text, is the name of the case that is taken
-cases    cases    =        the cases by name; without `on` each one has {if, steps}, and the first
-    true one is taken
-default  default  =        the steps if no case fits
+after              after       =       the steps that it waits for, instead of the order of the file
+if                 expression  when    the step is skipped where this is false
+retry              retry       =       how often and when it is tried again after a failure
+timeout            duration    timeout_s  the longest time that one attempt may take
+on_failure         on_failure  *       halt (default), continue, or {retry: n}
+description        text        =       for people
+retry.times*       whole 0 100  =      how often it is tried again
+retry.wait         duration    wait_s  before the first new try; default 1s
+retry.backoff      number 1 100  =     each wait is this much longer; default 2
+retry.wait_max     duration    wait_max_s  the longest wait; default 60s
+retry.on           codes       =       error codes, HTTP statuses or words such as timeout; '*'
+    means every fault
+on_failure.retry*  whole 0 100  times  how often it is tried again
 
 [task]
 delivery         one of at_least_once at_most_once ask  =  whether a call that a crash left in doubt
@@ -145,19 +107,17 @@ check   truth     inputs.check   whether an exit code other than 0 is a failure;
     unless an expression of the file reads the step's exit_code
 
 [http: calls a URL; result: status, headers, body]
-http*  request  *  a URL, or {method, url, headers, query, body}
-
-[request]
-method         template  inputs.method      default GET
-url*           template  inputs.url         where
-headers        headers   inputs.headers     by name
-query          query     inputs.query       by name
-body           value     inputs.body        a text, or a value that is sent as JSON
-accept_status  value     inputs.accept_status  statuses that are results, too: 404, 4xx, any
-~auth          value     inputs.auth        how the caller proves who it is
-~poll          value     inputs.poll        whether a 202 is asked about again
-~hide_reply    value     inputs.hide_reply  keeps the reply out of sight
-~inputs        fields    inputs.*           inputs that have no field of their own
+http*            request   *               a URL, or {method, url, headers, query, body}
+request.method   template  inputs.method   default GET
+request.url*     template  inputs.url      where
+request.headers  headers   inputs.headers  by name
+request.query    query     inputs.query    by name
+request.body     value     inputs.body     a text, or a value that is sent as JSON
+request.accept_status  value  inputs.accept_status  statuses that are results, too: 404, 4xx, any
+request.~auth    value     inputs.auth     how the caller proves who it is
+request.~poll    value     inputs.poll     whether a 202 is asked about again
+request.~hide_reply  value  inputs.hide_reply  keeps the reply out of sight
+request.~inputs  fields    inputs.*        inputs that have no field of their own
 
 [use: uses a task by name from the operator's configuration or a plugin]
 use*     task_name  inputs.task  the name of the task
@@ -165,13 +125,11 @@ with     fields     inputs.with  its inputs by name
 returns  returns    =            a typed answer, which is checked; its fields are read as step.field
 
 [~task: does work of any kind (in converted files)]
-task*    any_task  *  {kind, inputs}
-returns  returns   =  a typed answer, which is checked; its fields are read as step.field
-session  name      =  steps with the same session continue one conversation
-
-[any_task]
-kind*   name    =  who does it
-inputs  fields  =  what it is given
+task*            any_task  *  {kind, inputs}
+returns          returns   =  a typed answer, which is checked; its fields are read as step.field
+session          name      =  steps with the same session continue one conversation
+any_task.kind*   name      =  who does it
+any_task.inputs  fields    =  what it is given
 
 [call: runs another workflow file, which sees nothing but `with`]
 call*  called  workflow  the file, or the name of one under `workflows`
@@ -189,7 +147,16 @@ then*  then        =          the steps if it is true
 else   else        otherwise  the steps if it is false
 
 [choose: takes one of several branches]
-choose*  choose  *  {on: expression, cases: {name: steps}, default: steps}
+choose*        choose      *        {on: expression, cases: {name: steps}, default: steps}
+cases.on       on          subject  its value, as a text, is the name of the case that is taken
+cases.cases    cases       =        the cases by name; without `on` each one has {if, steps}, and
+    the first true one is taken
+cases.default  default     =        the steps if no case fits
+case.if        expression  when     the case is taken where this is true
+case.~equals   value       =        the value that it is taken for
+default.~name  text        =        what it is called
+body.steps*    steps       body     the steps of the case
+body.~block    block       *        how its steps are held together
 
 [each: runs its steps for each item of a list; result: the list of results in order]
 each*    list           items        the list
@@ -207,98 +174,81 @@ together*  together      body  the steps, or true beside `steps`
 repeat*  repeat  *  how and what to repeat
 
 [loop]
-until          condition  =  when it stops: a condition, or a list of which any one stops it
-check          one of after before, between  =  when the condition is looked at
-at_most        limits  limits  iterations, or {iterations, time, each_time, cost, tokens}
-on_limit       one of finish fail pause, time_out  =  at a limit: finish (default), fail, or ask
-carry          carry  =  names that the next iteration sees; {first, then} tells the first one apart
-return         one of last best first all  returns  the iteration that is the result; default: the
-    last
-on_failure     failed  on_iteration_failure  of an iteration: halt (default), continue, {retry: n}
-wait           delay  delay  between iterations
-ask_person     one of never each at_limit  ask  when a person decides
-collect        collect  =  named results beside the returned iteration
-memory         memory  =  records of past iterations, seen as `past`
-session        one of fresh continue  =  whether conversations with agents and models go on over
-    iterations
-~facts         facts  =  what the loop tells an iteration, by the names that it has for it
-~history_keep  whole  =  how many iterations `history` holds
-steps*         steps  body  what is repeated
-~block         block  *  how its steps are held together
-
-[limits]
-iterations  iterations  =                 default 10
-time        time        time_s            of the whole loop
-each_time   duration    iteration_time_s  of one iteration
-cost        number 0 1000000  cost_usd    dollars
-tokens      count       =                 tokens, read and written
-calls       count       =                 calls of models, agents, commands, web services and tasks
-
-[memory]
-keep         whole 1 10000  =  how many records; default 20
-across_runs  truth          =  whether later runs see them, too
-record       record         =  what is kept of an iteration
-key          label          =  loops with the same key share their records
+until               condition   =  when it stops: a condition, or a list of which any one stops it
+check               one of after before, between  =  when the condition is looked at
+at_most             limits      limits  iterations, or {iterations, time, each_time, cost, tokens}
+on_limit            one of finish fail pause, time_out  =  at a limit: finish (default), fail, or
+    ask
+carry               carry       =  names that the next iteration sees; {first, then} tells the first
+    one apart
+return              one of last best first all  returns  the iteration that is the result; default:
+    the last
+on_failure          failed      on_iteration_failure  of an iteration: halt (default), continue,
+    {retry: n}
+wait                delay       delay  between iterations
+ask_person          one of never each at_limit  ask  when a person decides
+collect             collect     =  named results beside the returned iteration
+memory              memory      =  records of past iterations, seen as `past`
+session             one of fresh continue  =  whether conversations with agents and models go on
+    over iterations
+~facts              facts       =  what the loop tells an iteration, by the names that it has for it
+~history_keep       whole       =  how many iterations `history` holds
+steps*              steps       body  what is repeated
+~block              block       *  how its steps are held together
+limits.iterations   iterations  =  default 10
+limits.time         time        time_s  of the whole loop
+limits.each_time    duration    iteration_time_s  of one iteration
+limits.cost         number 0 1000000  cost_usd  dollars
+limits.tokens       count       =  tokens, read and written
+limits.calls        count       =  calls of models, agents, commands, web services and tasks
+memory.keep         whole 1 10000  =  how many records; default 20
+memory.across_runs  truth       =  whether later runs see them, too
+memory.record       record      =  what is kept of an iteration
+memory.key          label       =  loops with the same key share their records
 
 [condition]
-when     when        =  met when the expression is true
-score    score       =  measures the iteration, and is met at `at_least`
-judge    judge       =  a model answers yes or no
-stable   stable      =  two results in a row are this much alike
-plateau  plateau     =  no better score for some iterations
-branch   branch      =  the branch that a `choose` or `if` step took
-any      conditions  =  one of these is met
-all      conditions  =  all of these are met
-
-[when]
-test  expression  =  the expression
-
-[score]
-^from     measured  from    the number
-pattern   pattern   =       the first group of its first match in the text is the score
-of        of        source  what it reads; default: the last step
-at_least  number    =       the loop stops at this score; without it, it only measures
-low       number    =       a lower score never counts
-high      number    =       a higher score never counts
-
-[judge]
-question*  template    =        a model answers yes or no to it
-model      model       =        provider/model; a list is fail-over in order
-votes      whole 1 99  =        how many answers; the majority counts
-of         of          subject  what it reads; default: the last step
-
-[stable]
-threshold  number 0 1  =        how much alike, from 0 to 1; default 0.95
-of         of          subject  what it reads; default: the last step
-
-[plateau]
-patience*  whole 1 100000  =  iterations without a better score
-min_delta  number 0        =  a gain up to this counts as none; default 0
+when               when        =        met when the expression is true
+score              score       =        measures the iteration, and is met at `at_least`
+judge              judge       =        a model answers yes or no
+stable             stable      =        two results in a row are this much alike
+plateau            plateau     =        no better score for some iterations
+branch             branch      =        the branch that a `choose` or `if` step took
+any                any_of      =        one of these is met
+all                all_of      =        all of these are met
+when.test          expression  =        the expression
+score.^from        measured    source   the number
+score.pattern      pattern     =        the first group of its first match in the text is the score
+score.of           of          source   what it reads; default: the last step
+score.at_least     number      =        the loop stops at this score; without it, it only measures
+score.low          number      =        a lower score never counts
+score.high         number      =        a higher score never counts
+judge.question*    template    =        a model answers yes or no to it
+judge.model        model       =        provider/model; a list is fail-over in order
+judge.votes        whole 1 99  =        how many answers; the majority counts
+judge.of           of          subject  what it reads; default: the last step
+stable.threshold   number 0 1  =        how much alike, from 0 to 1; default 0.95
+stable.of          of          subject  what it reads; default: the last step
+plateau.patience*  whole 1 100000  =    iterations without a better score
+plateau.min_delta  number 0    =        a gain up to this counts as none; default 0
 
 [wait: waits]
-wait*  moment  *  5s, PT5S, or a time
-
-[moment]
-duration  value  =  how long
-until     value  =  until when
+wait*            moment  *  5s, PT5S, or a time
+moment.duration  value   =  how long
+moment.until     value   =  until when
 
 [approve: asks a person; result: approved, feedback]
-approve*  question  *  the question, or {message, show, timeout}
-
-[question]
-message*    template            =          the question
-show        value               =          what the person looks at
-^timeout    duration            timeout_s  how long to wait for an answer
-on_timeout  one of approve reject fail  =  default fail
-on_reject   one of result fail  =          whether a no is a result (default) or fails the step
+approve*            question            *  the question, or {message, show, timeout}
+question.message*   template            =  the question
+question.show       value               =  what the person looks at
+question.^timeout   duration            timeout_s  how long to wait for an answer
+question.on_timeout  one of approve reject fail  =  default fail
+question.on_reject  one of result fail  =  whether a no is a result (default) or fails the step
 
 [stop: ends the run]
-stop*  stop  *  true, a message, or {status, message, output}
-
-[end]
-status   one of succeeded failed cancelled  =  how the run ends; default succeeded
-message  template  =  why
-output   value     =  what the run gives back
+stop*        stop      *  true, a message, or {status, message, output}
+end.status   one of succeeded failed cancelled  =  how the run ends; default succeeded
+end.message  template  =  why
+end.output   value     =  what the run gives back
 
 [break: ends a loop; the iteration counts]
 break*  jump  loop  a loop around the step; true: the innermost
@@ -340,100 +290,98 @@ whole             whether differences count behind the cut of long texts
 words             how a format speaks of a loop's limits, and of events and reasons, for messages
     and `--events=dialect`
 """
-TEMPLATE = Template("a text, which may hold {{ }}")
-EXPRESSION = Condition()
-VALUE = Anything()
-MODEL = Texts((Text("a model such as openai/gpt-5-mini"), ListOf(Text("a model"), least=1)))
-_FORMS: dict[str, Form] = {
-    "codes": Texts((Text("an error code, HTTP status or word"), ListOf(VALUE))),
-    "count": Count(),
+TEMPLATE = forms.Template("a text, which may hold {{ }}")
+EXPRESSION = forms.Condition()
+VALUE = forms.Anything()
+MODEL = Texts(
+    (forms.Text("a model such as openai/gpt-5-mini"), ListOf(forms.Text("a model"), least=1))
+)
+_FORMS: dict[str, forms.Form] = {
+    "codes": Texts((forms.Text("an error code, HTTP status or word"), ListOf(VALUE))),
+    "count": forms.Count(),
     "defaults": MapOf(FieldsOf(VALUE, names="any"), names="any"),
-    "delay": Delay(template=True),
-    "dialect": Text("the name of a dialect"),
-    "duration": Duration(),
+    "delay": forms.Duration(template=True, is_delay=True),
+    "dialect": forms.Text("the name of a dialect"),
+    "duration": forms.Duration(),
     "env": MapOf(VALUE, "variables by name", "any"),
     "expression": EXPRESSION,
-    "facts": MapOf(Text(), names="any"),
+    "facts": MapOf(forms.Text(), names="any"),
     "fields": FieldsOf(VALUE, "inputs by name", "any"),
     "headers": MapOf(VALUE, "headers by name", "any"),
-    "iterations": Number(1, ITERATIONS_MAX, whole=True, template=True, is_limit=True),
-    "label": Text("a name"),
-    "library": Text("the name of a library"),
-    "measured": Computed("an expression or a text with {{ }}, or a number"),
+    "iterations": forms.Number(1, ITERATIONS_MAX, whole=True, template=True, is_limit=True),
+    "label": forms.Text("a name"),
+    "library": forms.Text("the name of a library"),
+    "measured": forms.Computed("an expression or a text with {{ }}, or a number"),
     "model": MODEL,
-    "name": Text("a name", needed=True),
+    "name": forms.Text("a name", needed=True),
     "outputs": MapOf(VALUE, "outputs by name, such as {text: '{{ write }}'}", "dashed"),
-    "pattern": Text("a regular expression with a group in parentheses"),
+    "pattern": forms.Text("a regular expression with a group in parentheses"),
     "query": MapOf(VALUE, "parameters by name", "any"),
-    "raw": Raw(),
+    "raw": forms.Raw(),
     "record": FieldsOf(VALUE, "names with values", "any"),
-    "servers": ListOf(Text("the name of an MCP server or task")),
+    "servers": ListOf(forms.Text("the name of an MCP server or task")),
     "sets": MapOf(VALUE, "variables with values"),
     "template": TEMPLATE,
-    "text": Text(),
-    "texts": ListOf(Text()),
-    "time": Duration(template=True),
-    "tools": ListOf(Text("the name of a tool")),
-    "truth": Truth(),
+    "text": forms.Text(),
+    "texts": ListOf(forms.Text()),
+    "time": forms.Duration(template=True),
+    "tools": ListOf(forms.Text("the name of a tool")),
+    "truth": forms.Truth(),
     "value": VALUE,
 }
 # What an attribute of the IR can hold that no row tells of, by its type.
-_BY_TYPE: dict[str, Form] = {
-    "str": Text(),
-    "bool": Truth(),
-    "int": Number(whole=True),
-    "int | None": Number(whole=True),
-    "float": Number(),
+_BY_TYPE: dict[str, forms.Form] = {
+    "str": forms.Text(),
+    "bool": forms.Truth(),
+    "int": forms.Number(whole=True),
+    "float": forms.Number(),
     "Value": VALUE,
-    "Value | None": VALUE,
-    "Expression | None": EXPRESSION,
-    "tuple[str, ...]": ListOf(Text()),
+    "Expression": EXPRESSION,
+    "tuple[str, ...]": ListOf(forms.Text()),
     "tuple[tuple[str, Value], ...]": MapOf(VALUE, names="any"),
-    "tuple[tuple[str, str], ...]": MapOf(Text(), names="any"),
+    "tuple[tuple[str, str], ...]": MapOf(forms.Text(), names="any"),
 }
 
 
-def _sections() -> dict[str, tuple[str, list[list[str]]]]:
-    """The rows of each section, with what its heading says."""
-    found: dict[str, tuple[str, list[list[str]]]] = {}
+def _sections() -> tuple[dict[str, str], dict[str, list[list[str]]]]:
+    """What the heading of each section says, and its rows."""
+    docs: dict[str, str] = {}
+    rows: dict[str, list[list[str]]] = defaultdict(list)
     joined = re.sub(r"\n +", " ", _TABLE)
     for part in re.split(r"^\[", joined, flags=re.MULTILINE)[1:]:
-        heading, _, rows = part.partition("]\n")
-        name, _, doc = heading.partition(": ")
-        lines = [line for line in rows.splitlines() if line]
-        found[name] = (doc, [re.split(r"\s{2,}", line, maxsplit=3) for line in lines])
-    return found
+        heading, *lines = part.split("\n")
+        name, _, doc = heading.removesuffix("]").partition(": ")
+        docs[name] = doc
+        for line in filter(None, lines):
+            field, *rest = re.split(r"\s{2,}", line, maxsplit=3)
+            section, _, field = field.rpartition(".")
+            rows[section or name].append([field, *rest])
+    return docs, rows
 
 
-_SECTIONS = _sections()
-_OTHERS: dict[str, str] = dict(_SECTIONS["others"][1])
-
-
-def doc_of(section: str) -> str:
-    """What the heading of a section says."""
-    return _SECTIONS[section][0]
+DOCS, _ROWS = _sections()
 
 
 def fields(
     section: str,
-    forms: Mapping[str, Form] | None = None,
+    own: Mapping[str, forms.Form] | None = None,
     maker: Any = None,
     *without: str,
     **derive: Derive,
 ) -> FieldTable:
     """The fields of a section of the table, and one for each other attribute of a class.
 
-    `forms` are those that the section has beside the common ones; what a field is by default may
-    be derived from others.
+    `own` are forms that the section has beside the common ones; what a field is by default may be
+    derived from others.
     """
     known: FieldTable = {}
-    for mark, form, attribute, doc in _SECTIONS[section][1]:
+    for mark, form, attribute, doc in _ROWS[section]:
         name = mark.strip("~^*")
         is_rare = mark.startswith("~")
         known[name] = Field(
-            (forms or {}).get(form) or _FORMS.get(form) or _plain_form(form),
+            (own or {}).get(form) or _FORMS.get(form) or _plain_form(form),
             f"{doc} (in converted files)" if is_rare else doc,
-            "" if attribute == "=" else attribute,
+            name if attribute == "=" else attribute,
             required=mark.endswith("*"),
             rare=is_rare,
             is_read_only=mark.startswith("^"),
@@ -442,32 +390,29 @@ def fields(
     return known if maker is None else {**known, **_others(known, maker, without)}
 
 
-def _plain_form(words: str) -> Form:
+def _plain_form(words: str) -> forms.Form:
     kind, _, rest = words.partition(" ")
     if kind == "one":
         choices, _, others = rest.removeprefix("of ").partition(", ")
-        return Choice(tuple(choices.split()), tuple(others.split()))
+        return forms.Choice(tuple(choices.split()), tuple(others.split()))
     assert kind in ("number", "whole"), words
     low, high = (*(int(bound) for bound in rest.split()), None, None)[:2]
-    return Number(low, high, whole=kind == "whole")
+    return forms.Number(low, high, whole=kind == "whole")
 
 
 def _others(known: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
     """A rare field for each attribute of a class that no other one says."""
-    said = {field.attribute or name for name, field in known.items()} | {"place", *without}
+    said = {field.attribute for field in known.values()} | {"place", *without}
+    docs = {row[0]: row[1] for row in _ROWS["others"]}
     rest: FieldTable = {}
     for one in attributes_of(maker):
+        name, kind = one.name.removesuffix("_s"), str(one.type).removesuffix(" | None")
+        form: forms.Form = _BY_TYPE.get(kind) or forms.Raw()
+        if name != one.name:
+            form = forms.Duration()
+        elif kind.startswith("Literal"):
+            form = forms.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
         if one.name not in said:
-            doc = _OTHERS.get(one.name, f"{one.name!r} of the engine")
-            name, doc = one.name.removesuffix("_s"), f"{doc} (in converted files)"
-            rest[name] = Field(_form_of(one), doc, one.name, rare=True)
+            doc = docs.get(one.name, f"{one.name!r} of the engine")
+            rest[name] = Field(form, f"{doc} (in converted files)", one.name, rare=True)
     return rest
-
-
-def _form_of(attribute: Any) -> Form:
-    kind = str(attribute.type)
-    if attribute.name.endswith("_s"):
-        return Duration()
-    if kind.startswith("Literal"):
-        return Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
-    return _BY_TYPE.get(kind) or Raw()

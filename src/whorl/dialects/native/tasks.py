@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.native.blocks import COMMON, NODE, Kind
-from whorl.dialects.native.context import NOWHERE, shown
+from whorl.dialects.native.context import (
+    NOWHERE,
+    RESULTS,
+    CannotWriteError,
+    as_source,
+    is_same,
+    shown,
+)
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, reads_as
-from whorl.dialects.native.objects import ALL, Object, Values, read_object, short, write_object
+from whorl.dialects.native.objects import ALL, Object, Short, Values, read_object, write_object
 from whorl.dialects.native.table import VALUE, fields
-from whorl.dialects.native.values import RESULTS, CannotWriteError, as_source, is_same
 from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import uses_in
@@ -20,8 +26,6 @@ from whorl.language import LanguageError
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as MappingOf
-
     from whorl.dialects.native.context import Context, Location
     from whorl.dialects.native.objects import FieldTable
     from whorl.ir.checks.scopes import View
@@ -80,23 +84,16 @@ def returns_schema() -> Json:
     """The JSON Schema of what can be written as the type of an answer."""
     words: list[Json] = [f"{word}{mark}" for word in TYPES for mark in ("", "?")]
     own: Json = {"$ref": "#/$defs/returns"}
-    parts: dict[str, Json] = {
-        "enum": {"type": "array"},
-        "type": {"enum": words},
-        "schema": {"type": "object"},
-    }
-    objects: list[Json] = [
-        {"type": "object", "properties": {name: part}, "required": [name]}
-        for name, part in parts.items()
+    parts: list[tuple[str, Json]] = [
+        ("enum", {"type": "array"}),
+        ("type", {"enum": words}),
+        ("schema", {"type": "object"}),
     ]
-    return {
-        "anyOf": [
-            {"enum": words},
-            {"type": "array", "items": own, "minItems": 1, "maxItems": 1},
-            *objects,
-            {"type": "object", "additionalProperties": own},
-        ]
-    }
+    listed: Json = {"type": "array", "items": own, "minItems": 1, "maxItems": 1}
+    options: list[Json] = [{"enum": words}, listed]
+    for name, part in parts:
+        options.append({"type": "object", "properties": {name: part}, "required": [name]})
+    return {"anyOf": [*options, {"type": "object", "additionalProperties": own}]}
 
 
 def _schema(context: Context, value: Value, words: str) -> Json:
@@ -299,17 +296,14 @@ def _write_inputs(
     return step
 
 
-def _secure(context: Context, found: MappingOf[str, Any]) -> bool:
-    return bool(found.get("secure", False))
-
-
 _OWN = ("kind", "inputs", "returns", "session")
-_ALL_TASKS = fields("task", None, ir.Task, *_OWN, *NODE, secure_outputs=_secure)
+_SECURE = {"secure_outputs": lambda _, found: bool(found.get("secure"))}
+_ALL_TASKS = fields("task", None, ir.Task, *_OWN, *NODE, **_SECURE)
 _HTTP = fields("request")
 _TASK_FORMS: dict[str, Form] = {
     "returns": Returns(),
     "command": Command((Text("a text for the shell"), Values(VALUE, least=1))),
-    "request": short("url", Object("http", _HTTP), Template("a URL")),
+    "request": Short("url", Object("http", _HTTP), Template("a URL")),
     "task_name": TaskName("a name", needed=True),
     "any_task": Object("task", fields("any_task")),
 }

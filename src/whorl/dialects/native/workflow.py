@@ -8,33 +8,24 @@ from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import objects
 from whorl.dialects.native.blocks import OPTIONS, Body, Steps
-from whorl.dialects.native.context import Around, Location, shown
-from whorl.dialects.native.forms import Choice
-from whorl.dialects.native.loop import FORM, last_with_result
-from whorl.dialects.native.objects import (
-    OMIT,
-    MapOf,
-    Object,
-    defaults,
-    derive,
-    read_object,
-    schema_of,
-    short,
-    write_object,
-)
-from whorl.dialects.native.steps import CHOOSE, KINDS
-from whorl.dialects.native.table import VALUE, fields
-from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
-from whorl.dialects.native.values import (
+from whorl.dialects.native.context import (
     CORE,
     FACTS,
     NAMES,
     RESERVED,
+    Around,
+    Location,
     library_name,
     read_result,
-    write_value,
+    shown,
 )
+from whorl.dialects.native.forms import Choice
+from whorl.dialects.native.loop import FORM, last_with_result
+from whorl.dialects.native.steps import CHOOSE, KINDS
+from whorl.dialects.native.table import VALUE, fields
+from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
 from whorl.dialects.reading.scalars import text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names
@@ -47,20 +38,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
 
     from whorl.dialects.native.context import Context
-    from whorl.dialects.native.objects import Field, FieldTable
     from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value
 
-_TYPES = ("string", "number", "integer", "boolean", "json", "list", "file", "files", "any")
-_ACCEPTED: dict[str, tuple[type, ...]] = {
-    "string": (str,),
+# What the default of an input of each type can be.
+_ACCEPTED: dict[str, type | tuple[type, ...]] = {
+    "string": str,
     "number": (int, float),
-    "integer": (int,),
-    "boolean": (bool,),
-    "list": (list,),
-    "file": (str,),
+    "integer": int,
+    "boolean": bool,
+    "json": object,
+    "list": list,
+    "file": str,
     "files": (list, str),
+    "any": object,
 }
 
 
@@ -72,7 +64,7 @@ def read_file(context: Context) -> ir.Workflow:
     name = context.file.replace("\\", "/").rpartition("/")[2].partition(".")[0] or "workflow"
     at = Location("the workflow", "", root.span)
     shared = Mapping(tuple(entry for entry in root if entry.name in _SHARED), root.span)
-    context.shared = read_object(context, shared, _SHARED, at)
+    context.shared = objects.read_object(context, shared, _SHARED, at)
     workflow = _read(context, root, at, name)
     for check_inputs in context.calls:
         check_inputs()
@@ -92,13 +84,13 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
     if "expressions" in root:
         context.exact, context.library = True, library_name(root.get("expressions"))
     context.name = text_of(root.get("name")) or name
-    found = read_object(context, root, FILE if at.owner == "the workflow" else LOCAL, at)
+    found = objects.read_object(context, root, FILE if at.owner == "the workflow" else LOCAL, at)
     found["name"] = context.name
     found.setdefault("body", ir.Block(()))
     if not found.get("outputs") and not context.exact:
         found.pop("outputs", None)
-    derive(context, FILE, found)
-    names = defaults(ir.Workflow).keys() - {"workflows"}
+    objects.derive(context, FILE, found)
+    names = objects.defaults(ir.Workflow).keys() - {"workflows"}
     workflow = ir.Workflow(**{name: part for name, part in found.items() if name in names})
     if context.exact:
         return workflow
@@ -106,7 +98,7 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
     return let_read_codes_pass(workflow, context.names)
 
 
-class Port(Object):
+class Port(objects.Object):
     """An input: its type, what it is without being given, and what it is for."""
 
     def build(self, context: Context, found: dict[str, Any]) -> Any:
@@ -120,11 +112,22 @@ class Port(Object):
         found = super().read(context, value, at)
         default = value.get("default") if isinstance(value, Mapping) else None
         if found is not None and default is not None and not context.exact:
-            _check_default(context, at.field, found, default)
+            self._check_default(context, at.field, found, default)
         return found
 
+    def _check_default(
+        self, context: Context, name: str, found: dict[str, Any], default: Value
+    ) -> None:
+        kind, value = found["type"], found["default"]
+        accepted = _ACCEPTED[kind]
+        is_other = (isinstance(value, bool) and accepted is not object) != (kind == "boolean")
+        if value is not None and (is_other or not isinstance(value, accepted)):
+            message = f"the default of input {name!r} must be of type {kind}, not {shown(default)}"
+            advice = "change the default or the type"
+            context.report("W007", message, default.span, label=f"expected {kind}", help=advice)
+
     def write(self, context: Context, value: Any) -> Any:
-        written = write_object(context, self.fields, value)
+        written = objects.write_object(context, self.fields, value)
         has_default = "default" in written
         written.pop("required", None)
         if value.required and has_default:
@@ -132,21 +135,6 @@ class Port(Object):
         elif not value.required and not has_default:
             written = {**written, "type": f"{value.type}?"}
         return {"type": value.type, **written} if "type" in written or not written else written
-
-
-def _check_default(context: Context, name: str, found: dict[str, Any], default: Value) -> None:
-    kind, value = found["type"], found["default"]
-    accepted = _ACCEPTED.get(kind)
-    is_right = accepted is None or isinstance(value, accepted)
-    if (
-        value is None
-        or accepted is None
-        or (is_right and isinstance(value, bool) == (kind == "boolean"))
-    ):
-        return
-    message = f"the default of input {name!r} must be of type {kind}, not {shown(default)}"
-    advice = "change the default or the type"
-    context.report("W007", message, default.span, label=f"expected {kind}", help=advice)
 
 
 def _main_input(context: Context, found: MappingOf[str, Any]) -> str:
@@ -198,7 +186,7 @@ def _check_clashes(context: Context, root: Mapping, body: ir.Block) -> None:
         context.report("W012", message, span, label=label, help=advice)
 
 
-class Workflows(MapOf):
+class Workflows(objects.MapOf):
     """Workflows that stand in the file that calls them."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
@@ -213,13 +201,13 @@ class Workflows(MapOf):
                 context.workflows[entry.name] = workflow
                 read.append((inner, workflow))
             else:
-                Object("workflow", LOCAL).read(context, entry.value, what)
+                objects.Object("workflow", LOCAL).read(context, entry.value, what)
         for inner, workflow in read:
             _check(inner, replace(workflow, workflows=tuple(context.workflows.items())))
         return ()
 
     def write(self, context: Context, value: Any) -> Any:
-        return OMIT
+        return objects.OMIT
 
     def own_schema(self) -> dict[str, Json]:
         return {"type": "object", "additionalProperties": {"$ref": "#/$defs/workflow"}}
@@ -237,18 +225,17 @@ def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dic
             written["expressions"] = library or CORE
         inner = replace(inner, exact=True, library=library, names=Names())
     inner.workflows.update(workflow.workflows)
-    written |= write_object(inner, FILE, workflow)
+    written |= objects.write_object(inner, FILE, workflow)
     if workflow.workflows:
         shared = {name: getattr(workflow, name) for name in _SHARED}
         called = replace(inner, shared=shared)
-        written["workflows"] = {
-            key: write_fields(called, one, exact=exact) for key, one in workflow.workflows
-        }
+        inside = {key: write_fields(called, one, exact=exact) for key, one in workflow.workflows}
+        written["workflows"] = inside
     asked = dict(workflow.defaults).get("ask", ir.Fields()).entries
     inputs = {f"inputs.{name}": value for name, value in asked}
     if workflow.defaults and _defaults(inner, inputs) == workflow.defaults:
         del written["defaults"]
-        written |= {str(name): write_value(inner, value) for name, value in asked}
+        written |= {str(name): inner.write_value(value) for name, value in asked}
     return {name: written[name] for name in FILE if name in written}
 
 
@@ -264,20 +251,20 @@ def _expressions(item: Any) -> Iterator[ir.Expression]:
                 yield from _expressions(getattr(item, one.name))
 
 
-_KINDS = Choice(tuple(f"{word}{mark}" for word in _TYPES for mark in ("", "?")))
+_KINDS = Choice(tuple(f"{word}{mark}" for word in _ACCEPTED for mark in ("", "?")))
 _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Port)
-_INPUTS = MapOf(
-    short("type", _PORT),
+_INPUTS = objects.MapOf(
+    objects.Short("type", _PORT),
     "inputs by name, such as {task: string}",
     make=lambda name, found: ir.Port(name, **found),
     if_wrong={},
 )
-_BUDGET = Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
+_BUDGET = objects.Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)
 _FIELDS = fields(
     "file",
     {
         "inputs": _INPUTS,
-        "budget": short("cost", _BUDGET),
+        "budget": objects.Short("cost", _BUDGET),
         "steps": Steps(),
         "block": OPTIONS,
         "workflows": Workflows(VALUE, "workflows by name", "any"),
@@ -288,19 +275,22 @@ _FIELDS = fields(
     hidden_outputs=_hidden,
 )
 # What a workflow in a file has from the file where it does not say it: its dialect, and the words.
-_SAID = {field.attribute or name for name, field in _FIELDS.items()}
-_SHARED: FieldTable = {
+_SAID = {field.attribute for field in _FIELDS.values()}
+_SHARED: objects.FieldTable = {
     "dialect": _FIELDS["dialect"],
     **fields("block", None, ir.Workflow, "body", *_SAID),
 }
 
 
-def _share(name: str, field: Field) -> Field:
-    usual = defaults(ir.Workflow)[name]
+def _share(name: str, field: objects.Field) -> objects.Field:
+    usual = objects.defaults(ir.Workflow)[name]
     return replace(field, derive=lambda context, _: context.shared.get(name, usual))
 
 
-FILE: FieldTable = {**_FIELDS, **{name: _share(name, field) for name, field in _SHARED.items()}}
+FILE: objects.FieldTable = {
+    **_FIELDS,
+    **{name: _share(name, field) for name, field in _SHARED.items()},
+}
 LOCAL = {name: field for name, field in FILE.items() if name not in ("whorl", "workflows")}
 
 
@@ -325,7 +315,7 @@ def native_schema() -> dict[str, Json]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Whorl workflow",
-        **schema_of(FILE),
+        **objects.schema_of(FILE),
         "$defs": {
             "steps": {
                 "type": "object",
@@ -336,20 +326,20 @@ def native_schema() -> dict[str, Json]:
             "step": {
                 "type": "object",
                 "anyOf": [
-                    {"title": kind.name, "description": kind.doc, **schema_of(kind.fields)}
+                    {"title": kind.name, "description": kind.doc, **objects.schema_of(kind.fields)}
                     for kind in KINDS.values()
                 ],
             },
-            "body": {"anyOf": [schema_of(Body().fields), steps]},
-            "case": {"anyOf": [schema_of(Body(section="case").fields), steps]},
+            "body": {"anyOf": [objects.schema_of(Body().fields), steps]},
+            "case": {"anyOf": [objects.schema_of(Body(section="case").fields), steps]},
             "choose": {
                 "type": "object",
-                "properties": schema_of(CHOOSE)["properties"],
+                "properties": objects.schema_of(CHOOSE)["properties"],
                 "additionalProperties": {"$ref": "#/$defs/case"},
             },
             "condition": FORM.schema(),
             "returns": returns_schema(),
-            "workflow": schema_of(LOCAL),
+            "workflow": objects.schema_of(LOCAL),
             "marked": _MARKED,
         },
     }

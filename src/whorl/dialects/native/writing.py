@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import fields, is_dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from whorl.dialects.detection import read_workflow
 from whorl.dialects.files import NoFiles
-from whorl.dialects.native.context import Context
+from whorl.dialects.native.context import CannotWriteError, Context
 from whorl.dialects.native.steps import KINDS
-from whorl.dialects.native.values import CannotWriteError
 from whorl.dialects.native.workflow import write_fields
+from whorl.dialects.reader import read_workflow
 from whorl.errors import InternalError, InvalidWorkflow, Span
 from whorl.ir.walk import index_nodes
 from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from collections.abc import Mapping as MappingOf
 
     from whorl import ir
@@ -94,44 +93,29 @@ def _with_comments(
         if not line or not column or (key, int(line)) in used:
             continue
         used.add((key, int(line)))
-        comments = _comments(sources.get(key, "").splitlines(), int(line), int(column))
+        comments = _comments(sources.get(key, "").splitlines()[: int(line) - 1], int(column))
         row, _, indent = nodes[path].place.partition(":")
         if comments and row and indent:
-            found[int(row) - 1] = [" " * (int(indent) - 1) + one for one in comments]
-    top = list(_leading(sources.get("", "").splitlines()))
-    out = [*top, *(one for row, line in enumerate(lines) for one in (*found.get(row, ()), line))]
-    return "\n".join(out) + "\n"
+            found[int(row) - 1] = [" " * (int(indent) - 1) + comment for comment in comments]
+    top = takewhile(lambda line: line.startswith("#"), sources.get("", "").splitlines())
+    body = [one for row, line in enumerate(lines) for one in (*found.get(row, ()), line)]
+    return "\n".join([*map(str.rstrip, top), *body]) + "\n"
 
 
-def _comments(lines: list[str], line: int, column: int) -> list[str]:
-    """The comments right above a line; what is indented deeper belongs to a text."""
-    found: list[str] = []
-    for above in reversed(lines[: line - 1]):
-        bare = above.lstrip()
-        if not bare.startswith("#") or len(above) - len(bare) >= column:
-            break
-        found.insert(0, bare.rstrip())
-    return found
+def _comments(above: list[str], column: int) -> list[str]:
+    """The comments at the end of some lines; what is indented deeper belongs to a text."""
 
+    def is_comment(line: str) -> bool:
+        bare = line.lstrip()
+        return bare.startswith("#") and len(line) - len(bare) < column
 
-def _leading(lines: list[str]) -> Iterator[str]:
-    """The comments at the top of a file."""
-    for line in lines:
-        if not line.startswith("#"):
-            return
-        yield line.rstrip()
+    return [line.strip() for line in takewhile(is_comment, reversed(above))][::-1]
 
 
 def emit_yaml(value: dict[str, Any]) -> str:
     """A value as YAML as a person would write it: keys in order, texts in blocks, few quotes."""
-    return yaml.dump(
-        _File(value),
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        width=10**9,
-        default_flow_style=False,
-    )
+    options: Any = {"sort_keys": False, "allow_unicode": True, "default_flow_style": False}
+    return str(yaml.dump(_File(value), Dumper=_Dumper, width=10**9, **options))
 
 
 class _File(dict[str, Any]):
@@ -151,13 +135,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    style = None
-    if _BREAKS.search(text):
-        style = '"'
-    elif "\n" in text:
-        style = "|"
-    elif _OLD_WORDS.fullmatch(text) or (_NEEDS_QUOTES.search(text) and not set('"\\') & set(text)):
-        style = '"'
+    needs_quotes = _NEEDS_QUOTES.search(text) and not set('"\\') & set(text)
+    style = '"' if _OLD_WORDS.fullmatch(text) or needs_quotes else None
+    if "\n" in text or _BREAKS.search(text):
+        style = '"' if _BREAKS.search(text) else "|"
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -24,17 +24,28 @@ REPORTED_MAX = 100
 STEPS_MAX = 2_000
 
 
-class Findings:
-    """Keeps diagnostics, so that all of them are reported at once.
+@dataclass(slots=True)
+class ReadContext:
+    """What the readers of the parts of one file share; a dialect adds fields in a subclass.
 
-    The class below has the fields; a context of another shape may have them itself.
+    Diagnostics are kept, so that all of them are reported at once, with the warnings of the
+    document. `workflows` are the called ones by key, `sources` the texts of all files by name.
+    `super()` does not work in a dataclass with slots: a subclass that has a `__post_init__` calls
+    `ReadContext.__post_init__(self)`.
     """
 
-    __slots__ = ()
+    document: Document
+    files: Files
+    places: Places = field(default_factory=Places)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+    warnings: list[Diagnostic] = field(default_factory=list)
+    steps_read: list[Span] = field(default_factory=list)
+    workflows: dict[str, ir.Workflow] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
 
-    diagnostics: list[Diagnostic]
-    warnings: list[Diagnostic]
-    steps_read: list[Span]
+    def __post_init__(self) -> None:
+        self.sources[self.document.file] = self.document.text
+        self.adopt(self.document.warnings)
 
     @property
     def is_full(self) -> bool:
@@ -47,9 +58,8 @@ class Findings:
         if len(self.steps_read) > STEPS_MAX:
             message = f"the file has more than {STEPS_MAX:,} steps"
             advice = "loop over items, or call other workflows"
-            raise InvalidWorkflow(
-                [*self.diagnostics, Diagnostic("W002", message, span, "here", advice)]
-            )
+            fault = Diagnostic("W002", message, span, "here", advice)
+            raise InvalidWorkflow([*self.diagnostics, fault])
 
     def report(
         self,
@@ -83,32 +93,8 @@ class Findings:
             if len(kept) < REPORTED_MAX and diagnostic not in kept:
                 kept.append(diagnostic)
 
-
-@dataclass(slots=True)
-class ReadContext(Findings):
-    """What the readers of the parts of one file share; a dialect adds fields in a subclass.
-
-    `workflows` are the called ones by key, `sources` the texts of all files by name. The warnings
-    of the document are kept from the start. `super()` does not work in a dataclass with slots: a
-    subclass that has a `__post_init__` calls `ReadContext.__post_init__(self)`.
-    """
-
-    document: Document
-    files: Files
-    places: Places = field(default_factory=Places)
-    diagnostics: list[Diagnostic] = field(default_factory=list)
-    warnings: list[Diagnostic] = field(default_factory=list)
-    steps_read: list[Span] = field(default_factory=list)
-    workflows: dict[str, ir.Workflow] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.sources[self.document.file] = self.document.text
-        self.adopt(self.document.warnings)
-
     @property
     def file(self) -> str:
-        """The name of the file."""
         return self.document.file
 
     @property
@@ -152,3 +138,7 @@ class ReadContext(Findings):
         if workflow is None or self.diagnostics:
             raise InvalidWorkflow(self.diagnostics)
         return Reading(workflow, tuple(self.warnings), self.sources, mentions)
+
+
+# What keeps diagnostics, for those that need nothing else.
+Findings = ReadContext

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.reading.scalars import span_of, text_of
 from whorl.errors import did_you_mean, nearest
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
     from collections.abc import Sequence as SequenceOf
 
-    from whorl.dialects.reading.context import Findings, ReadContext
+    from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
     from whorl.source import Entry, Value
+
 
 _ID = re.compile(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 
@@ -54,7 +55,6 @@ class Fields:
         return None
 
     def text(self, name: str, default: str = "") -> str:
-        """A text."""
         scalar = self.scalar(name)
         return (scalar.text if scalar is not None else "") or default
 
@@ -73,14 +73,12 @@ class Fields:
         return int(number) if number.is_integer() else number
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """True or false."""
         word = self.text(name).strip().lower()
         if word and word not in ("true", "false"):
             self.wrong(name, "true or false")
         return word == "true" if word in ("true", "false") else default
 
     def word(self, name: str, choices: SequenceOf[str], default: str) -> str:
-        """One of a few words."""
         word = self.text(name).strip()
         if word and word not in choices:
             wanted = f"one of {', '.join(choices)}"
@@ -115,7 +113,7 @@ def unknown_fields(
 
 
 def check_spelling(
-    context: Findings,
+    context: ReadContext,
     item: Mapping,
     known: Collection[str],
     owner: str,
@@ -142,7 +140,7 @@ def check_spelling(
     return is_right
 
 
-def objects_of(context: Findings, item: Mapping, name: str, advice: str) -> list[Mapping]:
+def objects_of(context: ReadContext, item: Mapping, name: str, advice: str) -> list[Mapping]:
     """A list of objects, or the one that stands in its place; anything else is reported."""
     value = item.get(name)
     if value is None:
@@ -157,15 +155,7 @@ def objects_of(context: Findings, item: Mapping, name: str, advice: str) -> list
     return objects
 
 
-class GraphNode(Protocol):
-    """A node of a graph, as far as checks need it."""
-
-    @property
-    def span(self) -> Span:
-        """Where it stands."""
-
-
-def check_id(context: Findings, item: Mapping, nodes: MappingOf[str, GraphNode]) -> str:
+def check_id(context: ReadContext, item: Mapping, nodes: MappingOf[str, Any]) -> str:
     """The `id` of a node of a graph; empty where it is none, or one of `nodes` has it."""
     name, span = text_of(item.get("id")), span_of(item, "id")
     if not _ID.fullmatch(name):
@@ -183,7 +173,7 @@ def check_id(context: Findings, item: Mapping, nodes: MappingOf[str, GraphNode])
 
 
 def check_node(
-    context: Findings, edge: Mapping, end: str, nodes: Collection[str], advice: str
+    context: ReadContext, edge: Mapping, end: str, nodes: Collection[str], advice: str
 ) -> bool:
     """Whether an edge of a graph has a node at its end (`source`, `target`); if not, reports it."""
     name = text_of(edge.get(end))

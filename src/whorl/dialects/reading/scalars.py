@@ -58,7 +58,6 @@ def duration_of(value: Value | None) -> float | None:
 
 
 def is_true(value: Value | None) -> bool:
-    """Whether a scalar is the truth value true."""
     return isinstance(value, Scalar) and value.value is True
 
 

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
 
     from whorl.dialects.reader import Reading
-    from whorl.dialects.reading.context import Findings
+    from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
     from whorl.source import Entry, Value
+
 
 Kind = Literal[
     "text", "texts", "count", "number", "duration", "flag", "word", "object", "list", "values"
@@ -94,11 +95,11 @@ class Table:
     title: str
     fields: MappingOf[str, Field]
     instead: MappingOf[str, str] = field(default_factory=dict)
-    check: Callable[[Findings, Mapping, str], None] | None = None
+    check: Callable[[ReadContext, Mapping, str], None] | None = None
 
 
 def check_table(
-    context: Findings, value: Mapping, table: Table, owner: str, *, at: Span | None = None
+    context: ReadContext, value: Mapping, table: Table, owner: str, *, at: Span | None = None
 ) -> None:
     """Reports every unknown, missing or wrong field; `at` is where a missing one is reported."""
     if context.is_full:
@@ -121,14 +122,14 @@ def check_table(
         table.check(context, value, owner)
 
 
-def _report_unknown(context: Findings, entry: Entry, table: Table, owner: str) -> None:
+def _report_unknown(context: ReadContext, entry: Entry, table: Table, owner: str) -> None:
     message = f"{owner} has no field {entry.name[:60]!r}"
     advice = table.instead.get(entry.name) or did_you_mean(entry.name, table.fields)
     advice = advice or "it has " + ", ".join(table.fields)
     context.report("W004", message, entry.key.span, label="unknown field", help=advice)
 
 
-def _check_field(context: Findings, entry: Entry, known: Field, owner: str) -> None:
+def _check_field(context: ReadContext, entry: Entry, known: Field, owner: str) -> None:
     value = entry.value
     if isinstance(value, Scalar) and value.value is None and not known.required:
         return
@@ -144,7 +145,7 @@ def _check_field(context: Findings, entry: Entry, known: Field, owner: str) -> N
             _check_item(context, item, known.inner, owner)
 
 
-def _check_item(context: Findings, item: Value, table: Table, owner: str) -> None:
+def _check_item(context: ReadContext, item: Value, table: Table, owner: str) -> None:
     named = f"a {table.title} of {owner}"
     if not isinstance(item, Mapping):
         message = f"{named} must be an object, not {shown(item)}"
@@ -157,7 +158,7 @@ def _check_item(context: Findings, item: Value, table: Table, owner: str) -> Non
 
 
 def check_arguments(
-    context: Findings,
+    context: ReadContext,
     reading: Reading,
     names: MappingOf[str, Span],
     *,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.services.replay import Cassette, Replayed
     from whorl.source import Document
 
+
 CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
 
@@ -146,7 +147,7 @@ def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> i
     The exit code is 2 when something would not deploy.
     """
     from whorl.dialects import dialects
-    from whorl.dialects.detection import parse
+    from whorl.dialects.reader import parse
     from whorl.plugins import load_reference
 
     dialect, plugins = project.read(file).workflow.dialect, dialects()
