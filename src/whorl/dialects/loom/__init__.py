@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom import control, outside, steps
-from whorl.dialects.loom.action import Action, Location, order_of
+from whorl.dialects.loom.action import Action, Location, order_of, read_policy
 from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
 from whorl.dialects.loom.references import (
     check_references,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from whorl.dialects.loom.action import Order
     from whorl.dialects.loom.forms import Form
     from whorl.dialects.reader import Files, Reading
-    from whorl.source import Document, Entry, Value
+    from whorl.source import Document, Entry
 
 
 __all__ = ["LoomReader"]
@@ -37,7 +37,9 @@ __all__ = ["LoomReader"]
 BODY, HEADERS, QUERIES = "body", "headers", "queries"
 _RESULT = "result"
 _READERS: dict[str, Callable[[Action], ir.Node]] = {
-    "compose": steps.read_compose,
+    "compose": lambda action: ir.Compute(
+        name=action.name, value=action.context.value(action.inputs)
+    ),
     "wait": steps.read_wait,
     "delay": steps.read_wait,
     "terminate": steps.read_terminate,
@@ -110,17 +112,25 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     context.static_results = find_mapping(definition, "staticResults")
     context.triggers = tuple(e.name for e in find_mapping(definition, "triggers") or ())
     context.reads_inputs = reads_inputs(definition)
-    _collect_variables(context, actions)
+    # Variables are spelled as where they are declared, or else set.
+    for name, variable_type in steps.variables_in(actions):
+        if variable_type is None:
+            context.variables.setdefault(name.lower(), name)
+        else:
+            context.variables[name.lower()] = name
+            context.types[name.lower()] = variable_type
     order = order_of(context, actions)
     body = _read_block(context, actions, order, Location(_read_block))
     # What deals with the failures of a secure action is shown; that action's result is not.
     others = (name for name in order.last[1:] if not hides(body, name, context.workflows))
     order = replace(order, last=(*order.last[:1], *others))
+    outputs, hidden = _outputs(context, definition, order, body)
     workflow = ir.Workflow(
         name=form.name or context.stem,
         dialect="loom",
         body=body,
-        outputs=_outputs(context, definition, order),
+        outputs=outputs,
+        hidden_outputs=hidden,
         main_input=BODY,
         recorder="loom",
     )
@@ -136,7 +146,6 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     return replace(
         workflow,
         inputs=tuple(ports.values()),
-        hidden_outputs=_hidden_outputs(context, definition, order, body),
         variables=(
             ("$settings", _facts(parameters.settings)),
             *parameters.variables,
@@ -167,23 +176,6 @@ def _facts(names: list[str]) -> ir.Value:
     return ir.Fields(tuple((name, computed("fact", name)) for name in names))
 
 
-def _collect_variables(context: LoomContext, actions: Mapping) -> None:
-    """Finds how variables are spelled where they are declared, or else set."""
-    queue: list[Value] = [actions]
-    for value in queue:
-        if not isinstance(value, Mapping):
-            continue
-        kind = text_at(value, "type").lower()
-        if kind == "initializevariable":
-            for _, name, variable_type in steps.declared_by(value):
-                context.variables[name.lower()] = name
-                context.types[name.lower()] = variable_type
-        elif kind in SETTING:
-            name = steps.variable_set(value)
-            context.variables.setdefault(name.lower(), name)
-        queue.extend(entry.value for entry in value)
-
-
 def _trigger_fields(definition: Mapping) -> list[str]:
     """The fields that the schema of a request names: each may be given to the run by name."""
     for entry in find_mapping(definition, "triggers") or ():
@@ -205,27 +197,23 @@ def _trigger(context: LoomContext, fields: list[str]) -> ir.Value:
 
 
 def _outputs(
-    context: LoomContext, definition: Mapping, order: Order
-) -> tuple[tuple[str, ir.Value], ...]:
-    """The outputs that the definition names; else the response, else the last action's result."""
+    context: LoomContext, definition: Mapping, order: Order, body: ir.Block
+) -> tuple[tuple[tuple[str, ir.Value], ...], tuple[str, ...]]:
+    """The outputs that the definition names; else the response, else the last action's result.
+
+    With them the hidden ones: a secure action that is only the last one gives its result to nobody
+    who looks on.
+    """
     outputs: list[tuple[str, ir.Value]] = []
     for entry in find_mapping(definition, "outputs") or ():
         inner = find(entry.value, "value")
         outputs.append((entry.name, context.value(entry.value if inner is None else inner)))
     if not outputs and context.responses:
         outputs.append(("body", computed("response_of", [*context.responses])))
-    elif not outputs and order.last:
-        outputs.append((_RESULT, computed("final_of", order.ends)))
-    return tuple(outputs)
-
-
-def _hidden_outputs(
-    context: LoomContext, definition: Mapping, order: Order, body: ir.Block
-) -> tuple[str, ...]:
-    """A secure action that is only the last one gives its result to nobody who looks on."""
-    if find_mapping(definition, "outputs") or context.responses or not order.last:
-        return ()
-    return (_RESULT,) if hides(body, order.last[0], context.workflows) else ()
+    if outputs or not order.last:
+        return tuple(outputs), ()
+    hidden = (_RESULT,) if hides(body, order.last[0], context.workflows) else ()
+    return ((_RESULT, computed("final_of", order.ends)),), hidden
 
 
 def _read_block(
@@ -244,30 +232,23 @@ def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.No
     fields, span = entry.value, entry.key.span
     context.count_step(span)
     if not isinstance(fields, Mapping):
-        message, advice = (
-            f"action {entry.name!r} is an object",
-            'write {"type": "compose", "inputs": ...}',
-        )
+        message = f"action {entry.name!r} is an object"
+        advice = 'write {"type": "compose", "inputs": ...}'
         context.report("W007", message, fields.span, label="no object", help=advice)
         return None
     kind = text_at(fields, "type").lower()
     action = Action(context, entry.name, kind, fields, span, location)
     context.places.remember_node(action.path, span)
     context.places.remember_field(action.path, "at_most", (find(fields, "limit") or fields).span)
-    _check_name(action)
-    action.check()
-    return _read_retry(action) if kind == "retry" else _read_action(action)
-
-
-def _check_name(action: Action) -> None:
-    """Actions are known by their names everywhere in a definition, wherever they stand."""
-    context = action.context
-    first = context.named.setdefault(action.name.lower(), action.span)
-    if first is not action.span:
+    # Actions are known by their names everywhere in a definition, wherever they stand.
+    first = context.named.setdefault(action.name.lower(), span)
+    if first is not span:
         message = f"there are two actions {action.name!r}; expressions see the one that ran last"
         advice = f"the other one is at line {first.line}; Azure refuses this: give one another name"
         tell = context.warn if context.lenient else context.report
-        tell("W012", message, action.span, label="used twice", help=advice)
+        tell("W012", message, span, label="used twice", help=advice)
+    action.check()
+    return _read_retry(action) if kind == "retry" else _read_action(action)
 
 
 def _read_action(action: Action) -> ir.Node:
@@ -317,4 +298,6 @@ def _read_retry(action: Action) -> ir.Node:
     held = replace(action, type=text_at(inner, "type").lower(), fields=inner)
     held.check()
     node = _read_action(held)
-    return replace(node, retry=action.retry() or action.usual_retry())
+    return replace(
+        node, retry=action.retry() or read_policy(action.context, Mapping((), action.span))
+    )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.loom.action import EnclosingLoop, order_of
 from whorl.dialects.loom.forms import find, find_mapping, text_at
-from whorl.dialects.loom.steps import declared_by, variable_set
+from whorl.dialects.loom.steps import variables_in
 from whorl.dialects.loom.texts import (
     IT,
     bodied,
@@ -32,13 +32,12 @@ from whorl.dialects.loom.words import (
     LIMIT_WORDS,
     LOOP_NAMES,
     OBJECT_FIELDS,
-    SETTING,
     is_of_a_loop,
 )
 from whorl.errors import Span
 from whorl.ir.walk import is_hidden, walk
 from whorl.language import LanguageError, parse
-from whorl.source import Entry, Mapping, Scalar, Sequence
+from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -66,9 +65,8 @@ def actions_in(part: Value | None, alone: str) -> Mapping:
         inner = find_mapping(part, name)
         if inner is not None:
             return inner
-    if all(isinstance(entry.value, Mapping) for entry in part):
-        return part
-    return Mapping((), part.span)
+    is_block = all(isinstance(entry.value, Mapping) for entry in part)
+    return part if is_block else Mapping((), part.span)
 
 
 def _read_body(
@@ -81,13 +79,21 @@ def _read_body(
     return location.read_block(action.context, actions, order, location), order
 
 
-def _inside(action: Action, slot: str = "body") -> Location:
-    path = action.path if slot == "body" else f"{action.path}@{slot}"
-    return replace(action.location, path=path, is_parallel=False)
+def _inside(action: Action) -> Location:
+    return replace(action.location, path=action.path, is_parallel=False)
 
 
 def _missing(action: Action, name: str, example: str) -> None:
     action.missing(f"needs {name!r}", f"no {name}", f'write "{name}": "{example}"')
+
+
+def _read_case(
+    action: Action, part: Value | None, name: str, slot: str, alone: str
+) -> tuple[ir.Case, list[Json]]:
+    """A case of a branch, and the ends of its actions."""
+    location = replace(_inside(action), path=f"{action.path}@{slot}")
+    body, order = _read_body(action, part, location, alone)
+    return ir.Case(name, body), order.ends
 
 
 def read_if(action: Action) -> ir.Node:
@@ -97,14 +103,13 @@ def read_if(action: Action) -> ir.Node:
     if condition is None:
         _missing(action, "condition", "@equals(1, 1)")
         condition = Scalar(False, action.span)
-    then, then_order = _read_body(action, yes, _inside(action, "case.true"), f"{action.name}_then")
-    other, other_order = _read_body(action, no, _inside(action, "default"), f"{action.name}_else")
-    ends: dict[str, Json] = {"true": then_order.ends, "false": other_order.ends}
+    then, then_ends = _read_case(action, yes, "true", "case.true", f"{action.name}_then")
+    other, other_ends = _read_case(action, no, "false", "default", f"{action.name}_else")
     return ir.Branch(
         name=action.name,
-        cases=(ir.Case("true", then, when=action.context.condition(condition)),),
-        default=ir.Case("false", other),
-        shape=bodied(computed("taken_of", IT, ends)),
+        cases=(replace(then, when=action.context.condition(condition)),),
+        default=other,
+        shape=bodied(computed("taken_of", IT, {"true": then_ends, "false": other_ends})),
     )
 
 
@@ -115,26 +120,22 @@ def read_switch(action: Action) -> ir.Node:
         _missing(action, "on", "@body('think').action")
     cases: list[ir.Case] = []
     ends: dict[str, Json] = {}
-    written = action.setting("cases")
+    written, default = action.setting("cases"), action.setting("default")
     for entry in written if isinstance(written, Mapping) else ():
-        location = _inside(action, f"case.{entry.name}")
-        body, order = _read_body(action, entry.value, location, entry.name)
+        name = entry.name
+        case, ends[name] = _read_case(action, entry.value, name, f"case.{name}", name)
         wanted, kind = find(entry.value, "case"), find(entry.value, "type")
         # It may be a single action, or actions by their names.
         if kind is None and (wanted or find(entry.value, "actions")):
-            owner = f"case {entry.name[:60]!r} of {action.name!r}"
+            owner = f"case {name[:60]!r} of {action.name!r}"
             action.context.check_spelling(entry.value, OBJECT_FIELDS["case"], owner)
         is_told = isinstance(wanted, Scalar) and not isinstance(kind, Scalar)
-        value = ir.Constant(wanted.value if is_told else entry.name)  # type: ignore[union-attr]
-        cases.append(ir.Case(entry.name, body, equals=value))
-        ends[entry.name] = order.ends
-    default = action.setting("default")
+        value = ir.Constant(wanted.value if is_told else name)  # type: ignore[union-attr]
+        cases.append(replace(case, equals=value))
     other: ir.Case | None = None
     if default is not None:
         alone = f"{action.name}_default"
-        body, order = _read_body(action, default, _inside(action, "default"), alone)
-        other = ir.Case("default", body)
-        ends["default"] = order.ends
+        other, ends["default"] = _read_case(action, default, "default", "default", alone)
     return ir.Branch(
         name=action.name,
         subject=action.context.value(subject),
@@ -150,8 +151,7 @@ def read_foreach(action: Action) -> ir.Node:
     if items is None:
         _missing(action, "foreach", "@body('fetch').items")
     location = replace(_inside(action), is_in_each=True)
-    part = action.setting("actions")
-    body, order = _read_body(action, part, location, f"{action.name}_item")
+    body, order = _read_body(action, action.setting("actions"), location, f"{action.name}_item")
     return ir.ForEach(
         name=action.name,
         items=action.context.value(items),
@@ -191,10 +191,15 @@ def read_loop(action: Action) -> ir.Node:
         advice = "write \"condition\": \"@equals(variables('status'), 'complete')\""
         context.report("W006", message, action.span, label="no condition", help=advice)
         condition = Scalar(True, action.span)
-    loop = _enclosing(action)
+    alone = f"{action.name}_action"
+    own = find(action.fields, "name")
+    names = [action.name]
+    if isinstance(own, Scalar) and isinstance(own.value, str) and own.value != action.name:
+        names.append(own.value)
+    ends = order_of(context, actions_in(action.setting("actions"), alone)).ends
+    loop = EnclosingLoop(tuple(names), f"loop:{action.path}", ends)
     location = replace(_inside(action), loops=(*action.location.loops, loop))
-    part = action.setting("actions")
-    body, _ = _read_body(action, part, location, f"{action.name}_action")
+    body, _ = _read_body(action, action.setting("actions"), location, alone)
     if not is_azure:
         _warn_unchanging(action, condition)
     shown = condition.text if isinstance(condition, Scalar) else json_text(condition)
@@ -204,13 +209,16 @@ def read_loop(action: Action) -> ir.Node:
     delay = action.setting("delay")
     delay = find(delay, "interval") or delay
     failure = ir.IterationFailure("continue", last_counts=True)
+    on_limit: Literal["finish", "fail", "time_out"] = "fail"
+    if is_azure:
+        on_limit = "time_out" if "failwhenlimitsreached" in action.options else "finish"
     return ir.Loop(
         name=action.name,
         body=body,
         until=_until(action, condition, None if is_azure else body),
         check="between" if is_azure or action.type == "dountil" else "before",
         limits=_limits(action, is_azure),
-        on_limit=_on_limit(action, is_azure),
+        on_limit=on_limit,
         limit_words=AZURE_LIMIT_WORDS if is_azure else LIMIT_WORDS,
         delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
@@ -234,16 +242,6 @@ def read_loop(action: Action) -> ir.Node:
     )
 
 
-def _enclosing(action: Action) -> EnclosingLoop:
-    own = find(action.fields, "name")
-    names = {action.name: None}
-    if isinstance(own, Scalar) and isinstance(own.value, str):
-        names[own.value] = None
-    actions = actions_in(action.setting("actions"), f"{action.name}_action")
-    order = order_of(action.context, actions)
-    return EnclosingLoop(tuple(names), f"loop:{action.path}", order.ends)
-
-
 def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     """When the loop stops; by the seed's rules not by what a failed action of the body left."""
     context = action.context
@@ -255,7 +253,12 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
         for function, name in results_read(scalar.text)
         if name.lower() in inside
     }
-    if not reads or test.source[1:2] in "@{" or not _is_parsed(test):
+    if not reads or test.source[1:2] in "@{":
+        return ir.When(test)
+    try:
+        parse(test)
+    except LanguageError:
+        # It is told as it is written.
         return ir.When(test)
     prefix = f"if(and({', '.join(reads)}), "
     guarded = ir.Expression(test.syntax, f"@{prefix}{test.source[1:]}, false)")
@@ -264,20 +267,6 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     else:
         context.places.remember_part(guarded, condition.span)
     return ir.When(guarded, test.source)
-
-
-def _is_parsed(test: ir.Expression) -> bool:
-    try:
-        return bool(parse(test))
-    except LanguageError:
-        # It is told as it is written.
-        return False
-
-
-def _on_limit(action: Action, is_azure: bool) -> Literal["finish", "fail", "time_out"]:
-    if not is_azure:
-        return "fail"
-    return "time_out" if "failwhenlimitsreached" in action.options else "finish"
 
 
 def _told(action: Action, loop: EnclosingLoop, body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
@@ -362,14 +351,4 @@ def _warn_unchanging(action: Action, condition: Value) -> None:
 
 def set_in(value: Value | None) -> set[str]:
     """The variables that actions set, in lower case."""
-    if isinstance(value, Sequence):
-        return {name for item in value for name in set_in(item)}
-    if not isinstance(value, Mapping):
-        return set()
-    names = {name for entry in value for name in set_in(entry.value)}
-    kind = text_at(value, "type").lower()
-    if kind in SETTING:
-        names.add(variable_set(value).lower())
-    if kind == "initializevariable":
-        names |= {name.lower() for _, name, _ in declared_by(value)}
-    return names
+    return {name.lower() for name, _ in variables_in(value)}
