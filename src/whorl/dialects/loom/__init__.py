@@ -6,16 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom import control, outside, steps
+from whorl.dialects.loom import control, outside, references, steps
 from whorl.dialects.loom.action import Action, Location, order_of, read_policy
 from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
-from whorl.dialects.loom.references import (
-    check_references,
-    read_parameters,
-    undeclared_parameters,
-    undeclared_variables,
-    values_beside,
-)
 from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
 from whorl.dialects.loom.words import CONNECTORS, HOLDING, OBJECT_FIELDS, SETTING, TYPES, VOCABULARY
 from whorl.dialects.reading.texts import called, quoted
@@ -88,7 +81,7 @@ class LoomReader:
         form = form_of(document.root)
         assert form is not None
         context.lenient = is_lenient(form.definition)
-        context.beside = values_beside(context)
+        context.beside = references.values_beside(context)
         context.template = template_of(document.root, context.beside)
         workflow = _read_definition(context, form)
         if context.template.kept:
@@ -98,7 +91,7 @@ class LoomReader:
             context.warn("W023", message, form.definition.span, help=advice)
         if not context.diagnostics:
             context.check(workflow)
-            check_references(context, form, workflow)
+            references.check_references(context, form, workflow)
         return context.finish(workflow)
 
 
@@ -134,8 +127,10 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         main_input=BODY,
         recorder="loom",
     )
-    parameters = read_parameters(context, form, undeclared_parameters(context, form, workflow))
-    undeclared = undeclared_variables(context, workflow)
+    parameters = references.read_parameters(
+        context, form, references.undeclared_parameters(context, form, workflow)
+    )
+    undeclared = references.undeclared_variables(context, workflow)
     fields = _trigger_fields(definition)
     ports = {port.name: port for port in parameters.ports}
     mentioned = (*parameters.mentioned, *parameters.settings, *undeclared)

@@ -9,16 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.loom import words
 from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.texts import LoomContext, has_expression
-from whorl.dialects.loom.words import (
-    INPUT_FIELDS,
-    OBJECT_FIELDS,
-    OPTIONS,
-    PART_FIELDS,
-    RUN_AFTER,
-    fields_of,
-)
 from whorl.dialects.reading.fields import unknown_fields
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence
@@ -159,33 +152,37 @@ class Action:
 
     def check(self) -> None:
         """Reports misspelt fields, and warns about fields and options that do nothing."""
-        self._check_fields(self.fields, fields_of(self.type), repr(self.name))
-        for name, known in PART_FIELDS.items():
+        self._check_fields(self.fields, words.fields_of(self.type), repr(self.name))
+        for name, known in words.PART_FIELDS.items():
             for holder in (self.fields, self.inputs):
                 part = find(holder, name)
                 if isinstance(part, Mapping) and not (name == "delay" and "count" in part):
                     self._check_fields(part, known, f"{name} of {self.name!r}")
         self._check_objects()
         place = find(self.fields, "operationOptions") or self.fields
-        for word in sorted(self.options - {option.lower() for option in OPTIONS}):
+        for word in sorted(self.options - {option.lower() for option in words.OPTIONS}):
             message = f"{self.name!r} has the option {word!r}, which nobody knows"
-            advice = did_you_mean(word, OPTIONS) or f"known: {', '.join(OPTIONS)}"
+            advice = did_you_mean(word, words.OPTIONS) or f"known: {', '.join(words.OPTIONS)}"
             self.context.warn("W004", message, place.span, label="unknown option", help=advice)
 
     def _check_objects(self) -> None:
         """Fields of these objects may be any but misspelt ones."""
         check = self.context.check_spelling
-        if self.type in INPUT_FIELDS:
-            check(self.inputs, INPUT_FIELDS[self.type], f"inputs of {self.name!r}")
+        if self.type in words.INPUT_FIELDS:
+            check(self.inputs, words.INPUT_FIELDS[self.type], f"inputs of {self.name!r}")
         for path in (("runtimeConfiguration",), ("runtimeConfiguration", "concurrency")):
             owner = f"{path[-1]} of {self.name!r}"
-            check(find(self.fields, *path), OBJECT_FIELDS[path[-1]], owner)
+            check(find(self.fields, *path), words.OBJECT_FIELDS[path[-1]], owner)
         noun = {"initializevariable": "variable", "table": "column"}.get(self.type, "")
         items = self.setting(f"{noun}s") if noun else None
         for item in items if isinstance(items, Sequence) else ():
-            check(item, OBJECT_FIELDS[noun], f"a {noun} of {self.name!r}")
+            check(item, words.OBJECT_FIELDS[noun], f"a {noun} of {self.name!r}")
         if self.type == "terminate":
-            check(self.setting("runError"), OBJECT_FIELDS["runError"], f"runError of {self.name!r}")
+            check(
+                self.setting("runError"),
+                words.OBJECT_FIELDS["runError"],
+                f"runError of {self.name!r}",
+            )
 
     def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
         self.context.check_spelling(holder, known, where)
@@ -279,7 +276,7 @@ def _run_after(
 def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
     statuses: list[Wanted] = []
     for item in entry.value if isinstance(entry.value, Sequence) else ():
-        status = RUN_AFTER.get(item.text.lower()) if isinstance(item, Scalar) else None
+        status = words.RUN_AFTER.get(item.text.lower()) if isinstance(item, Scalar) else None
         if status is not None:
             statuses.append(status)
             continue

@@ -9,31 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.loom import texts, words
 from whorl.dialects.loom.action import EnclosingLoop, order_of
 from whorl.dialects.loom.forms import find, find_mapping, text_at
 from whorl.dialects.loom.steps import variables_in
-from whorl.dialects.loom.texts import (
-    IT,
-    bodied,
-    computed,
-    has_expression,
-    is_expression,
-    jinja,
-    json_text,
-    names_read,
-    quote,
-    reads_more,
-    results_read,
-    scalars_in,
-    text_term,
-)
-from whorl.dialects.loom.words import (
-    AZURE_LIMIT_WORDS,
-    LIMIT_WORDS,
-    LOOP_NAMES,
-    OBJECT_FIELDS,
-    is_of_a_loop,
-)
 from whorl.errors import Span
 from whorl.ir.walk import is_hidden, walk
 from whorl.language import LanguageError, parse
@@ -109,7 +88,9 @@ def read_if(action: Action) -> ir.Node:
         name=action.name,
         cases=(replace(then, when=action.context.condition(condition)),),
         default=other,
-        shape=bodied(computed("taken_of", IT, {"true": then_ends, "false": other_ends})),
+        shape=texts.bodied(
+            texts.computed("taken_of", texts.IT, {"true": then_ends, "false": other_ends})
+        ),
     )
 
 
@@ -128,7 +109,7 @@ def read_switch(action: Action) -> ir.Node:
         # It may be a single action, or actions by their names.
         if kind is None and (wanted or find(entry.value, "actions")):
             owner = f"case {name[:60]!r} of {action.name!r}"
-            action.context.check_spelling(entry.value, OBJECT_FIELDS["case"], owner)
+            action.context.check_spelling(entry.value, words.OBJECT_FIELDS["case"], owner)
         is_told = isinstance(wanted, Scalar) and not isinstance(kind, Scalar)
         value = ir.Constant(wanted.value if is_told else name)  # type: ignore[union-attr]
         cases.append(replace(case, equals=value))
@@ -141,7 +122,7 @@ def read_switch(action: Action) -> ir.Node:
         subject=action.context.value(subject),
         cases=tuple(cases),
         default=other,
-        shape=bodied(computed("taken_of", IT, ends)),
+        shape=texts.bodied(texts.computed("taken_of", texts.IT, ends)),
     )
 
 
@@ -158,7 +139,7 @@ def read_foreach(action: Action) -> ir.Node:
         body=body,
         item_name="$item",
         concurrency=_concurrency(action),
-        shape=bodied(computed("each_last", IT, order.ends)),
+        shape=texts.bodied(texts.computed("each_last", texts.IT, order.ends)),
     )
 
 
@@ -177,7 +158,7 @@ def read_scope(action: Action) -> ir.Node:
     location = replace(_inside(action), is_parallel=action.type == "parallel")
     part = action.setting("actions", "branches")
     body, order = _read_body(action, part, location, f"{action.name}_action")
-    shape = bodied(computed("results_of", IT, {**order.bare}))
+    shape = texts.bodied(texts.computed("results_of", texts.IT, {**order.bare}))
     return ir.Group(name=action.name, body=body, shape=shape)
 
 
@@ -202,7 +183,7 @@ def read_loop(action: Action) -> ir.Node:
     body, _ = _read_body(action, action.setting("actions"), location, alone)
     if not is_azure:
         _warn_unchanging(action, condition)
-    shown = condition.text if isinstance(condition, Scalar) else json_text(condition)
+    shown = condition.text if isinstance(condition, Scalar) else texts.json_text(condition)
     kind = {"dountil": "doUntil"}.get(action.type, action.type)
     # What the author calls the loop and its condition, for those who look at it run.
     context.loops[action.path] = {"type": kind, "condition": shown}
@@ -219,7 +200,7 @@ def read_loop(action: Action) -> ir.Node:
         check="between" if is_azure or action.type == "dountil" else "before",
         limits=_limits(action, is_azure),
         on_limit=on_limit,
-        limit_words=AZURE_LIMIT_WORDS if is_azure else LIMIT_WORDS,
+        limit_words=words.AZURE_LIMIT_WORDS if is_azure else words.LIMIT_WORDS,
         delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
         facts=(
@@ -234,9 +215,9 @@ def read_loop(action: Action) -> ir.Node:
         # The result of the last iteration, how many there were, and why they ended.
         shape=ir.Fields(
             (
-                ("body", computed("last_of", IT, loop.ends)),
-                ("iterations", jinja("it.loop.iterations")),
-                ("exitReason", jinja("it.loop.exit_reason")),
+                ("body", texts.computed("last_of", texts.IT, loop.ends)),
+                ("iterations", texts.jinja("it.loop.iterations")),
+                ("exitReason", texts.jinja("it.loop.exit_reason")),
             )
         ),
     )
@@ -248,9 +229,9 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     test = context.condition(condition, inverted=action.type == "while")
     inside = {node.name.lower() for _, node in walk(body)} if body is not None else set()
     reads = {
-        f"$settled({quote(name)}, {quote(function)})": None
-        for scalar in scalars_in(condition)
-        for function, name in results_read(scalar.text)
+        f"$settled({texts.quote(name)}, {texts.quote(function)})": None
+        for scalar in texts.scalars_in(condition)
+        for function, name in texts.results_read(scalar.text)
         if name.lower() in inside
     }
     if not reads or test.source[1:2] in "@{":
@@ -275,7 +256,7 @@ def _told(action: Action, loop: EnclosingLoop, body: ir.Block) -> tuple[tuple[st
     last = [node for node in body.nodes if node.name in names]
     if not last or any(is_hidden(node, action.context.workflows) for node in last):
         return ()
-    return (("result", computed("own_result", loop.ends)),)
+    return (("result", texts.computed("own_result", loop.ends)),)
 
 
 def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
@@ -283,16 +264,18 @@ def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ..
     names: list[tuple[str | ir.Expression, ir.Value]] = []
     for loop in location.loops:
         values: tuple[ir.Value, ...] = (
-            computed("fact", f"{loop.place}:index"),
-            computed("last_before", f"{loop.place}:previous", loop.ends),
-            computed("fact", f"{loop.place}:number"),
-            computed("milliseconds", f"{loop.place}:started"),
+            texts.computed("fact", f"{loop.place}:index"),
+            texts.computed("last_before", f"{loop.place}:previous", loop.ends),
+            texts.computed("fact", f"{loop.place}:number"),
+            texts.computed("milliseconds", f"{loop.place}:started"),
         )
         for name in loop.names:
-            indexes.append((name, computed("fact", f"{loop.place}:latest")))
-            names += [(f"{name}_{word}", v) for word, v in zip(LOOP_NAMES, values, strict=True)]
+            indexes.append((name, texts.computed("fact", f"{loop.place}:latest")))
+            names += [
+                (f"{name}_{word}", v) for word, v in zip(words.LOOP_NAMES, values, strict=True)
+            ]
         if loop is location.loops[-1]:
-            names += list(zip(LOOP_NAMES, values, strict=True))
+            names += list(zip(words.LOOP_NAMES, values, strict=True))
     bound: tuple[tuple[str, ir.Value], ...] = (("$iterations", ir.Fields(tuple(indexes))),)
     return bound if is_azure else (*bound, ("$loop", ir.Fields(tuple(names))))
 
@@ -304,11 +287,11 @@ def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
     usual = context.files.limits
     iterations: int | ir.Expression = int(usual.get("iterations", COUNT))
     time_s: float | ir.Expression = usual.get("time", TIME_S)
-    if isinstance(count, Scalar) and is_expression(count):
-        iterations = context.expression(count, f"@int({text_term(count.text)})")
+    if isinstance(count, Scalar) and texts.is_expression(count):
+        iterations = context.expression(count, f"@int({texts.text_term(count.text)})")
     elif isinstance(count, Scalar):
         iterations = _count(action, count, is_azure)
-    if isinstance(time, Scalar) and has_expression(time.text):
+    if isinstance(time, Scalar) and texts.has_expression(time.text):
         time_s = context.expression(time)
     elif time is not None:
         time_s = context.seconds(time, TIME_S)
@@ -336,10 +319,10 @@ def _count(action: Action, count: Scalar, is_azure: bool) -> int:
 
 def _warn_unchanging(action: Action, condition: Value) -> None:
     """A condition over variables that no action of the loop sets can never change."""
-    texts = [scalar.text for scalar in scalars_in(condition)]
-    spelled = {name for text in texts for name in names_read(text)}
+    sources = [scalar.text for scalar in texts.scalars_in(condition)]
+    spelled = {name for source in sources for name in texts.names_read(source)}
     read = {name.lower() for name in spelled}
-    if not read or any(map(reads_more, texts)) or any(map(is_of_a_loop, read)):
+    if not read or any(map(texts.reads_more, sources)) or any(map(words.is_of_a_loop, read)):
         return
     if read & set_in(action.setting("actions")):
         return

@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from whorl import ir
+from whorl.dialects.loom import texts
 from whorl.dialects.loom.forms import find, text_at
-from whorl.dialects.loom.texts import (
-    IT,
-    as_term,
-    bodied,
-    computed,
-    is_expression,
-    jinja,
-    quote,
-    text_term,
-)
 from whorl.dialects.loom.words import SETTING
 from whorl.dialects.reading.scalars import text_of
 from whorl.source import Mapping, Scalar, Sequence
@@ -95,7 +86,7 @@ def read_response(action: Action) -> ir.Node:
 def read_parse_json(action: Action) -> ir.Node:
     """JSON text as a value that fits its schema."""
     value = ir.Fields(tuple((name, action.value(name)) for name in ("content", "schema")))
-    shape = bodied(computed("checked_content", IT))
+    shape = texts.bodied(texts.computed("checked_content", texts.IT))
     return ir.Compute(name=action.name, value=value, shape=shape)
 
 
@@ -107,19 +98,25 @@ def read_query(action: Action) -> ir.Node:
         where = Scalar("@true", action.span)
     value, items = _expression(action, "@item()"), _items(action)
     keep = action.context.expression(where)
-    return ir.Compute(name=action.name, value=value, over=items, keep=keep, shape=bodied(IT))
+    return ir.Compute(
+        name=action.name, value=value, over=items, keep=keep, shape=texts.bodied(texts.IT)
+    )
 
 
 def read_select(action: Action) -> ir.Node:
     """A value for each item of an array."""
     value = action.value("select")
-    return ir.Compute(name=action.name, value=value, over=_items(action), shape=bodied(IT))
+    return ir.Compute(
+        name=action.name, value=value, over=_items(action), shape=texts.bodied(texts.IT)
+    )
 
 
 def read_join(action: Action) -> ir.Node:
     """The items of an array as one text."""
     value = ir.Fields((("from", _items(action)), ("joinWith", action.value("joinWith"))))
-    return ir.Compute(name=action.name, value=value, shape=bodied(computed("joined", IT)))
+    return ir.Compute(
+        name=action.name, value=value, shape=texts.bodied(texts.computed("joined", texts.IT))
+    )
 
 
 def read_table(action: Action) -> ir.Node:
@@ -132,7 +129,7 @@ def read_table(action: Action) -> ir.Node:
         headers = [text_at(column, "header") for column in written]
         row = ir.Fields(tuple(zip(headers, values, strict=True)))
     form = "CSV" if text_of(action.setting("format")).upper() == "CSV" else "HTML"
-    table = bodied(jinja(f'table_of({{"rows": it, "format": "{form}"}})'))
+    table = texts.bodied(texts.jinja(f'table_of({{"rows": it, "format": "{form}"}})'))
     return ir.Compute(name=action.name, value=row, over=_items(action), shape=table)
 
 
@@ -146,9 +143,9 @@ def read_time(action: Action) -> ir.Node:
         return action.nothing()
     function, names = known
     given = [action.setting(name) for name in names]
-    terms = ", ".join(as_term(value) for value in given if isinstance(value, Scalar))
+    terms = ", ".join(texts.as_term(value) for value in given if isinstance(value, Scalar))
     source = f"@{function}({terms})"
-    return ir.Compute(name=action.name, value=bodied(_expression(action, source)))
+    return ir.Compute(name=action.name, value=texts.bodied(_expression(action, source)))
 
 
 def _items(action: Action) -> ir.Value:
@@ -227,9 +224,9 @@ def read_set(action: Action) -> ir.Node:
     operation = _OPERATIONS[action.type]
     given = action.context.value(value)
     place = value if isinstance(value, Scalar) else Scalar("", action.span)
-    if operation == "join" and isinstance(value, Scalar) and is_expression(value):
+    if operation == "join" and isinstance(value, Scalar) and texts.is_expression(value):
         # What is appended to a text is printed by the rules of `@{}`.
-        given = action.context.expression(value, f"@string({text_term(value.text)})")
+        given = action.context.expression(value, f"@string({texts.text_term(value.text)})")
     elif operation == "add" and value is None:
         given = ir.Constant(1)
     elif operation in ("add", "set"):
@@ -239,7 +236,7 @@ def read_set(action: Action) -> ir.Node:
     if action.is_azure and name.lower() not in action.context.types:
         # In Azure's files a variable is declared before it is set, or given to the run.
         term = "1" if value is None else _term(value)
-        given = action.context.expression(place, f"@$declared({quote(name)}, {term})")
+        given = action.context.expression(place, f"@$declared({texts.quote(name)}, {term})")
     return _assign(action, [(name, given)], operation)
 
 
@@ -257,13 +254,13 @@ def _typed(action: Action, name: str, value: Value | None, given: ir.Value) -> i
         return given
     check = "$typedOrNull" if context.lenient else "$typed"
     place = value if isinstance(value, Scalar) else Scalar("", value.span)
-    source = f"@{check}({quote(name)}, {quote(kind)}, {_term(value)})"
+    source = f"@{check}({texts.quote(name)}, {texts.quote(kind)}, {_term(value)})"
     return context.expression(place, source)
 
 
 def _term(value: Value) -> str:
     if isinstance(value, Scalar):
-        return as_term(value)
+        return texts.as_term(value)
     # Only its type counts: what is inside is of no interest to a variable of another type.
     return "json('[]')" if isinstance(value, Sequence) else "json('{}')"
 
@@ -275,7 +272,7 @@ def _negative(action: Action, place: Scalar, given: ir.Value) -> ir.Value:
     if not isinstance(given, ir.Expression):
         # An array or object: adding it fails, and says why.
         return given
-    term = given.source[1:] if given.source.startswith("@$") else text_term(place.text)
+    term = given.source[1:] if given.source.startswith("@$") else texts.text_term(place.text)
     return action.context.expression(place, f"@sub(0, {term})")
 
 
@@ -284,11 +281,11 @@ def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operati
 
     An array that grows in a loop would otherwise be kept as often as it grows.
     """
-    shape = bodied(IT)
+    shape = texts.bodied(texts.IT)
     if len(sets) == 1:
         name = sets[0][0]
-        value = computed("last_of", IT, [[name, True]])
+        value = texts.computed("last_of", texts.IT, [[name, True]])
         if operation == "append":
-            value = computed("appended", IT, name)
-        shape = bodied(ir.Fields((("name", ir.Constant(name)), ("value", value))))
+            value = texts.computed("appended", texts.IT, name)
+        shape = texts.bodied(ir.Fields((("name", ir.Constant(name)), ("value", value))))
     return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=shape)

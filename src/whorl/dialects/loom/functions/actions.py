@@ -9,17 +9,8 @@ import html
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.functions.strings import join
+from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import type_name
-from whorl.dialects.loom.values.printing import (
-    OCTETS,
-    content_bytes,
-    decode,
-    envelope,
-    form_pairs,
-    is_envelope,
-    multipart_bodies,
-    print_text,
-)
 from whorl.language.core.conversion import from_json
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -148,8 +139,8 @@ def checked_content(run: Run, inputs: Value) -> Value:
     """JSON content, parsed where it is a text, and checked against its schema."""
     assert isinstance(inputs, dict)
     content, schema = inputs.get("content"), inputs.get("schema")
-    if is_envelope(content):
-        content = content_bytes(run, content).decode("utf-8-sig", "replace")
+    if printing.is_envelope(content):
+        content = printing.content_bytes(run, content).decode("utf-8-sig", "replace")
     value = from_json(run, content) if isinstance(content, str) else content
     if not schema:
         return value
@@ -190,12 +181,12 @@ def http_outputs(run: Run, reply: Value) -> Value:
     is_text = kind.startswith("text/") or not kind
     if not isinstance(body, str) or (is_text and "encoding" not in reply):
         return outputs | {"body": body}
-    content = decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
-    wrapped = envelope(content, str(written or OCTETS))
+    content = printing.decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
+    wrapped = printing.envelope(content, str(written or printing.OCTETS))
     if kind == "application/x-www-form-urlencoded":
-        wrapped["$formdata"] = form_pairs(run, body)
+        wrapped["$formdata"] = printing.form_pairs(run, body)
     elif kind.startswith("multipart/"):
-        wrapped["$multipart"] = multipart_bodies(run, content, str(written))
+        wrapped["$multipart"] = printing.multipart_bodies(run, content, str(written))
     elif kind == "application/json" or kind.endswith("+json"):
         return outputs | {"body": body}
     return outputs | {"body": wrapped}
@@ -239,7 +230,10 @@ def table_of(run: Run, inputs: Value) -> str:
     cells = len(rows) * max(1, len(headers))
     run.check_items(cells, "table")
     run.spend(cells)
-    lines = [headers, *([print_text(run, row.get(name)) for name in headers] for row in objects)]
+    lines = [
+        headers,
+        *([printing.print_text(run, row.get(name)) for name in headers] for row in objects),
+    ]
     text = _csv(lines) if str(inputs.get("format")).upper() == "CSV" else _html(lines)
     run.check_text(len(text), "table")
     return text

@@ -10,18 +10,8 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
 
+from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import Family, not_valid, text, type_name, wrong
-from whorl.dialects.loom.values.printing import (
-    OCTETS,
-    charset_named,
-    content_bytes,
-    decode,
-    decode_text,
-    encode,
-    envelope,
-    is_envelope,
-    print_text,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +30,7 @@ def concat(run: Run, values: list[Value], between: str = "", function: str = "co
     parts: list[str] = []
     size = len(between) * (len(values) - 1) if between and values else 0
     for value in values:
-        part = print_text(run, value)
+        part = printing.print_text(run, value)
         size += len(part)
         run.limit_text(size, function)
         parts.append(part)
@@ -225,12 +215,12 @@ def _encode_component(run: Run, values: list[Value]) -> str:
 
 @URIS("uriComponentToString(text:str)", "without its escapes", alias="decodeUriComponent")
 def _decode_component(run: Run, text: str) -> str:
-    return decode_text(unquote_to_bytes(text), "utf-8")
+    return printing.decode_text(unquote_to_bytes(text), "utf-8")
 
 
 @URIS("uriComponentToBinary(text:str)", "an escaped text as content")
 def _component_to_binary(run: Run, text: str) -> Value:
-    return envelope(_content(run, text, "uriComponentToBinary"))
+    return printing.envelope(_content(run, text, "uriComponentToBinary"))
 
 
 def _uri_part(function: str, part: Callable[[re.Match[str]], Value], run: Run, uri: str) -> Value:
@@ -263,42 +253,46 @@ _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\Z", re.ASCII)
 
 
 def _content(run: Run, value: Value, function: str) -> bytes:
-    content = print_text(run, value).encode("utf-8", "replace")
+    content = printing.print_text(run, value).encode("utf-8", "replace")
     run.check_text(len(content) * 4 // 3, function)
     return content
 
 
 @BINARY("base64(value)", "the value as base64")
 def _to_base64(run: Run, value: Value) -> Value:
-    return value["$content"] if is_envelope(value) else encode(_content(run, value, "base64"))
+    return (
+        value["$content"]
+        if printing.is_envelope(value)
+        else printing.encode(_content(run, value, "base64"))
+    )
 
 
 @BINARY("base64ToString(value:str)", "the text that base64 holds", alias="decodeBase64")
 def _base64_to_string(run: Run, source: str) -> str:
-    return decode_text(decode(run, source), "utf-8")
+    return printing.decode_text(printing.decode(run, source), "utf-8")
 
 
 @BINARY("base64ToBinary(value:str)", "the content that base64 holds")
 def _base64_to_binary(run: Run, source: str) -> Value:
-    decode(run, source)
-    return {"$content-type": OCTETS, "$content": source}
+    printing.decode(run, source)
+    return {"$content-type": printing.OCTETS, "$content": source}
 
 
 @BINARY("binary(value)", "the value as content")
 def _binary(run: Run, value: Value) -> Value:
     if value is None:
         raise wrong("binary", None, "not be null", value)
-    if is_envelope(value):
-        return envelope(content_bytes(run, value))
-    return envelope(_content(run, value, "binary"))
+    if printing.is_envelope(value):
+        return printing.envelope(printing.content_bytes(run, value))
+    return printing.envelope(_content(run, value, "binary"))
 
 
 @BINARY("dataUri(value)", "the value as a data URI")
 def _data_uri(run: Run, value: Value) -> str:
-    if is_envelope(value):
+    if printing.is_envelope(value):
         return f"data:{value['$content-type']};base64,{value['$content']}"
     kind = "text/plain" if isinstance(value, str) else "application/json"
-    return f"data:{kind};charset=utf-8;base64,{encode(_content(run, value, 'dataUri'))}"
+    return f"data:{kind};charset=utf-8;base64,{printing.encode(_content(run, value, 'dataUri'))}"
 
 
 @BINARY("dataUriToBinary(value:str)", "the content of a data URI", alias="decodeDataUri")
@@ -316,7 +310,7 @@ def _data_uri_to_binary(run: Run, source: str) -> Value:
         return {"$content-type": head, "$content": payload}
     content = _unquoted(payload)
     run.check_text(len(content) * 4 // 3, "dataUriToBinary")
-    return envelope(content, head)
+    return printing.envelope(content, head)
 
 
 @BINARY("dataUriToString(value:str)", "the text of a data URI")
@@ -327,9 +321,11 @@ def _data_uri_to_string(run: Run, source: str) -> str:
         raise not_valid("dataUriToString", "the media type has an empty parameter")
     charset = parameters[0] if parameters else ""
     # Azure takes UTF-8 here and nothing else; a character set further on is not looked at.
-    if charset.lower().startswith("charset=") and charset_named(charset[8:]) != "utf-8":
+    if charset.lower().startswith("charset=") and printing.charset_named(charset[8:]) != "utf-8":
         raise not_valid("dataUriToString", f"{charset!r} is not supported")
-    return decode_text(decode(run, payload) if is_base64 else _unquoted(payload), "utf-8")
+    return printing.decode_text(
+        printing.decode(run, payload) if is_base64 else _unquoted(payload), "utf-8"
+    )
 
 
 def _parts(function: str, source: str) -> tuple[str, str, bool]:
