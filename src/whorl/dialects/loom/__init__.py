@@ -127,14 +127,12 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         main_input=BODY,
         recorder="loom",
     )
-    parameters = references.read_parameters(
-        context, form, references.undeclared_parameters(context, form, workflow)
-    )
+    mentioned = references.undeclared_parameters(context, form, workflow)
+    parameters, settings, tables = references.read_parameters(context, form, mentioned)
     undeclared = references.undeclared_variables(context, workflow)
     fields = _trigger_fields(definition)
-    ports = {port.name: port for port in parameters.ports}
-    mentioned = (*parameters.mentioned, *parameters.settings, *undeclared)
-    for name in (*mentioned, BODY, HEADERS, QUERIES, *fields):
+    ports = {port.name: port for port in parameters}
+    for name in (*mentioned, *settings, *undeclared, BODY, HEADERS, QUERIES, *fields):
         ports.setdefault(name, ir.Port(name, required=False))
     # Variables that nothing declares are null unless given; in Azure's files they must be given.
     free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
@@ -142,8 +140,8 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         workflow,
         inputs=tuple(ports.values()),
         variables=(
-            ("$settings", _facts(parameters.settings)),
-            *parameters.variables,
+            ("$settings", _facts(settings)),
+            *tables,
             ("$variables", free),
             ("$trigger", _trigger(context, fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
