@@ -39,13 +39,15 @@ def fact(run: Run, name: Value) -> Value:
 
 def last_of(run: Run, results: Value, ends: Value) -> Value:
     """The result of the first of these actions that has one, among the results of a block."""
-    del run
     assert isinstance(ends, list)
     given = results if isinstance(results, dict) else {}
     for place, (name, bare) in enumerate(ends):
         value = given.get(name)
-        # The others are those whose failures the first one deals with.
-        result = None if place and _is_of_a_failure(value, bare) else _unwrapped(value, bare)
+        status = value.get("statusCode") if isinstance(value, dict) and not bare else None
+        # The others are those whose failures the first one deals with: calls that failed.
+        if place and isinstance(status, int) and status >= _FAILED_FROM:
+            continue
+        result = _unwrapped(value, bare)
         if result is not None:
             return result
     return None
@@ -89,7 +91,6 @@ def taken_of(run: Run, results: Value, cases: Value) -> Value:
 
 def results_of(run: Run, results: Value, bare: Value) -> Value:
     """The results of all actions of a scope, by name."""
-    del run
     if not isinstance(results, dict) or not isinstance(bare, dict):
         return None
     return {name: _unwrapped(results.get(name), is_bare) for name, is_bare in bare.items()}
@@ -114,7 +115,7 @@ def final_of(run: Run, ends: Value) -> Value:
 def response_of(run: Run, names: Value) -> Value:
     """The body of the response that came first."""
     assert isinstance(names, list)
-    records = [record for record in (_record(run, name) for name in names) if record is not None]
+    records = [_record(run, name) or {} for name in names]
     sent = [record for record in records if "outputs" in record and "error" not in record]
     sent.sort(key=lambda record: str(record.get("endTime")))
     return _unwrapped(sent[0].get("outputs"), False) if sent else None
@@ -204,7 +205,6 @@ def trigger_body(run: Run, body: Value, given: Value) -> Value:
 
 def main_of(run: Run, outputs: Value) -> Value:
     """The first output of a workflow that was called."""
-    del run
     return next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
 
 
@@ -234,13 +234,12 @@ def table_of(run: Run, inputs: Value) -> str:
         headers,
         *([printing.print_text(run, row.get(name)) for name in headers] for row in objects),
     ]
-    text = _csv(lines) if str(inputs.get("format")).upper() == "CSV" else _html(lines)
+    if str(inputs.get("format")).upper() == "CSV":
+        text = "".join(",".join(map(_cell, line)) + "\r\n" for line in lines)
+    else:
+        text = _html(lines)
     run.check_text(len(text), "table")
     return text
-
-
-def _csv(lines: list[list[str]]) -> str:
-    return "".join(",".join(map(_cell, line)) + "\r\n" for line in lines)
 
 
 def _cell(text: str) -> str:
@@ -263,21 +262,12 @@ def _record(run: Run, name: Value) -> dict[str, Json] | None:
     return record if isinstance(record, dict) else None
 
 
-def _is_of_a_failure(value: Value, bare: Value) -> bool:
-    """Whether it is the reply of a call that failed."""
-    status = value.get("statusCode") if isinstance(value, dict) and not bare else None
-    return isinstance(status, int) and status >= _FAILED_FROM
-
-
 def _unwrapped(value: Value, bare: Value) -> Value:
-    if bare or not isinstance(value, dict):
-        return value
-    return value.get("body")
+    return value if bare or not isinstance(value, dict) else value.get("body")
 
 
 def appended(run: Run, sets: Value, name: Value) -> Value:
     """The item that was put at the end of a variable."""
-    del run
     items = sets.get(name) if isinstance(sets, dict) and isinstance(name, str) else None
     return items[-1] if isinstance(items, list) and items else None
 
@@ -285,8 +275,7 @@ def appended(run: Run, sets: Value, name: Value) -> Value:
 def given_of(run: Run, names: Value) -> Value:
     """The names among these that the run was given something for, with it."""
     assert isinstance(names, list)
-    values = {str(name): fact(run, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
+    return {str(name): value for name in names if (value := fact(run, name)) is not None}
 
 
 def given_beside(run: Run, place: Value, names: Value) -> Value:
