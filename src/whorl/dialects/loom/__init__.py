@@ -10,7 +10,15 @@ from whorl.dialects.loom import control, outside, references, steps
 from whorl.dialects.loom.action import Action, Location, order_of, read_policy
 from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
 from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
-from whorl.dialects.loom.words import CONNECTORS, HOLDING, OBJECT_FIELDS, SETTING, TYPES, VOCABULARY
+from whorl.dialects.loom.words import (
+    CONNECTORS,
+    HOLDING,
+    LOOPS,
+    OBJECT_FIELDS,
+    SETTING,
+    TYPES,
+    VOCABULARY,
+)
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.walk import hides
@@ -33,33 +41,23 @@ _READERS: dict[str, Callable[[Action], ir.Node]] = {
     "compose": lambda action: ir.Compute(
         name=action.name, value=action.context.value(action.inputs)
     ),
-    "wait": steps.read_wait,
-    "delay": steps.read_wait,
+    **dict.fromkeys(("wait", "delay"), steps.read_wait),
     "terminate": steps.read_terminate,
     "response": steps.read_response,
-    "parsejson": steps.read_parse_json,
-    "query": steps.read_query,
-    "select": steps.read_select,
-    "join": steps.read_join,
-    "table": steps.read_table,
+    **dict.fromkeys(("parsejson", "query", "select", "join", "table"), steps.read_operation),
     "expression": steps.read_time,
     "initializevariable": steps.read_initialize,
     **dict.fromkeys(SETTING, steps.read_set),
     "http": outside.read_http,
     "ai": outside.read_ask,
-    "actor": outside.read_operator_task,
-    "activity": outside.read_operator_task,
+    **dict.fromkeys(("actor", "activity"), outside.read_operator_task),
     "workflow": outside.read_call,
     **dict.fromkeys(CONNECTORS, outside.read_connector),
-    "if": control.read_if,
-    "condition": control.read_if,
+    **dict.fromkeys(("if", "condition"), control.read_if),
     "switch": control.read_switch,
     "foreach": control.read_foreach,
-    "scope": control.read_scope,
-    "parallel": control.read_scope,
-    "until": control.read_loop,
-    "while": control.read_loop,
-    "dountil": control.read_loop,
+    **dict.fromkeys(("scope", "parallel"), control.read_scope),
+    **dict.fromkeys(LOOPS, control.read_loop),
 }
 
 
@@ -127,22 +125,14 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         main_input=BODY,
         recorder="loom",
     )
-    mentioned = references.undeclared_parameters(context, form, workflow)
-    parameters, settings, tables = references.read_parameters(context, form, mentioned)
-    undeclared = references.undeclared_variables(context, workflow)
     fields = _trigger_fields(definition)
-    ports = {port.name: port for port in parameters}
-    for name in (*mentioned, *settings, *undeclared, BODY, HEADERS, QUERIES, *fields):
-        ports.setdefault(name, ir.Port(name, required=False))
-    # Variables that nothing declares are null unless given; in Azure's files they must be given.
-    free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
+    given = (BODY, HEADERS, QUERIES, *fields)
+    ports, tables = references.read_names(context, form, workflow, given)
     return replace(
         workflow,
-        inputs=tuple(ports.values()),
+        inputs=ports,
         variables=(
-            ("$settings", _facts(settings)),
             *tables,
-            ("$variables", free),
             ("$trigger", _trigger(context, fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
@@ -163,10 +153,6 @@ def _check_spelling(context: LoomContext, definition: Mapping) -> None:
             if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
                 owner = f"inputs of {kind} {entry.name[:60]!r}"
                 context.check_spelling(find(entry.value, "inputs"), OBJECT_FIELDS["request"], owner)
-
-
-def _facts(names: list[str]) -> ir.Value:
-    return ir.Fields(tuple((name, computed("fact", name)) for name in names))
 
 
 def _trigger_fields(definition: Mapping) -> list[str]:

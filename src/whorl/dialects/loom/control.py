@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from whorl.dialects.loom.action import Action, Location, Order
+    from whorl.ir.nodes import Fact
     from whorl.language import Json
     from whorl.source import Value
 
@@ -29,6 +30,14 @@ AZURE_CONCURRENCY = 20
 CONCURRENCY_MAX = 50
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
+# What a loop tells its actions, by the names that they have at its place.
+_FACTS: tuple[tuple[str, Fact], ...] = (
+    ("index", "index"),
+    ("latest", "latest"),
+    ("number", "number"),
+    ("previous", "previous"),
+    ("started", "started_at"),
+)
 
 
 def actions_in(part: Value | None, alone: str) -> Mapping:
@@ -174,42 +183,35 @@ def read_loop(action: Action) -> ir.Node:
         condition = Scalar(True, action.span)
     alone = f"{action.name}_action"
     own = find(action.fields, "name")
-    names = [action.name]
-    if isinstance(own, Scalar) and isinstance(own.value, str) and own.value != action.name:
-        names.append(own.value)
+    also = own.value if isinstance(own, Scalar) and isinstance(own.value, str) else action.name
     ends = order_of(context, actions_in(action.setting("actions"), alone)).ends
-    loop = EnclosingLoop(tuple(names), f"loop:{action.path}", ends)
+    names = tuple(dict.fromkeys((action.name, also)))
+    loop = EnclosingLoop(names, f"loop:{action.path}", ends)
     location = replace(_inside(action), loops=(*action.location.loops, loop))
     body, _ = _read_body(action, action.setting("actions"), location, alone)
     if not is_azure:
         _warn_unchanging(action, condition)
     shown = condition.text if isinstance(condition, Scalar) else texts.json_text(condition)
-    kind = {"dountil": "doUntil"}.get(action.type, action.type)
     # What the author calls the loop and its condition, for those who look at it run.
+    kind = action.type.replace("dountil", "doUntil")
     context.loops[action.path] = {"type": kind, "condition": shown}
     delay = action.setting("delay")
     delay = find(delay, "interval") or delay
+    ending: Literal["finish", "time_out"] = "finish"
+    if "failwhenlimitsreached" in action.options:
+        ending = "time_out"
     failure = ir.IterationFailure("continue", last_counts=True)
-    on_limit: Literal["finish", "fail", "time_out"] = "fail"
-    if is_azure:
-        on_limit = "time_out" if "failwhenlimitsreached" in action.options else "finish"
     return ir.Loop(
         name=action.name,
         body=body,
         until=_until(action, condition, None if is_azure else body),
         check="between" if is_azure or action.type == "dountil" else "before",
         limits=_limits(action, is_azure),
-        on_limit=on_limit,
+        on_limit=ending if is_azure else "fail",
         limit_words=words.AZURE_LIMIT_WORDS if is_azure else words.LIMIT_WORDS,
         delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
-        facts=(
-            (f"{loop.place}:index", "index"),
-            (f"{loop.place}:latest", "latest"),
-            (f"{loop.place}:number", "number"),
-            (f"{loop.place}:previous", "previous"),
-            (f"{loop.place}:started", "started_at"),
-        ),
+        facts=tuple((f"{loop.place}:{name}", fact) for name, fact in _FACTS),
         bind=_bound(location, is_azure),
         tells_after=_told(action, loop, body),
         # The result of the last iteration, how many there were, and why they ended.

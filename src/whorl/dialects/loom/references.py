@@ -71,30 +71,44 @@ def _known_parameters(context: LoomContext, form: Form) -> dict[str, Value | Non
     return dict(known.values())
 
 
-def read_parameters(
-    context: LoomContext, form: Form, mentioned: list[str]
-) -> tuple[list[ir.Port], list[str], tuple[tuple[str, ir.Value], ...]]:
-    """The parameters as inputs of the run, the app settings, and the tables of all parameters.
+def read_names(
+    context: LoomContext, form: Form, workflow: ir.Workflow, given: Iterable[str]
+) -> tuple[tuple[ir.Port, ...], tuple[tuple[str, ir.Value], ...]]:
+    """The inputs of the run, and the tables of the names that expressions read.
 
-    Some parameters are expressions over app settings instead; those that are only mentioned are in
-    the table if they are given.
+    Inputs are the parameters, app settings, undeclared variables, and what is given by other names.
     """
-    settings, ports = _settings_in(form.definition), []
-    values: list[tuple[str, ir.Value]] = []
-    for name, value in _known_parameters(context, form).items():
+    known = _known_parameters(context, form)
+    lowered = _lowered(known)
+    read = _lowered(r.name for r in references_in(workflow) if r.function == "parameters")
+    mentioned = [name for low, name in read.items() if name and low not in lowered]
+    undeclared = _undeclared_variables(context, workflow)
+    settings, ports = _settings_in(form.definition), {}
+    values: dict[str | ir.Expression, ir.Value] = {}
+    for name, value in known.items():
+        # Some parameters are expressions over app settings instead.
         own = _settings_in(value)
         if own:
-            values.append((name, context.value(value)))
+            values[name] = context.value(value)
             settings += [setting for setting in own if setting not in settings]
         else:
             default = None if value is None else plain(value)
-            ports.append(ir.Port(name, required=False, default=default))
-    given = [(port.name, computed("fact", port.name)) for port in ports]
-    table = ir.Fields((*given, *values))
-    if not mentioned:
-        return ports, settings, (("$parameters", table),)
-    joined = computed("given_beside", "$declared", [*mentioned])
-    return ports, settings, (("$declared", table), ("$parameters", joined))
+            ports[name] = ir.Port(name, required=False, default=default)
+    table = ir.Fields((*_facts(ports).entries, *values.items()))
+    tables: list[tuple[str, ir.Value]] = [("$settings", _facts(settings)), ("$parameters", table)]
+    if mentioned:
+        # Parameters that are only mentioned are in the table if they are given.
+        joined = computed("given_beside", "$declared", [*mentioned])
+        tables[1:] = [("$declared", table), ("$parameters", joined)]
+    # Variables that nothing declares are null unless given; in Azure's files they must be given.
+    free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
+    for name in (*mentioned, *settings, *undeclared, *given):
+        ports.setdefault(name, ir.Port(name, required=False))
+    return tuple(ports.values()), (*tables, ("$variables", free))
+
+
+def _facts(names: Iterable[str]) -> ir.Fields:
+    return ir.Fields(tuple((name, computed("fact", name)) for name in names))
 
 
 def _settings_in(value: Value | None) -> list[str]:
@@ -145,19 +159,12 @@ def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
                 yield Reference(word[0].lower(), name, used.offset, use)
 
 
-def undeclared_variables(context: LoomContext, workflow: ir.Workflow) -> list[str]:
+def _undeclared_variables(context: LoomContext, workflow: ir.Workflow) -> list[str]:
     """The variables that no action initialises: they may be given to the run."""
     read = (r.name for r in references_in(workflow) if r.function in _VARIABLES)
     names = [name for name in read if name and not is_of_a_loop(name)]
     spelled = {name.lower(): context.variable(name) for name in names} | context.variables
     return [name for lowered, name in spelled.items() if lowered not in context.types]
-
-
-def undeclared_parameters(context: LoomContext, form: Form, workflow: ir.Workflow) -> list[str]:
-    """The parameters that are only mentioned."""
-    known = _lowered(_known_parameters(context, form))
-    read = (r.name for r in references_in(workflow) if r.function == "parameters")
-    return [name for lowered, name in _lowered(read).items() if name and lowered not in known]
 
 
 def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) -> None:

@@ -83,54 +83,38 @@ def read_response(action: Action) -> ir.Node:
     return ir.Compute(name=action.name, value=ir.Fields(tuple(entries)))
 
 
-def read_parse_json(action: Action) -> ir.Node:
-    """JSON text as a value that fits its schema."""
-    value = ir.Fields(tuple((name, action.value(name)) for name in ("content", "schema")))
-    shape = texts.bodied(texts.computed("checked_content", texts.IT))
-    return ir.Compute(name=action.name, value=value, shape=shape)
-
-
-def read_query(action: Action) -> ir.Node:
-    """The items of an array that a condition is true of."""
-    where = action.setting("where")
-    if not isinstance(where, Scalar):
-        _missing(action, "where", '"@greater(item(), 1)"')
-        where = Scalar("@true", action.span)
-    value, items = _expression(action, "@item()"), _items(action)
-    keep = action.context.expression(where)
-    return ir.Compute(
-        name=action.name, value=value, over=items, keep=keep, shape=texts.bodied(texts.IT)
-    )
-
-
-def read_select(action: Action) -> ir.Node:
-    """A value for each item of an array."""
-    value = action.value("select")
-    return ir.Compute(
-        name=action.name, value=value, over=_items(action), shape=texts.bodied(texts.IT)
-    )
-
-
-def read_join(action: Action) -> ir.Node:
-    """The items of an array as one text."""
-    value = ir.Fields((("from", _items(action)), ("joinWith", action.value("joinWith"))))
-    return ir.Compute(
-        name=action.name, value=value, shape=texts.bodied(texts.computed("joined", texts.IT))
-    )
-
-
-def read_table(action: Action) -> ir.Node:
-    """An array of objects as a table."""
-    columns = action.setting("columns")
-    row: ir.Value = _expression(action, "@item()")
-    if isinstance(columns, Sequence):
-        written = [column for column in columns if isinstance(column, Mapping)]
-        values = [action.context.value(find(column, "value")) for column in written]
-        headers = [text_at(column, "header") for column in written]
-        row = ir.Fields(tuple(zip(headers, values, strict=True)))
-    form = "CSV" if text_of(action.setting("format")).upper() == "CSV" else "HTML"
-    table = texts.bodied(texts.jinja(f'table_of({{"rows": it, "format": "{form}"}})'))
-    return ir.Compute(name=action.name, value=row, over=_items(action), shape=table)
+def read_operation(action: Action) -> ir.Node:
+    """An operation on data: what is computed, of which items, and what becomes of it."""
+    over: ir.Value | None = None
+    keep: ir.Expression | None = None
+    become: ir.Value = texts.IT
+    value: ir.Value = _expression(action, "@item()")
+    if action.type == "parsejson":
+        value = ir.Fields(tuple((name, action.value(name)) for name in ("content", "schema")))
+        become = texts.computed("checked_content", texts.IT)
+    elif action.type == "join":
+        value = ir.Fields((("from", _items(action)), ("joinWith", action.value("joinWith"))))
+        become = texts.computed("joined", texts.IT)
+    elif action.type == "select":
+        value, over = action.value("select"), _items(action)
+    elif action.type == "query":
+        where = action.setting("where")
+        if not isinstance(where, Scalar):
+            _missing(action, "where", '"@greater(item(), 1)"')
+            where = Scalar("@true", action.span)
+        over, keep = _items(action), action.context.expression(where)
+    else:
+        columns = action.setting("columns")
+        if isinstance(columns, Sequence):
+            written = [column for column in columns if isinstance(column, Mapping)]
+            cells = [action.context.value(find(column, "value")) for column in written]
+            headers = [text_at(column, "header") for column in written]
+            value = ir.Fields(tuple(zip(headers, cells, strict=True)))
+        form = "CSV" if text_of(action.setting("format")).upper() == "CSV" else "HTML"
+        become = texts.jinja(f'table_of({{"rows": it, "format": "{form}"}})')
+        over = _items(action)
+    shape = texts.bodied(become)
+    return ir.Compute(name=action.name, value=value, over=over, keep=keep, shape=shape)
 
 
 def read_time(action: Action) -> ir.Node:

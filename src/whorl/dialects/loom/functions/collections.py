@@ -144,9 +144,9 @@ def _items(run: Run, collections: list[Value]) -> list[Value]:
     return items
 
 
-@COLLECTIONS("reverse(collection:array)", "an array in the opposite order")
-def _reverse(run: Run, items: list[Value]) -> list[Value]:
-    return items[::-1]
+COLLECTIONS("reverse(collection:array)", "an array in the opposite order")(
+    lambda run, items: items[::-1]
+)
 
 
 @COLLECTIONS(
@@ -258,9 +258,9 @@ def _typed(run: Run, name: Value, kind: Value, value: Value) -> Value:
     )
 
 
-@TYPING("$typedOrNull(name, type, value)", "the same, or null")
-def _typed_or_null(run: Run, name: Value, kind: Value, value: Value) -> Value:
-    return None if value is None else _typed(run, name, kind, value)
+TYPING("$typedOrNull(name, type, value)", "the same, or null")(
+    lambda run, name, kind, value: None if value is None else _typed(run, name, kind, value)
+)
 
 
 @TYPING("$declared(name:str, value)", "a value for a variable that is declared", reads="$variables")
@@ -300,13 +300,9 @@ def _decided(
 
 
 LOGICAL("not(condition:bool)", "the opposite of a boolean")(lambda run, test: not test)
-
-
-@LOGICAL("if(condition:bool, then, otherwise)", "one of two values; only that one is evaluated")
-def _chosen(run: Run, test: bool, then: Value, otherwise: Value) -> Value:
-    return then if test else otherwise
-
-
+LOGICAL("if(condition:bool, then, otherwise)", "one of two values; only that one is evaluated")(
+    lambda run, test, then, otherwise: then if test else otherwise
+)
 LOGICAL("equals(left, right)", "whether two values are the same; case matters")(arguments.same)
 
 

@@ -69,9 +69,9 @@ def _now(function: str, run: Run) -> moments.Moment:
     return moments.from_epoch(seconds)
 
 
-@DATES("utcNow(format?)", "the time of the evaluation", reads="$now")
-def _utc_now(run: Run, form: Value) -> str:
-    return _write("utcNow", _now("utcNow", run), form)
+DATES("utcNow(format?)", "the time of the evaluation", reads="$now")(
+    lambda run, form: _write("utcNow", _now("utcNow", run), form)
+)
 
 
 def _add(function: str, ticks: int, run: Run, moment: moments.Moment, *given: Value) -> str:
@@ -156,11 +156,9 @@ def _convert(run: Run, moment: moments.Moment, source: Value, target: Value, for
     return _write("convertTimeZone", local, form)
 
 
-@DATES("dateDifference(start:moment, end:moment)", "the span between two times")
-def _date_difference(run: Run, start: moments.Moment, end: moments.Moment) -> str:
-    return moments.format_span(end.ticks - start.ticks, "")
-
-
+DATES("dateDifference(start:moment, end:moment)", "the span between two times")(
+    lambda run, start, end: moments.format_span(end.ticks - start.ticks, "")
+)
 DATES("dayOfWeek(timestamp:moment)", "the day of the week, from Sunday, which is 0")(
     lambda run, moment: moment.date.isoweekday() % 7
 )
@@ -185,11 +183,9 @@ def _start_of_month(run: Run, moment: moments.Moment, form: Value) -> str:
 DATES("ticks(timestamp:moment)", "how many 100 ns since the year 1")(
     lambda run, moment: moment.ticks
 )
-
-
-@DATES("formatDateTime(timestamp:moment, format?, locale?)", "a time in another form")
-def _format_date_time(run: Run, moment: moments.Moment, form: Value, locale: Value) -> str:
-    return _write("formatDateTime", moment, form, locale)
+DATES("formatDateTime(timestamp:moment, format?, locale?)", "a time in another form")(
+    lambda run, moment, form, locale: _write("formatDateTime", moment, form, locale)
+)
 
 
 @DATES(

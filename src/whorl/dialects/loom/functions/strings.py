@@ -43,9 +43,9 @@ def _ends(test: Callable[[str, str], bool], run: Run, text: str, search: str) ->
     return test(text.lower(), search.lower())
 
 
-@STRINGS("indexOf(text:str, search:str)", "where it is first, case aside, or -1")
-def _index_of(run: Run, text: str, search: str) -> int:
-    return _recased(text, str.lower).find(search.lower())
+STRINGS("indexOf(text:str, search:str)", "where it is first, case aside, or -1")(
+    lambda run, text, search: _recased(text, str.lower).find(search.lower())
+)
 
 
 @STRINGS("lastIndexOf(text:str, search:str)", "where it is last, or -1")
@@ -90,9 +90,9 @@ def _recased(text: str, case: Callable[[str], str]) -> str:
     return "".join([other if len(other := case(each)) == 1 else each for each in text])
 
 
-@STRINGS("length(collection:sequence)", "how many characters or items there are")
-def _length(run: Run, collection: str | list[Value]) -> int:
-    return len(collection)
+STRINGS("length(collection:sequence)", "how many characters or items there are")(
+    lambda run, collection: len(collection)
+)
 
 
 @STRINGS("replace(text:str, old:str, new:str)", "with each old text made new; case matters")
@@ -125,11 +125,9 @@ def _substring(run: Run, text: str, start: int, count: int | None) -> str:
     return text[start : start + taken]
 
 
-@STRINGS("slice(text:str, start:int, end?:int)", "a part; positions below 0 count from the end")
-def _slice(run: Run, text: str, start: int, end: int | None) -> str:
-    return text[start:end]
-
-
+STRINGS("slice(text:str, start:int, end?:int)", "a part; positions below 0 count from the end")(
+    lambda run, text, start, end: text[start:end]
+)
 STRINGS("toLower(text:string)", "in lower case")(lambda run, text: text.lower())
 STRINGS("toUpper(text:string)", "in upper case")(lambda run, text: _recased(text, str.upper))
 
@@ -143,9 +141,9 @@ def _trim(run: Run, value: Value) -> str:
     )
 
 
-@STRINGS("trimByteOrderMark(text:str)", "without a byte order mark at its start")
-def _trim_mark(run: Run, text: str) -> str:
-    return text.removeprefix("\ufeff")
+STRINGS("trimByteOrderMark(text:str)", "without a byte order mark at its start")(
+    lambda run, text: text.removeprefix("\ufeff")
+)
 
 
 @STRINGS("chunk(collection, length:int)", "pieces of a text or array")
@@ -213,14 +211,12 @@ def _encode_component(run: Run, values: list[Value]) -> str:
     return quote(source, safe=_UNESCAPED, errors="replace")
 
 
-@URIS("uriComponentToString(text:str)", "without its escapes", alias="decodeUriComponent")
-def _decode_component(run: Run, text: str) -> str:
-    return printing.decode_text(unquote_to_bytes(text), "utf-8")
-
-
-@URIS("uriComponentToBinary(text:str)", "an escaped text as content")
-def _component_to_binary(run: Run, text: str) -> Value:
-    return printing.envelope(_content(run, text, "uriComponentToBinary"))
+URIS("uriComponentToString(text:str)", "without its escapes", alias="decodeUriComponent")(
+    lambda run, text: printing.decode_text(unquote_to_bytes(text), "utf-8")
+)
+URIS("uriComponentToBinary(text:str)", "an escaped text as content")(
+    lambda run, text: printing.envelope(_content(run, text, "uriComponentToBinary"))
+)
 
 
 def _uri_part(function: str, part: Callable[[re.Match[str]], Value], run: Run, uri: str) -> Value:
@@ -267,9 +263,9 @@ def _to_base64(run: Run, value: Value) -> Value:
     )
 
 
-@BINARY("base64ToString(value:str)", "the text that base64 holds", alias="decodeBase64")
-def _base64_to_string(run: Run, source: str) -> str:
-    return printing.decode_text(printing.decode(run, source), "utf-8")
+BINARY("base64ToString(value:str)", "the text that base64 holds", alias="decodeBase64")(
+    lambda run, source: printing.decode_text(printing.decode(run, source), "utf-8")
+)
 
 
 @BINARY("base64ToBinary(value:str)", "the content that base64 holds")
