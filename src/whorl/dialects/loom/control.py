@@ -19,7 +19,6 @@ from whorl.language import LanguageError, parse
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
-    from typing import Literal
 
     from whorl.dialects.loom.action import Action, Location, Order
     from whorl.ir.nodes import Fact
@@ -197,9 +196,7 @@ def read_loop(action: Action) -> ir.Node:
     context.loops[action.path] = {"type": kind, "condition": shown}
     delay = action.setting("delay")
     delay = find(delay, "interval") or delay
-    ending: Literal["finish", "time_out"] = "finish"
-    if "failwhenlimitsreached" in action.options:
-        ending = "time_out"
+    is_failing = not is_azure or "failwhenlimitsreached" in action.options
     failure = ir.IterationFailure("continue", last_counts=True)
     return ir.Loop(
         name=action.name,
@@ -207,7 +204,7 @@ def read_loop(action: Action) -> ir.Node:
         until=_until(action, condition, None if is_azure else body),
         check="between" if is_azure or action.type == "dountil" else "before",
         limits=_limits(action, is_azure),
-        on_limit=ending if is_azure else "fail",
+        on_limit="finish" if not is_failing else "time_out" if is_azure else "fail",
         limit_words=words.AZURE_LIMIT_WORDS if is_azure else words.LIMIT_WORDS,
         delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),

@@ -11,9 +11,8 @@ import re
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from whorl.dialects.loom.functions import LENIENT_LOGIC_FUNCTIONS, LOGIC_FUNCTIONS
+from whorl.dialects.loom.functions import collections, conversion, dates, strings, workflow
 from whorl.dialects.loom.functions.actions import ACTION_FUNCTIONS
-from whorl.dialects.loom.functions.collections import condition_check
 from whorl.dialects.loom.values.arguments import forgiving_item, strict_item
 from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.errors import did_you_mean
@@ -28,6 +27,30 @@ if TYPE_CHECKING:
 
     from whorl.language.run import Run
     from whorl.language.values import Value
+
+
+LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    *strings.STRINGS.entries,
+    *collections.COLLECTIONS.entries,
+    *collections.LOGICAL.entries,
+    *conversion.CONVERSION.entries,
+    *strings.BINARY.entries,
+    *conversion.MATH.entries,
+    *dates.DATES.entries,
+    *workflow.INTERNAL.entries,
+    *workflow.WORKFLOW.entries,
+    *strings.URIS.entries,
+    *collections.OBJECTS.entries,
+    *conversion.XML_FUNCTIONS.entries,
+    *collections.TYPING.entries,
+)
+
+# Later entries take the place of earlier ones of the same name.
+LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    *LOGIC_FUNCTIONS,
+    *collections.LENIENT_COLLECTIONS.entries,
+    *workflow.LENIENT.entries,
+)
 
 
 def read(source: str, library: str, *, lenient: bool) -> tree.Tree:
@@ -298,7 +321,7 @@ def _apply(entry: FunctionEntry, arguments: list[tree.Expr], offset: int) -> tre
 
 
 def _checked(operator: str, part: tree.Expr, place: int, offset: int) -> tree.Expr:
-    return tree.Apply(condition_check(operator, min(place, 3)), (part,), (), (), offset)
+    return tree.Apply(collections.condition_check(operator, min(place, 3)), (part,), (), (), offset)
 
 
 def _all_of(operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int) -> tree.Expr:

@@ -65,10 +65,8 @@ def _end_of(index: int, run: Run, collection: str | list[Value]) -> Value:
     return "" if isinstance(collection, str) else None
 
 
-@COLLECTIONS("skip(collection:sequence, count:int)", "the items after the first ones", named=True)
-@COLLECTIONS(
-    "take(collection:sequence, count:int)", "the items or characters at the front", named=True
-)
+@COLLECTIONS("skip(collection:sequence, count:int)", "the items after the first ones")
+@COLLECTIONS("take(collection:sequence, count:int)", "the items or characters at the front")
 def _part_of(function: str, run: Run, collection: str | list[Value], count: int) -> Value:
     if count < 0:
         raise arguments.wrong(function, 1, "be a positive integer", count)
@@ -76,9 +74,7 @@ def _part_of(function: str, run: Run, collection: str | list[Value], count: int)
 
 
 @COLLECTIONS(
-    "union(first, second)",
-    "the items or properties of all; the later value of a key",
-    collects=True,
+    "union(first, second, ...)", "the items or properties of all; the later value of a key"
 )
 def _union(run: Run, collections: list[Value]) -> Value:
     if _kind_of_all("union", collections) is list:
@@ -86,9 +82,7 @@ def _union(run: Run, collections: list[Value]) -> Value:
     return _merge("union", run, collections)
 
 
-@COLLECTIONS(
-    "intersection(first, second)", "what all arrays or objects have in common", collects=True
-)
+@COLLECTIONS("intersection(first, second, ...)", "what all arrays or objects have in common")
 def _intersection(run: Run, collections: list[Value]) -> Value:
     kind = _kind_of_all("intersection", collections)
     _items(run, collections)
@@ -190,12 +184,8 @@ def _append(run: Run, collection: list[Value] | None, value: Value) -> list[Valu
     return [*items, value]
 
 
-@OBJECTS(
-    "setProperty(object:object, property:str, value)", "with a property changed or new", named=True
-)
-@OBJECTS(
-    "addProperty(object:object, property:str, value)", "with a property that is new", named=True
-)
+@OBJECTS("setProperty(object:object, property:str, value)", "with a property changed or new")
+@OBJECTS("addProperty(object:object, property:str, value)", "with a property that is new")
 def _set_property(
     function: str, run: Run, properties: dict[str, Value], key: str, value: Value
 ) -> dict[str, Value]:
@@ -217,7 +207,7 @@ def _remove_property(run: Run, properties: dict[str, Value], key: str) -> dict[s
     return {key: value for key, value in properties.items() if key != gone}
 
 
-@OBJECTS("mergeObjects(object)", "all properties; the later value wins", named=True, collects=True)
+@OBJECTS("mergeObjects(object, ...)", "all properties; the later value wins")
 def _merge(function: str, run: Run, objects: list[Value]) -> dict[str, Value]:
     merged: dict[str, Value] = {}
     for place, properties in enumerate(objects):
@@ -228,9 +218,7 @@ def _merge(function: str, run: Run, objects: list[Value]) -> dict[str, Value]:
     return merged
 
 
-@OBJECTS(
-    "coalesce(value)", "the first value that is not null; stops when it is found", collects=True
-)
+@OBJECTS("coalesce(value, ...)", "the first value that is not null; stops when it is found")
 def _coalesce(run: Run, values: list[Value]) -> Value:
     return next((value for value in values if value is not None), None)
 
@@ -283,16 +271,8 @@ def condition_check(function: str, place: int) -> FunctionEntry:
     )
 
 
-@LOGICAL(
-    "or(condition)", "whether a condition is true; stops at true", any, named=True, collects=True
-)
-@LOGICAL(
-    "and(condition)",
-    "whether all conditions are true; stops at false",
-    all,
-    named=True,
-    collects=True,
-)
+@LOGICAL("or(condition, ...)", "whether a condition is true; stops at true", any)
+@LOGICAL("and(condition, ...)", "whether all conditions are true; stops at false", all)
 def _decided(
     function: str, decide: Callable[[list[bool]], bool], run: Run, values: list[Value]
 ) -> bool:
@@ -329,4 +309,4 @@ for _name, _compare, _place in (
     ("lessOrEquals", operator.le, "before the second or is the same"),
 ):
     _doc = f"whether the first number or text comes {_place}"
-    LOGICAL(f"{_name}(left, right)", _doc, _compare, named=True)(_ordered)
+    LOGICAL(f"{_name}(left, right)", _doc, _compare)(_ordered)

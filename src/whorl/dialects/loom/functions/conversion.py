@@ -186,7 +186,7 @@ def _clean(value: Value) -> Value:
 CONVERSION("array(value)", "an array of the one value")(lambda run, value: [value])
 
 
-@CONVERSION("createArray(value)", "an array of all the values", collects=True)
+@CONVERSION("createArray(value, ...)", "an array of all the values")
 def _create_array(run: Run, values: list[Value]) -> list[Value]:
     run.check_items(len(values), "createArray")
     return values
@@ -244,11 +244,11 @@ _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
     ),
 )
 for _name, _kinds, _doc in _ARITHMETIC:
-    MATH(f"{_name}(left, right)", _doc, _kinds, named=True)(_calculate)
+    MATH(f"{_name}(left, right)", _doc, _kinds)(_calculate)
 
 
-@MATH("max(value)", "the highest of numbers or an array", max, named=True, collects=True)
-@MATH("min(value)", "the lowest of numbers or an array", min, named=True, collects=True)
+@MATH("max(value, ...)", "the highest of numbers or an array", max)
+@MATH("min(value, ...)", "the lowest of numbers or an array", min)
 def _extreme(
     function: str, choose: Callable[..., arguments.Number], run: Run, values: list[Value]
 ) -> arguments.Number:

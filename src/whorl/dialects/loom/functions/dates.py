@@ -84,7 +84,6 @@ for _noun in ("days", "hours", "minutes", "seconds"):
         f"add{_noun.capitalize()}(timestamp:moment, {_noun}, format?)",
         f"a time some {_noun} later",
         _UNITS[_noun[:-1]],
-        named=True,
     )(_add)
 
 
@@ -126,19 +125,17 @@ for _name, _parameters, _sign, _doc in (
         f"{_name}({_parameters}interval, unit, format?)",
         "" if _parameters else "$now",
     )
-    DATES(_signature, _doc, _sign, named=True, reads=_reads)(_shift)
+    DATES(_signature, _doc, _sign, reads=_reads)(_shift)
 
 
-@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone", named=True)
+@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone")
 def _convert_from_utc(
     function: str, run: Run, moment: moments.Moment, zone: ZoneInfo, form: Value
 ) -> str:
     return _write(function, moments.in_zone(moment, zone), form)
 
 
-@DATES(
-    "convertToUtc(timestamp:moment, zone:zone, format?)", "the time of a zone in UTC", named=True
-)
+@DATES("convertToUtc(timestamp:moment, zone:zone, format?)", "the time of a zone in UTC")
 def _convert_to_utc(
     function: str, run: Run, moment: moments.Moment, zone: ZoneInfo, form: Value
 ) -> str:
@@ -168,8 +165,8 @@ DATES("dayOfYear(timestamp:moment)", "the day of the year")(
 )
 
 
-@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", moments.HOUR, named=True)
-@DATES("startOfDay(timestamp:moment, format?)", "midnight before", moments.DAY, named=True)
+@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", moments.HOUR)
+@DATES("startOfDay(timestamp:moment, format?)", "midnight before", moments.DAY)
 def _start_of(function: str, ticks: int, run: Run, moment: moments.Moment, form: Value) -> str:
     return _write(function, moments.Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
 

@@ -25,7 +25,7 @@ URIS = Family("uri")
 BINARY = Family("conversion")
 
 
-@STRINGS("concat(text)", "the texts of all values, one after another", collects=True)
+@STRINGS("concat(text, ...)", "the texts of all values, one after another")
 def concat(run: Run, values: list[Value], between: str = "", function: str = "concat") -> str:
     parts: list[str] = []
     size = len(between) * (len(values) - 1) if between and values else 0
@@ -203,7 +203,7 @@ _ADDRESS = re.compile(
 )
 
 
-@URIS("uriComponent(text)", "escaped for use in a URI", collects=True, alias="encodeUriComponent")
+@URIS("uriComponent(text, ...)", "escaped for use in a URI", alias="encodeUriComponent")
 def _encode_component(run: Run, values: list[Value]) -> str:
     # The designer writes several parts into one call; Azure joins them.
     source = concat(run, values)
@@ -243,7 +243,7 @@ _PARTS: tuple[tuple[str, str, Callable[[re.Match[str]], Value]], ...] = (
     ("uriScheme", "the scheme", lambda uri: uri["scheme"].lower()),
 )
 for _name, _doc, _part in _PARTS:
-    URIS(f"{_name}(uri:str)", _doc, _part, named=True)(_uri_part)
+    URIS(f"{_name}(uri:str)", _doc, _part)(_uri_part)
 
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\Z", re.ASCII)
 

@@ -93,7 +93,7 @@ for _signature, _place, _noun, _doc in (
     ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
     ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
 ):
-    WORKFLOW(_signature, _doc, _place, _noun, named=True, reads=_place, borrows=True)(_named)
+    WORKFLOW(_signature, _doc, _place, _noun, reads=_place, borrows=True)(_named)
 
 
 def _record(function: str, run: Run, name: Value) -> Value:
@@ -119,14 +119,11 @@ for _signature, _doc in (
     ("outputs(action)", "the outputs of an action"),
     ("actionOutputs(action)", "the outputs of an action; an old name"),
 ):
-    WORKFLOW(_signature, _doc, named=True, reads="$actions", borrows=True)(_outputs)
+    WORKFLOW(_signature, _doc, reads="$actions", borrows=True)(_outputs)
 
 
 @WORKFLOW(
-    "result(scope)",
-    "the records of the actions in a scope or loop",
-    reads="$actions",
-    borrows=True,
+    "result(scope)", "the records of the actions in a scope or loop", reads="$actions", borrows=True
 )
 def _result(run: Run, name: Value) -> Value:
     if run.lookup("$scopes") is UNDEFINED:
@@ -174,7 +171,7 @@ for _signature, _call, _doc, _place in (
     ("actionBody(action)", _body, "the body of an action's outputs; an old name", "$actions"),
 ):
     for _family, _lenient in ((WORKFLOW, False), (LENIENT, True)):
-        _family(_signature, _doc, _lenient, named=True, reads=_place, borrows=True)(_call)
+        _family(_signature, _doc, _lenient, reads=_place, borrows=True)(_call)
 
 
 def _body_of(given: Value) -> Value:
@@ -219,12 +216,11 @@ _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
     ("action(part?)", _current_action, "the record of this action", "$action"),
 )
 for _signature, _call, _doc, _place in _SCOPED:
-    WORKFLOW(_signature, _doc, _place, named=True, reads=_place, borrows=True)(_call)
+    WORKFLOW(_signature, _doc, _place, reads=_place, borrows=True)(_call)
 WORKFLOW(
     "listCallbackUrl()",
     "the address that starts this workflow",
     "$callback_url",
-    named=True,
     reads="$callback_url",
 )(_scoped)
 
@@ -281,4 +277,4 @@ _PARTS: tuple[tuple[str, Callable[..., Value], str], ...] = (
 )
 for _signature, _call, _doc in _PARTS:
     _place = "$actions" if "(action" in _signature else ""
-    WORKFLOW(_signature, _doc, named=True, reads=_place)(_call)
+    WORKFLOW(_signature, _doc, reads=_place)(_call)

@@ -289,10 +289,7 @@ _FUNCTIONS: dict[str, tuple[str, Callable[..., Outcome]]] = {
         "text text",
         lambda text, part: text.partition(part)[0] if part and part in text else "",
     ),
-    "substring-after": (
-        "text text",
-        lambda text, part: text.partition(part)[2] if part else text,
-    ),
+    "substring-after": ("text text", lambda text, part: text.partition(part)[2] if part else text),
     "substring": ("context text number number=", _substring),
     "string-length": ("text?", lambda text: float(len(text))),
     "normalize-space": ("text?", lambda text: " ".join(text.split())),

@@ -134,16 +134,14 @@ class Family:
         signature: str,
         doc: str,
         *bound: object,
-        named: bool = False,
-        collects: bool = False,
         alias: str = "",
         reads: str = "",
         borrows: bool = False,
     ) -> Callable[[Call], Call]:
         """Declare a function whose call is given what is bound, the run and checked arguments.
 
-        Before all that it is given its own name if it is `named`. One that `collects` has its
-        parameters and any number after them as one list. An alias is named so in no message.
+        A call whose first parameter is `function` is given its own name before all that. Where the
+        signature ends in `...`, the arguments are one list. An alias is named so in no message.
         """
         name, _, parameters = signature.rstrip(")").partition("(")
         kinds = [parameter.partition(":") for parameter in parameters.split(", ")]
@@ -151,13 +149,13 @@ class Family:
         plain = f"{name}({', '.join(parameter for parameter, _, _ in kinds)})"
 
         def declare(call: Call) -> Call:
-            own: Callable[..., Value] = partial(call, *([name] if named else []), *bound)
-            if collects:
+            is_named = call.__code__.co_varnames[:1] == ("function",)
+            own: Callable[..., Value] = partial(call, *([name] if is_named else []), *bound)
+            if parameters.endswith("..."):
                 own = _collecting(own)
             elif any(check for check, _ in checks):
                 own = _checked(name, own, checks)
-            extra = "..." if collects else ""
-            made = self.make(plain, own, doc, extra=extra, reads=reads, borrows=borrows)
+            made = self.make(plain, own, doc, reads=reads, borrows=borrows)
             self.entries += [made, replace(made, name=alias)] if alias else [made]
             return call
 
