@@ -19,7 +19,6 @@ from whorl.language import LanguageError, parse
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
-
     from whorl.dialects.loom.action import Action, Location, Order
     from whorl.ir.nodes import Fact
     from whorl.language import Json

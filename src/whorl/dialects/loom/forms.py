@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.words import CONNECTORS, OWN, TYPES
 from whorl.dialects.reading.scalars import text_of
-from whorl.language import UNDEFINED, Expression, LanguageError, evaluate_metered, to_text
+from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, to_text
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.language import Json, Undefined
+    from whorl.language import Json
     from whorl.source import Value
 
 _DEPTH_MAX = 30
@@ -189,18 +189,14 @@ class Template:
     kept: int = 0
     fuel: int = _FUEL_MAX
 
-    def lookup(self, name: str) -> Json | Undefined:
-        """The names that functions of expressions look for."""
-        tables: dict[str, Json] = {"$parameters": self.parameters, "$variables": self.variables}
-        return tables.get(name, UNDEFINED)
-
     def deployed(self, text: str) -> str:
         """A string as it is after the deployment, or as it stands where that is not known."""
         for _ in range(_ROUNDS_MAX):
             if not is_deployed(text):
                 return text
             computed = Expression("logic", f"@{text[1:-1].strip()}")
-            value, used = evaluate_metered(computed, self, self.fuel)
+            names = MappingScope({"$parameters": self.parameters, "$variables": self.variables})
+            value, used = evaluate_metered(computed, names, self.fuel)
             self.fuel -= used
             if isinstance(value, LanguageError):
                 self.kept += 1

@@ -50,11 +50,9 @@ def _contains(run: Run, collection: Value, value: Value) -> bool:
     return False
 
 
-@COLLECTIONS("empty(collection)", "whether there is nothing in it; null is empty")
-def _empty(run: Run, collection: Value) -> bool:
-    if collection is None or isinstance(collection, str | list | dict):
-        return not collection
-    raise arguments.wrong("empty", None, "be an object, an array or a string", collection)
+COLLECTIONS("empty(collection:collection)", "whether there is nothing in it; null is empty")(
+    lambda run, collection: not collection
+)
 
 
 @COLLECTIONS("last(collection:sequence)", "the last item or character", -1)

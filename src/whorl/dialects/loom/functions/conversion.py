@@ -9,12 +9,11 @@ import json
 import math
 import operator
 from decimal import Decimal, InvalidOperation
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from whorl.dialects.loom.values import arguments, numbers, printing
-from whorl.dialects.loom.values.cultures import culture_of
-from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.dialects.loom.values.numbers import culture_of
+from whorl.language.faults import LimitExceeded
 from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
@@ -37,59 +36,43 @@ _SHOWN_MAX = 40
 CONVERSION("string(value)", "the value as text; objects and arrays as JSON")(printing.print_text)
 
 
-def _converted(
-    function: str,
-    place: int | None,
-    value: Value,
-    convert: Callable[[Any], Made],
-    read: Callable[[str], Made | None],
-) -> Made:
-    """Return what a number is converted to, or what a text says."""
-    if arguments.is_number(value):
-        return convert(value)
-    if not isinstance(value, str):
-        raise arguments.wrong(function, place, "be a string or a number", value)
-    result = read(value)
-    if result is None:
-        raise _unread(function, value)
-    return result
-
-
-def _unread(function: str, value: Value) -> EvaluationError:
-    return arguments.not_valid(function, f"Could not parse {str(value)[:_SHOWN_MAX]} as {function}")
+def _parsed(function: str, value: Value, number: Made | None) -> Made:
+    """Return the number that a value says; refuse one that says none."""
+    if number is None:
+        reason = f"Could not parse {str(value)[:_SHOWN_MAX]} as {function}"
+        raise arguments.not_valid(function, reason)
+    return number
 
 
 def _read_whole(text: str) -> float | None:
     return numbers.read_float(text, culture_of(_LOCALE), trailing=False)
 
 
-@CONVERSION("int(value)", "the whole number that a text or number says")
-def _to_int(run: Run, value: Value) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
+@CONVERSION("int(value:numeric)", "the whole number that a text or number says")
+def _to_int(run: Run, value: str | arguments.Number) -> int:
+    if isinstance(value, int):
         return value
     # Logic Apps reads a float first, so digits beyond its precision are lost.
-    number = _converted("int", None, value, float, _read_whole)
-    if math.isnan(number):
+    number = _read_whole(value) if isinstance(value, str) else float(value)
+    if number is not None and math.isnan(number):
         return -INTEGER_MAX
-    if not number.is_integer() or not -INTEGER_MAX <= number < INTEGER_MAX:
-        raise _unread("int", value)
-    return int(number)
+    fits = number is not None and number.is_integer() and -INTEGER_MAX <= number < INTEGER_MAX
+    return int(_parsed("int", value, number if fits else None))
 
 
-@CONVERSION("float(value, locale?)", "the number that a text says")
-def _to_float(run: Run, value: Value, locale: Value) -> float:
-    def read(source: str) -> float | None:
-        return numbers.read_float(
-            source, culture_of(_LOCALE if locale is None else arguments.text("float", 1, locale))
-        )
-
-    return _converted("float", 0, value, float, read)
+@CONVERSION("float(value:numeric, locale?)", "the number that a text says")
+def _to_float(run: Run, value: str | arguments.Number, locale: Value) -> float:
+    if not isinstance(value, str):
+        return float(value)
+    culture = culture_of(_LOCALE if locale is None else arguments.text("float", 1, locale))
+    return _parsed("float", value, numbers.read_float(value, culture))
 
 
-@CONVERSION("decimal(value)", "a number that keeps its decimal places")
-def _to_decimal(run: Run, value: Value) -> Decimal:
-    read = partial(numbers.read_decimal, culture=culture_of(_LOCALE))
-    return _converted("decimal", None, value, numbers.to_decimal, read)
+@CONVERSION("decimal(value:numeric)", "a number that keeps its decimal places")
+def _to_decimal(run: Run, value: str | arguments.Number) -> Decimal:
+    if not isinstance(value, str):
+        return numbers.to_decimal(value)
+    return _parsed("decimal", value, numbers.read_decimal(value, culture_of(_LOCALE)))
 
 
 @CONVERSION("bool(value)", "true or false, from a number or a text")

@@ -160,16 +160,20 @@ class _Parser:
         following = self.tokens[self.position + 1].kind
         if self.token.kind == "/" and following not in ("name", "*", "@", ".", ".."):
             self._advance()
-            return _root
+            return lambda context: [context.root]
         steps: list[_Step] = []
-        start: values.Compute = _root if self.token.kind in ("/", "//") else _own
-        if self._is_primary(following):
+        is_absolute = self.token.kind in ("/", "//")
+        start: values.Compute | None = None
+        is_call = self.token.kind == "name" and following == "("
+        if self.token.kind in ("(", "literal", "number") or (
+            is_call and self.token.text not in values.KINDS
+        ):
             start = self._primary()
             while self.token.kind == "[":
                 start = _filtered(start, self._predicate())
             if self.token.kind not in ("/", "//"):
                 return start
-        elif start is _own:
+        elif not is_absolute:
             steps.append(self._step())
         while self.token.kind in ("/", "//"):
             if self._advance().kind == "//":
@@ -177,12 +181,13 @@ class _Parser:
             steps.append(self._step())
         if len(steps) > _STEPS_MAX:
             raise LimitExceeded(f"XPath has a path of more than {_STEPS_MAX} steps")
-        return lambda context: _walk(context, values.only_nodes(start(context)), steps)
-
-    def _is_primary(self, following: str) -> bool:
-        if self.token.kind == "name" and following == "(":
-            return self.token.text not in ("text", "node", "comment", "processing-instruction")
-        return self.token.kind in ("(", "literal", "number")
+        return lambda context: _walk(
+            context,
+            [context.root if is_absolute else context.node]
+            if start is None
+            else values.only_nodes(start(context)),
+            steps,
+        )
 
     def _primary(self) -> values.Compute:
         token = self._advance()
@@ -273,14 +278,6 @@ def _kept(context: values.Context, nodes: list[Node], predicate: values.Compute)
         if outcome == position if isinstance(outcome, float) else values.as_boolean(outcome):
             kept.append(node)
     return kept
-
-
-def _root(context: values.Context) -> list[Node]:
-    return [context.root]
-
-
-def _own(context: values.Context) -> list[Node]:
-    return [context.node]
 
 
 def _union(parts: list[values.Compute]) -> values.Compute:

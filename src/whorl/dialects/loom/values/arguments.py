@@ -89,16 +89,24 @@ def number(function: str, place: int | None, value: Value) -> Number:
     raise wrong(function, place, "be a number", value)
 
 
+def _numeric(function: str, place: int | None, value: Value) -> str | Number:
+    if isinstance(value, str) or is_number(value):
+        return value  # type: ignore[return-value]
+    raise wrong(function, place, "be a string or a number", value)
+
+
 # What a signature may ask for behind a parameter.
 _CHECKS: dict[str, Check] = {
     "str": text,
     "bool": boolean,
     "int": whole,
     "number": number,
+    "numeric": _numeric,
     "array": _checker(list, "be of type array"),
     "array_or_null": _checker(list | None, "be of type array"),
     "object": _checker(dict, "be of type object"),
     "string": _checker(str, "be a string"),
+    "collection": _checker(str | list | dict | None, "be an object, an array or a string"),
     "sequence": _checker(str | list, "be an array or a string"),
 }
 
