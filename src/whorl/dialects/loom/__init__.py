@@ -6,18 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from whorl import ir
-from whorl.dialects.loom import control, outside, steps
-from whorl.dialects.loom.action import Action, Location, order_of
+from whorl.dialects.loom import control, outside, references, steps
+from whorl.dialects.loom.action import Action, Location, order_of, read_policy
 from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
-from whorl.dialects.loom.references import (
-    check_references,
-    read_parameters,
-    undeclared_parameters,
-    undeclared_variables,
-    values_beside,
-)
 from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
-from whorl.dialects.loom.words import CONNECTORS, HOLDING, OBJECT_FIELDS, SETTING, TYPES, VOCABULARY
+from whorl.dialects.loom.words import (
+    CONNECTORS,
+    HOLDING,
+    LOOPS,
+    OBJECT_FIELDS,
+    SETTING,
+    TYPES,
+    VOCABULARY,
+)
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.walk import hides
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from whorl.dialects.loom.action import Order
     from whorl.dialects.loom.forms import Form
     from whorl.dialects.reader import Files, Reading
-    from whorl.source import Document, Entry, Value
+    from whorl.source import Document, Entry
 
 
 __all__ = ["LoomReader"]
@@ -37,34 +38,26 @@ __all__ = ["LoomReader"]
 BODY, HEADERS, QUERIES = "body", "headers", "queries"
 _RESULT = "result"
 _READERS: dict[str, Callable[[Action], ir.Node]] = {
-    "compose": steps.read_compose,
-    "wait": steps.read_wait,
-    "delay": steps.read_wait,
+    "compose": lambda action: ir.Compute(
+        name=action.name, value=action.context.value(action.inputs)
+    ),
+    **dict.fromkeys(("wait", "delay"), steps.read_wait),
     "terminate": steps.read_terminate,
     "response": steps.read_response,
-    "parsejson": steps.read_parse_json,
-    "query": steps.read_query,
-    "select": steps.read_select,
-    "join": steps.read_join,
-    "table": steps.read_table,
+    **dict.fromkeys(("parsejson", "query", "select", "join", "table"), steps.read_operation),
     "expression": steps.read_time,
     "initializevariable": steps.read_initialize,
     **dict.fromkeys(SETTING, steps.read_set),
     "http": outside.read_http,
     "ai": outside.read_ask,
-    "actor": outside.read_operator_task,
-    "activity": outside.read_operator_task,
+    **dict.fromkeys(("actor", "activity"), outside.read_operator_task),
     "workflow": outside.read_call,
     **dict.fromkeys(CONNECTORS, outside.read_connector),
-    "if": control.read_if,
-    "condition": control.read_if,
+    **dict.fromkeys(("if", "condition"), control.read_if),
     "switch": control.read_switch,
     "foreach": control.read_foreach,
-    "scope": control.read_scope,
-    "parallel": control.read_scope,
-    "until": control.read_loop,
-    "while": control.read_loop,
-    "dountil": control.read_loop,
+    **dict.fromkeys(("scope", "parallel"), control.read_scope),
+    **dict.fromkeys(LOOPS, control.read_loop),
 }
 
 
@@ -87,7 +80,7 @@ class LoomReader:
         form = form_of(document.root)
         assert form is not None
         context.lenient = is_lenient(form.definition)
-        context.beside = values_beside(context)
+        context.beside = references.values_beside(context)
         context.template = template_of(document.root, context.beside)
         workflow = _read_definition(context, form)
         if context.template.kept:
@@ -97,7 +90,7 @@ class LoomReader:
             context.warn("W023", message, form.definition.span, help=advice)
         if not context.diagnostics:
             context.check(workflow)
-            check_references(context, form, workflow)
+            references.check_references(context, form, workflow)
         return context.finish(workflow)
 
 
@@ -111,37 +104,36 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     context.static_results = find_mapping(definition, "staticResults")
     context.triggers = tuple(e.name for e in find_mapping(definition, "triggers") or ())
     context.reads_inputs = reads_inputs(definition)
-    _collect_variables(context, actions)
+    # Variables are spelled as where they are declared, or else set.
+    for name, variable_type in steps.variables_in(actions):
+        if variable_type is None:
+            context.variables.setdefault(name.lower(), name)
+        else:
+            context.variables[name.lower()] = name
+            context.types[name.lower()] = variable_type
     order = order_of(context, actions)
     body = _read_block(context, actions, order, Location(_read_block))
     # What deals with the failures of a secure action is shown; that action's result is not.
     others = (name for name in order.last[1:] if not hides(body, name, context.workflows))
     order = replace(order, last=(*order.last[:1], *others))
+    outputs, hidden = _outputs(context, definition, order, body)
     workflow = ir.Workflow(
         name=form.name or context.stem,
         dialect="loom",
         body=body,
-        outputs=_outputs(context, definition, order),
+        outputs=outputs,
+        hidden_outputs=hidden,
         main_input=BODY,
         recorder="loom",
     )
-    parameters = read_parameters(context, form, undeclared_parameters(context, form, workflow))
-    undeclared = undeclared_variables(context, workflow)
     fields = _trigger_fields(definition)
-    ports = {port.name: port for port in parameters.ports}
-    mentioned = (*parameters.mentioned, *parameters.settings, *undeclared)
-    for name in (*mentioned, BODY, HEADERS, QUERIES, *fields):
-        ports.setdefault(name, ir.Port(name, required=False))
-    # Variables that nothing declares are null unless given; in Azure's files they must be given.
-    free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
+    given = (BODY, HEADERS, QUERIES, *fields)
+    ports, tables = references.read_names(context, form, workflow, given)
     return replace(
         workflow,
-        inputs=tuple(ports.values()),
-        hidden_outputs=_hidden_outputs(context, definition, order, body),
+        inputs=ports,
         variables=(
-            ("$settings", _facts(parameters.settings)),
-            *parameters.variables,
-            ("$variables", free),
+            *tables,
             ("$trigger", _trigger(context, fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
@@ -162,27 +154,6 @@ def _check_spelling(context: LoomContext, definition: Mapping) -> None:
             if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
                 owner = f"inputs of {kind} {entry.name[:60]!r}"
                 context.check_spelling(find(entry.value, "inputs"), OBJECT_FIELDS["request"], owner)
-
-
-def _facts(names: list[str]) -> ir.Value:
-    return ir.Fields(tuple((name, computed("fact", name)) for name in names))
-
-
-def _collect_variables(context: LoomContext, actions: Mapping) -> None:
-    """Finds how variables are spelled where they are declared, or else set."""
-    queue: list[Value] = [actions]
-    for value in queue:
-        if not isinstance(value, Mapping):
-            continue
-        kind = text_at(value, "type").lower()
-        if kind == "initializevariable":
-            for _, name, variable_type in steps.declared_by(value):
-                context.variables[name.lower()] = name
-                context.types[name.lower()] = variable_type
-        elif kind in SETTING:
-            name = steps.variable_set(value)
-            context.variables.setdefault(name.lower(), name)
-        queue.extend(entry.value for entry in value)
 
 
 def _trigger_fields(definition: Mapping) -> list[str]:
@@ -206,27 +177,23 @@ def _trigger(context: LoomContext, fields: list[str]) -> ir.Value:
 
 
 def _outputs(
-    context: LoomContext, definition: Mapping, order: Order
-) -> tuple[tuple[str, ir.Value], ...]:
-    """The outputs that the definition names; else the response, else the last action's result."""
+    context: LoomContext, definition: Mapping, order: Order, body: ir.Block
+) -> tuple[tuple[tuple[str, ir.Value], ...], tuple[str, ...]]:
+    """The outputs that the definition names; else the response, else the last action's result.
+
+    With them the hidden ones: a secure action that is only the last one gives its result to nobody
+    who looks on.
+    """
     outputs: list[tuple[str, ir.Value]] = []
     for entry in find_mapping(definition, "outputs") or ():
         inner = find(entry.value, "value")
         outputs.append((entry.name, context.value(entry.value if inner is None else inner)))
     if not outputs and context.responses:
         outputs.append(("body", computed("response_of", [*context.responses])))
-    elif not outputs and order.last:
-        outputs.append((_RESULT, computed("final_of", order.ends)))
-    return tuple(outputs)
-
-
-def _hidden_outputs(
-    context: LoomContext, definition: Mapping, order: Order, body: ir.Block
-) -> tuple[str, ...]:
-    """A secure action that is only the last one gives its result to nobody who looks on."""
-    if find_mapping(definition, "outputs") or context.responses or not order.last:
-        return ()
-    return (_RESULT,) if hides(body, order.last[0], context.workflows) else ()
+    if outputs or not order.last:
+        return tuple(outputs), ()
+    hidden = (_RESULT,) if hides(body, order.last[0], context.workflows) else ()
+    return ((_RESULT, computed("final_of", order.ends)),), hidden
 
 
 def _read_block(
@@ -245,30 +212,23 @@ def _read_entry(context: LoomContext, entry: Entry, location: Location) -> ir.No
     fields, span = entry.value, entry.key.span
     context.count_step(span)
     if not isinstance(fields, Mapping):
-        message, advice = (
-            f"action {entry.name!r} is an object",
-            'write {"type": "compose", "inputs": ...}',
-        )
+        message = f"action {entry.name!r} is an object"
+        advice = 'write {"type": "compose", "inputs": ...}'
         context.report("W007", message, fields.span, label="no object", help=advice)
         return None
     kind = text_at(fields, "type").lower()
     action = Action(context, entry.name, kind, fields, span, location)
     context.places.remember_node(action.path, span)
     context.places.remember_field(action.path, "at_most", (find(fields, "limit") or fields).span)
-    _check_name(action)
-    action.check()
-    return _read_retry(action) if kind == "retry" else _read_action(action)
-
-
-def _check_name(action: Action) -> None:
-    """Actions are known by their names everywhere in a definition, wherever they stand."""
-    context = action.context
-    first = context.named.setdefault(action.name.lower(), action.span)
-    if first is not action.span:
+    # Actions are known by their names everywhere in a definition, wherever they stand.
+    first = context.named.setdefault(action.name.lower(), span)
+    if first is not span:
         message = f"there are two actions {action.name!r}; expressions see the one that ran last"
         advice = f"the other one is at line {first.line}; Azure refuses this: give one another name"
         tell = context.warn if context.lenient else context.report
-        tell("W012", message, action.span, label="used twice", help=advice)
+        tell("W012", message, span, label="used twice", help=advice)
+    action.check()
+    return _read_retry(action) if kind == "retry" else _read_action(action)
 
 
 def _read_action(action: Action) -> ir.Node:
@@ -318,4 +278,6 @@ def _read_retry(action: Action) -> ir.Node:
     held = replace(action, type=text_at(inner, "type").lower(), fields=inner)
     held.check()
     node = _read_action(held)
-    return replace(node, retry=action.retry() or action.usual_retry())
+    return replace(
+        node, retry=action.retry() or read_policy(action.context, Mapping((), action.span))
+    )

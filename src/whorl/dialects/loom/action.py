@@ -5,22 +5,14 @@ The settings of an action stand beside its type or under `inputs`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.loom import words
 from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.texts import LoomContext, has_expression
-from whorl.dialects.loom.words import (
-    INPUT_FIELDS,
-    OBJECT_FIELDS,
-    OPTIONS,
-    PART_FIELDS,
-    RUN_AFTER,
-    fields_of,
-)
 from whorl.dialects.reading.fields import unknown_fields
-from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence
 
@@ -34,7 +26,7 @@ if TYPE_CHECKING:
 
 
 JITTER = 0.1
-_RETRY_TYPES = ("fixed", "exponential", "none", "default")
+_SAME_ERRORS = {"timedout": "timeout", "timeout": "timeout"}
 # Azure retries calls that failed for a passing reason: these statuses, or no reply at all.
 _AZURE_ON = ("408", "429", "5xx", "timeout", "P101", "P102", "P103", "P111")
 # What it does unless the action says otherwise.
@@ -116,10 +108,6 @@ class Action:
         """A setting as a value of the IR."""
         return self.context.value(self.setting(*names))
 
-    def text(self, *names: str) -> str:
-        """A setting as text; empty where it is absent or no text."""
-        return text_of(self.setting(*names))
-
     def missing(self, what: str, label: str, advice: str) -> None:
         """Reports that the action lacks something."""
         message = f"{self.name!r} {what}"
@@ -149,55 +137,52 @@ class Action:
         if policy is None:
             return None
         kind = text_at(policy, "type").lower() or "exponential"
-        if kind not in _RETRY_TYPES:
+        if kind not in ("fixed", "exponential", "none", "default"):
             span = (find(policy, "type") or policy).span
             message, advice = f"{kind!r} is no kind of retry", "write fixed, exponential or none"
             self.context.report("W007", message, span, label="unknown kind", help=advice)
             return None
         if kind == "none":
             return ir.Retry(times=0)
-        read = _seed_retry if self.context.lenient else _azure_retry
-        if find(policy, "maxAttempts") is not None or find(policy, "initialDelay") is not None:
-            read = _shipped_retry
-        retry = read(self.context, policy, kind)
+        shipped = ("maxAttempts", "initialDelay")
+        is_shipped = any(find(policy, name) is not None for name in shipped)
+        retry = _shipped_retry(policy) if is_shipped else read_policy(self.context, policy, kind)
         # How long to wait for a retry that never comes means nothing.
         return retry if retry.times else ir.Retry(times=0)
 
-    def usual_retry(self) -> ir.Retry:
-        """What an action that is there to try again does where it does not say how."""
-        return _seed_retry(self.context, Mapping((), self.span), "exponential")
-
     def check(self) -> None:
         """Reports misspelt fields, and warns about fields and options that do nothing."""
-        self._check_fields(self.fields, fields_of(self.type), repr(self.name))
-        for name, known in PART_FIELDS.items():
+        self._check_fields(self.fields, words.fields_of(self.type), repr(self.name))
+        for name, known in words.PART_FIELDS.items():
             for holder in (self.fields, self.inputs):
                 part = find(holder, name)
                 if isinstance(part, Mapping) and not (name == "delay" and "count" in part):
                     self._check_fields(part, known, f"{name} of {self.name!r}")
         self._check_objects()
         place = find(self.fields, "operationOptions") or self.fields
-        for word in sorted(self.options - {option.lower() for option in OPTIONS}):
+        for word in sorted(self.options - {option.lower() for option in words.OPTIONS}):
             message = f"{self.name!r} has the option {word!r}, which nobody knows"
-            advice = did_you_mean(word, OPTIONS) or f"known: {', '.join(OPTIONS)}"
+            advice = did_you_mean(word, words.OPTIONS) or f"known: {', '.join(words.OPTIONS)}"
             self.context.warn("W004", message, place.span, label="unknown option", help=advice)
 
     def _check_objects(self) -> None:
         """Fields of these objects may be any but misspelt ones."""
         check = self.context.check_spelling
-        if self.type in INPUT_FIELDS:
-            check(self.inputs, INPUT_FIELDS[self.type], f"inputs of {self.name!r}")
+        if self.type in words.INPUT_FIELDS:
+            check(self.inputs, words.INPUT_FIELDS[self.type], f"inputs of {self.name!r}")
         for path in (("runtimeConfiguration",), ("runtimeConfiguration", "concurrency")):
             owner = f"{path[-1]} of {self.name!r}"
-            check(find(self.fields, *path), OBJECT_FIELDS[path[-1]], owner)
-        variables = self.setting("variables") if self.type == "initializevariable" else None
-        for item in variables if isinstance(variables, Sequence) else ():
-            check(item, OBJECT_FIELDS["variable"], f"a variable of {self.name!r}")
-        columns = self.setting("columns") if self.type == "table" else None
-        for item in columns if isinstance(columns, Sequence) else ():
-            check(item, OBJECT_FIELDS["column"], f"a column of {self.name!r}")
+            check(find(self.fields, *path), words.OBJECT_FIELDS[path[-1]], owner)
+        noun = {"initializevariable": "variable", "table": "column"}.get(self.type, "")
+        items = self.setting(f"{noun}s") if noun else None
+        for item in items if isinstance(items, Sequence) else ():
+            check(item, words.OBJECT_FIELDS[noun], f"a {noun} of {self.name!r}")
         if self.type == "terminate":
-            check(self.setting("runError"), OBJECT_FIELDS["runError"], f"runError of {self.name!r}")
+            check(
+                self.setting("runError"),
+                words.OBJECT_FIELDS["runError"],
+                f"runError of {self.name!r}",
+            )
 
     def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
         self.context.check_spelling(holder, known, where)
@@ -240,19 +225,14 @@ def order_of(context: LoomContext, actions: Mapping, *, parallel: bool = False) 
             after[entry.name] = _run_after(context, entry.name, written, names)
         elif before and context.lenient and not parallel:
             after[entry.name] = (ir.After(before, ("succeeded",)),)
-        bare[entry.name] = _is_bare(entry.value)
+        inner = find(entry.value, "action") or find(entry.value, "inputs", "action")
+        is_retry = text_at(entry.value, "type").lower() == "retry"
+        kind = text_at(inner if is_retry else entry.value, "type").lower()
+        bare[entry.name] = kind == "compose"
         if _is_usual(after[entry.name]):
             # An action that only deals with failures is none that others follow by standing below.
             before = entry.name
     return Order(after, bare, _last(after))
-
-
-def _is_bare(action: Value) -> bool:
-    kind = text_at(action, "type").lower()
-    if kind == "retry":
-        inner = text_at(action, "action", "type") or text_at(action, "inputs", "action", "type")
-        kind = inner.lower()
-    return kind == "compose"
 
 
 def _last(after: dict[str, tuple[ir.After, ...]]) -> tuple[str, ...]:
@@ -296,7 +276,7 @@ def _run_after(
 def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
     statuses: list[Wanted] = []
     for item in entry.value if isinstance(entry.value, Sequence) else ():
-        status = RUN_AFTER.get(item.text.lower()) if isinstance(item, Scalar) else None
+        status = words.RUN_AFTER.get(item.text.lower()) if isinstance(item, Scalar) else None
         if status is not None:
             statuses.append(status)
             continue
@@ -306,14 +286,34 @@ def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
     return tuple(statuses) or ("succeeded",)
 
 
-def _seed_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
-    wait = context.seconds(find(policy, "interval"), 5.0)
-    most = find(policy, "maxInterval") or find(policy, "maximumInterval")
+def read_policy(context: LoomContext, policy: Mapping, kind: str = "exponential") -> ir.Retry:
+    """A retry policy by the seed's rules, or by Azure's."""
+    lenient = context.lenient
+    if kind == "default" and not lenient:
+        return AZURE_RETRY
+
+    def seconds(usual_s: float, *names: str) -> float:
+        written = (find(policy, name) for name in names)
+        return context.seconds(next((v for v in written if v is not None), None), usual_s)
+
+    wait = seconds(5.0 if lenient else 7.5, "interval")
+    times = _count(context, policy, 3 if lenient else 4)
+    if not lenient:
+        on = tuple(_texts(find(policy, "httpStatusCodes"))) or _AZURE_ON
+        if kind == "fixed":
+            return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
+        least, most = seconds(5.0, "minimumInterval"), ("maximumInterval", "maxInterval")
+        return replace(
+            AZURE_RETRY,
+            times=times,
+            wait_s=wait,
+            wait_min_s=least,
+            wait_max_s=seconds(86_400.0, *most),
+            on=on,
+        )
+    on = tuple(_SAME_ERRORS.get(e.lower(), e) for e in _texts(find(policy, "on"))) or ("*",)
     # The usual least wait shortens no interval; one that is written raises it.
-    least = context.seconds(find(policy, "minimumInterval"), min(1.0, wait))
-    times = _count(context, policy, 3)
-    same = {"timeout": "timeout", "timedout": "timeout"}
-    on = tuple(same.get(word.lower(), word) for word in _texts(find(policy, "on"))) or ("*",)
+    least = seconds(min(1.0, wait), "minimumInterval")
     if kind == "fixed":
         wait = max(wait, least)
         return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
@@ -322,36 +322,15 @@ def _seed_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
         # The seed adds up to a tenth; the engine spreads to both sides of the middle.
         wait_s=wait * (1 + JITTER / 2),
         backoff=2.0,
-        wait_max_s=context.seconds(most, 60.0),
+        wait_max_s=seconds(60.0, "maxInterval", "maximumInterval"),
         wait_min_s=least,
         jitter=JITTER / 2 / (1 + JITTER / 2),
         on=on,
     )
 
 
-def _azure_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
-    if kind == "default":
-        return AZURE_RETRY
-    wait = context.seconds(find(policy, "interval"), 7.5)
-    most = find(policy, "maximumInterval") or find(policy, "maxInterval")
-    times = _count(context, policy, 4)
-    on = tuple(_texts(find(policy, "httpStatusCodes"))) or _AZURE_ON
-    if kind == "fixed":
-        return ir.Retry(times=times, wait_s=wait, backoff=1.0, wait_max_s=wait, on=on)
-    return ir.Retry(
-        times=times,
-        wait_s=wait,
-        backoff=2.0,
-        wait_min_s=context.seconds(find(policy, "minimumInterval"), 5.0),
-        wait_max_s=context.seconds(most, 86_400.0),
-        on=on,
-        drawn=True,
-    )
-
-
-def _shipped_retry(context: LoomContext, policy: Mapping, kind: str) -> ir.Retry:
+def _shipped_retry(policy: Mapping) -> ir.Retry:
     """The policy of the public system: attempts in all, and milliseconds."""
-    del context, kind
 
     def number(name: str, default: float) -> float:
         value = find(policy, name)

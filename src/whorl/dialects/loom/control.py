@@ -9,41 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.loom import texts, words
 from whorl.dialects.loom.action import EnclosingLoop, order_of
 from whorl.dialects.loom.forms import find, find_mapping, text_at
-from whorl.dialects.loom.steps import declared_by, variable_set
-from whorl.dialects.loom.texts import (
-    IT,
-    bodied,
-    computed,
-    has_expression,
-    is_expression,
-    jinja,
-    json_text,
-    names_read,
-    quote,
-    reads_more,
-    results_read,
-    scalars_in,
-    text_term,
-)
-from whorl.dialects.loom.words import (
-    AZURE_LOOP_WORDS,
-    LOOP_NAMES,
-    LOOP_WORDS,
-    OBJECT_FIELDS,
-    SETTING,
-    is_of_a_loop,
-)
+from whorl.dialects.loom.steps import variables_in
 from whorl.errors import Span
 from whorl.ir.walk import is_hidden, walk
 from whorl.language import LanguageError, parse
-from whorl.source import Entry, Mapping, Scalar, Sequence
+from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
-    from typing import Literal
-
     from whorl.dialects.loom.action import Action, Location, Order
+    from whorl.ir.nodes import Fact
     from whorl.language import Json
     from whorl.source import Value
 
@@ -51,6 +28,14 @@ AZURE_CONCURRENCY = 20
 CONCURRENCY_MAX = 50
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
+# What a loop tells its actions, by the names that they have at its place.
+_FACTS: tuple[tuple[str, Fact], ...] = (
+    ("index", "index"),
+    ("latest", "latest"),
+    ("number", "number"),
+    ("previous", "previous"),
+    ("started", "started_at"),
+)
 
 
 def actions_in(part: Value | None, alone: str) -> Mapping:
@@ -66,9 +51,8 @@ def actions_in(part: Value | None, alone: str) -> Mapping:
         inner = find_mapping(part, name)
         if inner is not None:
             return inner
-    if all(isinstance(entry.value, Mapping) for entry in part):
-        return part
-    return Mapping((), part.span)
+    is_block = all(isinstance(entry.value, Mapping) for entry in part)
+    return part if is_block else Mapping((), part.span)
 
 
 def _read_body(
@@ -81,13 +65,21 @@ def _read_body(
     return location.read_block(action.context, actions, order, location), order
 
 
-def _inside(action: Action, slot: str = "body") -> Location:
-    path = action.path if slot == "body" else f"{action.path}@{slot}"
-    return replace(action.location, path=path, is_parallel=False)
+def _inside(action: Action) -> Location:
+    return replace(action.location, path=action.path, is_parallel=False)
 
 
 def _missing(action: Action, name: str, example: str) -> None:
     action.missing(f"needs {name!r}", f"no {name}", f'write "{name}": "{example}"')
+
+
+def _read_case(
+    action: Action, part: Value | None, name: str, slot: str, alone: str
+) -> tuple[ir.Case, list[Json]]:
+    """A case of a branch, and the ends of its actions."""
+    location = replace(_inside(action), path=f"{action.path}@{slot}")
+    body, order = _read_body(action, part, location, alone)
+    return ir.Case(name, body), order.ends
 
 
 def read_if(action: Action) -> ir.Node:
@@ -97,14 +89,15 @@ def read_if(action: Action) -> ir.Node:
     if condition is None:
         _missing(action, "condition", "@equals(1, 1)")
         condition = Scalar(False, action.span)
-    then, then_order = _read_body(action, yes, _inside(action, "case.true"), f"{action.name}_then")
-    other, other_order = _read_body(action, no, _inside(action, "default"), f"{action.name}_else")
-    ends: dict[str, Json] = {"true": then_order.ends, "false": other_order.ends}
+    then, then_ends = _read_case(action, yes, "true", "case.true", f"{action.name}_then")
+    other, other_ends = _read_case(action, no, "false", "default", f"{action.name}_else")
     return ir.Branch(
         name=action.name,
-        cases=(ir.Case("true", then, when=action.context.condition(condition)),),
-        default=ir.Case("false", other),
-        shape=bodied(computed("taken_of", IT, ends)),
+        cases=(replace(then, when=action.context.condition(condition)),),
+        default=other,
+        shape=texts.bodied(
+            texts.computed("taken_of", texts.IT, {"true": then_ends, "false": other_ends})
+        ),
     )
 
 
@@ -115,32 +108,28 @@ def read_switch(action: Action) -> ir.Node:
         _missing(action, "on", "@body('think').action")
     cases: list[ir.Case] = []
     ends: dict[str, Json] = {}
-    written = action.setting("cases")
+    written, default = action.setting("cases"), action.setting("default")
     for entry in written if isinstance(written, Mapping) else ():
-        location = _inside(action, f"case.{entry.name}")
-        body, order = _read_body(action, entry.value, location, entry.name)
+        name = entry.name
+        case, ends[name] = _read_case(action, entry.value, name, f"case.{name}", name)
         wanted, kind = find(entry.value, "case"), find(entry.value, "type")
         # It may be a single action, or actions by their names.
         if kind is None and (wanted or find(entry.value, "actions")):
-            owner = f"case {entry.name[:60]!r} of {action.name!r}"
-            action.context.check_spelling(entry.value, OBJECT_FIELDS["case"], owner)
+            owner = f"case {name[:60]!r} of {action.name!r}"
+            action.context.check_spelling(entry.value, words.OBJECT_FIELDS["case"], owner)
         is_told = isinstance(wanted, Scalar) and not isinstance(kind, Scalar)
-        value = ir.Constant(wanted.value if is_told else entry.name)  # type: ignore[union-attr]
-        cases.append(ir.Case(entry.name, body, equals=value))
-        ends[entry.name] = order.ends
-    default = action.setting("default")
+        value = ir.Constant(wanted.value if is_told else name)  # type: ignore[union-attr]
+        cases.append(replace(case, equals=value))
     other: ir.Case | None = None
     if default is not None:
         alone = f"{action.name}_default"
-        body, order = _read_body(action, default, _inside(action, "default"), alone)
-        other = ir.Case("default", body)
-        ends["default"] = order.ends
+        other, ends["default"] = _read_case(action, default, "default", "default", alone)
     return ir.Branch(
         name=action.name,
         subject=action.context.value(subject),
         cases=tuple(cases),
         default=other,
-        shape=bodied(computed("taken_of", IT, ends)),
+        shape=texts.bodied(texts.computed("taken_of", texts.IT, ends)),
     )
 
 
@@ -150,15 +139,14 @@ def read_foreach(action: Action) -> ir.Node:
     if items is None:
         _missing(action, "foreach", "@body('fetch').items")
     location = replace(_inside(action), is_in_each=True)
-    part = action.setting("actions")
-    body, order = _read_body(action, part, location, f"{action.name}_item")
+    body, order = _read_body(action, action.setting("actions"), location, f"{action.name}_item")
     return ir.ForEach(
         name=action.name,
         items=action.context.value(items),
         body=body,
         item_name="$item",
         concurrency=_concurrency(action),
-        shape=bodied(computed("each_last", IT, order.ends)),
+        shape=texts.bodied(texts.computed("each_last", texts.IT, order.ends)),
     )
 
 
@@ -177,7 +165,7 @@ def read_scope(action: Action) -> ir.Node:
     location = replace(_inside(action), is_parallel=action.type == "parallel")
     part = action.setting("actions", "branches")
     body, order = _read_body(action, part, location, f"{action.name}_action")
-    shape = bodied(computed("results_of", IT, {**order.bare}))
+    shape = texts.bodied(texts.computed("results_of", texts.IT, {**order.bare}))
     return ir.Group(name=action.name, body=body, shape=shape)
 
 
@@ -191,18 +179,23 @@ def read_loop(action: Action) -> ir.Node:
         advice = "write \"condition\": \"@equals(variables('status'), 'complete')\""
         context.report("W006", message, action.span, label="no condition", help=advice)
         condition = Scalar(True, action.span)
-    loop = _enclosing(action)
+    alone = f"{action.name}_action"
+    own = find(action.fields, "name")
+    also = own.value if isinstance(own, Scalar) and isinstance(own.value, str) else action.name
+    ends = order_of(context, actions_in(action.setting("actions"), alone)).ends
+    names = tuple(dict.fromkeys((action.name, also)))
+    loop = EnclosingLoop(names, f"loop:{action.path}", ends)
     location = replace(_inside(action), loops=(*action.location.loops, loop))
-    part = action.setting("actions")
-    body, _ = _read_body(action, part, location, f"{action.name}_action")
+    body, _ = _read_body(action, action.setting("actions"), location, alone)
     if not is_azure:
         _warn_unchanging(action, condition)
-    shown = condition.text if isinstance(condition, Scalar) else json_text(condition)
-    kind = {"dountil": "doUntil"}.get(action.type, action.type)
+    shown = condition.text if isinstance(condition, Scalar) else texts.json_text(condition)
     # What the author calls the loop and its condition, for those who look at it run.
+    kind = action.type.replace("dountil", "doUntil")
     context.loops[action.path] = {"type": kind, "condition": shown}
     delay = action.setting("delay")
     delay = find(delay, "interval") or delay
+    is_failing = not is_azure or "failwhenlimitsreached" in action.options
     failure = ir.IterationFailure("continue", last_counts=True)
     return ir.Loop(
         name=action.name,
@@ -210,38 +203,22 @@ def read_loop(action: Action) -> ir.Node:
         until=_until(action, condition, None if is_azure else body),
         check="between" if is_azure or action.type == "dountil" else "before",
         limits=_limits(action, is_azure),
-        on_limit=_on_limit(action, is_azure),
-        words=AZURE_LOOP_WORDS if is_azure else LOOP_WORDS,
+        on_limit="finish" if not is_failing else "time_out" if is_azure else "fail",
+        words=words.AZURE_LOOP_WORDS if is_azure else words.LOOP_WORDS,
         delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
-        facts=(
-            (f"{loop.place}:index", "index"),
-            (f"{loop.place}:latest", "latest"),
-            (f"{loop.place}:number", "number"),
-            (f"{loop.place}:previous", "previous"),
-            (f"{loop.place}:started", "started_at"),
-        ),
+        facts=tuple((f"{loop.place}:{name}", fact) for name, fact in _FACTS),
         bind=_bound(location, is_azure),
         tells_after=_told(action, loop, body),
         # The result of the last iteration, how many there were, and why they ended.
         shape=ir.Fields(
             (
-                ("body", computed("last_of", IT, loop.ends)),
-                ("iterations", jinja("it.loop.iterations")),
-                ("exitReason", jinja("it.loop.exit_reason")),
+                ("body", texts.computed("last_of", texts.IT, loop.ends)),
+                ("iterations", texts.jinja("it.loop.iterations")),
+                ("exitReason", texts.jinja("it.loop.exit_reason")),
             )
         ),
     )
-
-
-def _enclosing(action: Action) -> EnclosingLoop:
-    own = find(action.fields, "name")
-    names = {action.name: None}
-    if isinstance(own, Scalar) and isinstance(own.value, str):
-        names[own.value] = None
-    actions = actions_in(action.setting("actions"), f"{action.name}_action")
-    order = order_of(action.context, actions)
-    return EnclosingLoop(tuple(names), f"loop:{action.path}", order.ends)
 
 
 def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
@@ -250,12 +227,17 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     test = context.condition(condition, inverted=action.type == "while")
     inside = {node.name.lower() for _, node in walk(body)} if body is not None else set()
     reads = {
-        f"$settled({quote(name)}, {quote(function)})": None
-        for scalar in scalars_in(condition)
-        for function, name in results_read(scalar.text)
+        f"$settled({texts.quote(name)}, {texts.quote(function)})": None
+        for scalar in texts.scalars_in(condition)
+        for function, name in texts.results_read(scalar.text)
         if name.lower() in inside
     }
-    if not reads or test.source[1:2] in "@{" or not _is_parsed(test):
+    if not reads or test.source[1:2] in "@{":
+        return ir.When(test)
+    try:
+        parse(test)
+    except LanguageError:
+        # It is told as it is written.
         return ir.When(test)
     prefix = f"if(and({', '.join(reads)}), "
     guarded = ir.Expression(test.syntax, f"@{prefix}{test.source[1:]}, false)")
@@ -266,27 +248,13 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     return ir.When(guarded, test.source)
 
 
-def _is_parsed(test: ir.Expression) -> bool:
-    try:
-        return bool(parse(test))
-    except LanguageError:
-        # It is told as it is written.
-        return False
-
-
-def _on_limit(action: Action, is_azure: bool) -> Literal["finish", "fail", "time_out"]:
-    if not is_azure:
-        return "fail"
-    return "time_out" if "failwhenlimitsreached" in action.options else "finish"
-
-
 def _told(action: Action, loop: EnclosingLoop, body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
     """The result of an iteration, unless the action that gives it keeps it to itself."""
     names = [end[0] for end in loop.ends if isinstance(end, list)]
     last = [node for node in body.nodes if node.name in names]
     if not last or any(is_hidden(node, action.context.workflows) for node in last):
         return ()
-    return (("result", computed("own_result", loop.ends)),)
+    return (("result", texts.computed("own_result", loop.ends)),)
 
 
 def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
@@ -294,16 +262,18 @@ def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ..
     names: list[tuple[str | ir.Expression, ir.Value]] = []
     for loop in location.loops:
         values: tuple[ir.Value, ...] = (
-            computed("fact", f"{loop.place}:index"),
-            computed("last_before", f"{loop.place}:previous", loop.ends),
-            computed("fact", f"{loop.place}:number"),
-            computed("milliseconds", f"{loop.place}:started"),
+            texts.computed("fact", f"{loop.place}:index"),
+            texts.computed("last_before", f"{loop.place}:previous", loop.ends),
+            texts.computed("fact", f"{loop.place}:number"),
+            texts.computed("milliseconds", f"{loop.place}:started"),
         )
         for name in loop.names:
-            indexes.append((name, computed("fact", f"{loop.place}:latest")))
-            names += [(f"{name}_{word}", v) for word, v in zip(LOOP_NAMES, values, strict=True)]
+            indexes.append((name, texts.computed("fact", f"{loop.place}:latest")))
+            names += [
+                (f"{name}_{word}", v) for word, v in zip(words.LOOP_NAMES, values, strict=True)
+            ]
         if loop is location.loops[-1]:
-            names += list(zip(LOOP_NAMES, values, strict=True))
+            names += list(zip(words.LOOP_NAMES, values, strict=True))
     bound: tuple[tuple[str, ir.Value], ...] = (("$iterations", ir.Fields(tuple(indexes))),)
     return bound if is_azure else (*bound, ("$loop", ir.Fields(tuple(names))))
 
@@ -315,11 +285,11 @@ def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
     usual = context.files.limits
     iterations: int | ir.Expression = int(usual.get("iterations", COUNT))
     time_s: float | ir.Expression = usual.get("time", TIME_S)
-    if isinstance(count, Scalar) and is_expression(count):
-        iterations = context.expression(count, f"@int({text_term(count.text)})")
+    if isinstance(count, Scalar) and texts.is_expression(count):
+        iterations = context.expression(count, f"@int({texts.text_term(count.text)})")
     elif isinstance(count, Scalar):
         iterations = _count(action, count, is_azure)
-    if isinstance(time, Scalar) and has_expression(time.text):
+    if isinstance(time, Scalar) and texts.has_expression(time.text):
         time_s = context.expression(time)
     elif time is not None:
         time_s = context.seconds(time, TIME_S)
@@ -347,10 +317,10 @@ def _count(action: Action, count: Scalar, is_azure: bool) -> int:
 
 def _warn_unchanging(action: Action, condition: Value) -> None:
     """A condition over variables that no action of the loop sets can never change."""
-    texts = [scalar.text for scalar in scalars_in(condition)]
-    spelled = {name for text in texts for name in names_read(text)}
+    sources = [scalar.text for scalar in texts.scalars_in(condition)]
+    spelled = {name for source in sources for name in texts.names_read(source)}
     read = {name.lower() for name in spelled}
-    if not read or any(map(reads_more, texts)) or any(map(is_of_a_loop, read)):
+    if not read or any(map(texts.reads_more, sources)) or any(map(words.is_of_a_loop, read)):
         return
     if read & set_in(action.setting("actions")):
         return
@@ -362,14 +332,4 @@ def _warn_unchanging(action: Action, condition: Value) -> None:
 
 def set_in(value: Value | None) -> set[str]:
     """The variables that actions set, in lower case."""
-    if isinstance(value, Sequence):
-        return {name for item in value for name in set_in(item)}
-    if not isinstance(value, Mapping):
-        return set()
-    names = {name for entry in value for name in set_in(entry.value)}
-    kind = text_at(value, "type").lower()
-    if kind in SETTING:
-        names.add(variable_set(value).lower())
-    if kind == "initializevariable":
-        names |= {name.lower() for _, name, _ in declared_by(value)}
-    return names
+    return {name.lower() for name, _ in variables_in(value)}

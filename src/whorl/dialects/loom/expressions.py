@@ -8,13 +8,11 @@ certain to be called.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from whorl.dialects.loom.functions import LENIENT_LOGIC_FUNCTIONS, LOGIC_FUNCTIONS
+from whorl.dialects.loom.functions import collections, conversion, dates, strings, workflow
 from whorl.dialects.loom.functions.actions import ACTION_FUNCTIONS
-from whorl.dialects.loom.functions.collections import condition_check
 from whorl.dialects.loom.values.arguments import forgiving_item, strict_item
 from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.errors import did_you_mean
@@ -31,45 +29,68 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 
+LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    *strings.STRINGS.entries,
+    *collections.COLLECTIONS.entries,
+    *collections.LOGICAL.entries,
+    *conversion.CONVERSION.entries,
+    *strings.BINARY.entries,
+    *conversion.MATH.entries,
+    *dates.DATES.entries,
+    *workflow.INTERNAL.entries,
+    *workflow.WORKFLOW.entries,
+    *strings.URIS.entries,
+    *collections.OBJECTS.entries,
+    *conversion.XML_FUNCTIONS.entries,
+    *collections.TYPING.entries,
+)
+
+# Later entries take the place of earlier ones of the same name.
+LENIENT_LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
+    *LOGIC_FUNCTIONS,
+    *collections.LENIENT_COLLECTIONS.entries,
+    *workflow.LENIENT.entries,
+)
+
+
 def read(source: str, library: str, *, lenient: bool) -> tree.Tree:
     """Read a string by Azure's rules, or leniently by Loom's.
 
     Then `@` may stand before a nested call, texts also in double quotes, and what is missing is
     null.
     """
-    syntax = "logic-lenient" if lenient else "logic"
+    syntax, value = "logic-lenient" if lenient else "logic", None
+    body: tuple[tree.Stmt, ...] = ()
     if source.startswith("@@"):
-        return tree.Tree(syntax, library, None, (tree.Text(source[1:]),), frozenset())
-    if len(source) > 1 and source[0] == "@" and source[1] != "{":
+        body = (tree.Text(source[1:]),)
+    elif len(source) > 1 and source[0] == "@" and source[1] != "{":
         value, _ = ExpressionReader(source, library, lenient=lenient).read(1, "end")
-        return tree.Tree(syntax, library, value, (), frozenset())
-    body = _interpolated(source, library, lenient=lenient)
-    return tree.Tree(syntax, library, None, body, frozenset())
+    else:
+        body = _interpolated(source, library, lenient=lenient)
+    return tree.Tree(syntax, library, value, body, frozenset())
 
 
 def _interpolated(source: str, library: str, *, lenient: bool) -> tree.Body:
     body: list[tree.Stmt] = []
-    literal: list[str] = []
+    literal = ""
     end = 0
     while (start := source.find("@{", end)) >= 0:
         if start > end and source[start - 1] == "@":
-            literal.append(source[end : start - 1] + "@{")
+            literal += source[end : start - 1] + "@{"
             end = start + 2
             continue
-        literal.append(source[end:start])
+        literal += source[end:start]
         reader = ExpressionReader(source, library, lenient=lenient)
         value, end = reader.read(start + 2, "}")
-        if any(literal):
-            body.append(tree.Text("".join(literal)))
-        literal = []
+        body += [tree.Text(literal)] if literal else []
         body.append(tree.Emit(value, start + 2))
-    literal.append(source[end:])
-    if any(literal):
-        body.append(tree.Text("".join(literal)))
-    return tuple(body)
+        literal = ""
+    literal += source[end:]
+    return (*body, tree.Text(literal)) if literal else tuple(body)
 
 
 EXPRESSION_MAX = 8_192
+_SHORTER = "put parts of it into actions of their own"
 
 _WORDS = ("no", "one", "two", "three", "four", "five")
 # Functions that people and models expect, and that Azure does not have.
@@ -90,6 +111,15 @@ def _functions(library: str, lenient: bool) -> Mapping[str, FunctionEntry]:
     """All functions by lower-case name: those of the syntax, and those that a dialect adds."""
     own = LENIENT_LOGIC_FUNCTIONS if lenient else LOGIC_FUNCTIONS
     return {entry.name.lower(): entry for entry in (*own, *additions(library))}
+
+
+class Token(NamedTuple):
+    """One word; the kind of a mark is the mark itself."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
 
 
 class ExpressionReader:
@@ -116,28 +146,31 @@ class ExpressionReader:
     def _advance(self, position: int | None = None) -> Token:
         """Go to the next token; returns the one before it."""
         passed = self.token
-        start = passed.end if position is None else position
-        self.token = next_token(self.source, start, lenient=self.lenient)
-        if self.token.start - self.start > EXPRESSION_MAX:
+        space = _SPACE.match(self.source, passed.end if position is None else position)
+        assert space is not None
+        start = space.end()
+        match = (_LENIENT_TOKEN if self.lenient else _TOKEN).match(self.source, start)
+        if start - self.start > EXPRESSION_MAX:
             raise LimitExceeded(
-                f"expression has more than {EXPRESSION_MAX} characters",
-                self.start,
-                "put parts of it into actions of their own",
+                f"expression has more than {EXPRESSION_MAX} characters", self.start, _SHORTER
             )
-        if self.token.kind == "invalid":
+        if match is not None:
+            kind = match[0] if match.lastgroup == "mark" else str(match.lastgroup)
+            self.token = Token(kind, match[0], start, match.end())
+        elif start == len(self.source):
+            self.token = Token("end", "", start, start)
+        else:
+            mark = self.source[start]
+            advice = "the text has no closing quote" if mark in "'\"" else ""
+            if mark == '"' and not self.lenient:
+                advice = "texts stand in single quotes"
             raise LanguageError(
                 f"Unable to parse template language expression {self._shown()}: the string "
-                f"character {self.token.text!r} at position '{self.token.start - self.start}' "
-                "is not expected",
-                self.token.start,
-                self._advice(),
+                f"character {mark!r} at position '{start - self.start}' is not expected",
+                start,
+                advice,
             )
         return passed
-
-    def _advice(self) -> str:
-        if self.token.text == '"' and not self.lenient:
-            return "texts stand in single quotes"
-        return "the text has no closing quote" if self.token.text in ("'", '"') else ""
 
     def _take(self, kind: str, name: str) -> Token:
         if self.token.kind != kind:
@@ -163,7 +196,7 @@ class ExpressionReader:
             raise LimitExceeded(
                 f"expression is nested more than {LIMITS.depth_max} levels deep",
                 self.token.start,
-                "put parts of it into actions of their own",
+                _SHORTER,
             )
 
     def _primary(self) -> tree.Expr:
@@ -188,17 +221,15 @@ class ExpressionReader:
         raise self._unexpected("Identifier")
 
     def _number(self, digits: str, offset: int) -> tree.Expr:
-        if digits.lstrip("+-").isdecimal():
-            number = int(digits[:24])
-            if len(digits) > 24 or not -INTEGER_MAX <= number < INTEGER_MAX:
-                raise LanguageError(
-                    f"the number '{digits[:40]}' is an integer beyond 64 bits", offset
-                )
-            return tree.Literal(number, offset)
-        try:
-            return tree.Literal(float(digits), offset)
-        except ValueError:
-            raise LanguageError(f"'{digits[:40]}' is not a number", offset) from None
+        if not digits.lstrip("+-").isdecimal():
+            try:
+                return tree.Literal(float(digits), offset)
+            except ValueError:
+                raise LanguageError(f"'{digits[:40]}' is not a number", offset) from None
+        number = int(digits[:24])
+        if len(digits) > 24 or not -INTEGER_MAX <= number < INTEGER_MAX:
+            raise LanguageError(f"the number '{digits[:40]}' is an integer beyond 64 bits", offset)
+        return tree.Literal(number, offset)
 
     def _access(self, target: tree.Expr) -> tree.Expr:
         offset = self.token.start
@@ -223,7 +254,7 @@ class ExpressionReader:
         arguments: list[tree.Expr] = []
         while self.token.kind != ")":
             if arguments:
-                self._take(",", "RightParenthesis" if self.token.kind in CLOSING else "Comma")
+                self._take(",", "RightParenthesis" if self.token.kind in ("end", "}") else "Comma")
             # The first argument is always evaluated; the others of these functions may not be.
             self.optional += bool(lazy and arguments)
             arguments.append(self._expression())
@@ -238,9 +269,10 @@ class ExpressionReader:
         return _LAZY[lazy](arguments, name.start) if lazy else _apply(entry, arguments, name.start)
 
     def _unexpected(self, expected: str) -> LanguageError:
+        actual = _DESCRIPTIONS[self.token.kind]
         return LanguageError(
             f"Unable to parse template language expression {self._shown()}: expected token "
-            f"{expected!r} and actual {self.token.description!r}",
+            f"{expected!r} and actual {actual!r}",
             self.token.start,
         )
 
@@ -288,24 +320,21 @@ def _apply(entry: FunctionEntry, arguments: list[tree.Expr], offset: int) -> tre
     return tree.Apply(entry, given, tuple(arguments[named:]), (), offset)
 
 
+def _checked(operator: str, part: tree.Expr, place: int, offset: int) -> tree.Expr:
+    return tree.Apply(collections.condition_check(operator, min(place, 3)), (part,), (), (), offset)
+
+
 def _all_of(operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int) -> tree.Expr:
-    operands = tuple(
-        tree.Apply(condition_check(operator, min(place, 3)), (part,), (), (), offset)
-        for place, part in enumerate(arguments)
-    )
-    return tree.Logic(operator, operands, offset) if len(operands) > 1 else operands[0]
-
-
-def _if(arguments: list[tree.Expr], offset: int) -> tree.Expr:
-    test, then, otherwise = arguments
-    checked = tree.Apply(condition_check("if", 0), (test,), (), (), offset)
-    return tree.Conditional(checked, then, otherwise, offset)
+    parts = [_checked(operator, part, place, offset) for place, part in enumerate(arguments)]
+    return tree.Logic(operator, tuple(parts), offset) if len(parts) > 1 else parts[0]
 
 
 _LAZY: dict[str, Callable[[list[tree.Expr], int], tree.Expr]] = {
     "and": lambda arguments, offset: _all_of("and", arguments, offset),
     "or": lambda arguments, offset: _all_of("or", arguments, offset),
-    "if": _if,
+    "if": lambda arguments, offset: tree.Conditional(
+        _checked("if", arguments[0], 0, offset), arguments[1], arguments[2], offset
+    ),
     "coalesce": lambda arguments, offset: tree.Logic("coalesce", tuple(arguments), offset),
 }
 
@@ -320,7 +349,7 @@ _TOKEN = re.compile(f"(?P<text>{_SINGLE}){_OTHERS}", re.VERBOSE)
 _LENIENT_TOKEN = re.compile(f"(?P<text>{_SINGLE}|{_DOUBLE}){_OTHERS}", re.VERBOSE)
 _SPACE = re.compile(r"\s*")
 
-CLOSING = frozenset(("end", "}"))
+# The kinds as messages of Logic Apps name them.
 _MARKS = (
     "Dot Comma LeftParenthesis RightParenthesis LeftCurlyBrace RightCurlyBrace At "
     "LeftSquareBracket RightSquareBracket QuestionMark"
@@ -332,36 +361,6 @@ _DESCRIPTIONS = {
     "name": "Identifier",
     **dict(zip(".,(){}@[]?", _MARKS.split(), strict=True)),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One word; the kind of a mark is the mark itself, and an unreadable one is invalid."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
-
-    @property
-    def description(self) -> str:
-        """The kind as messages of Logic Apps name it."""
-        return _DESCRIPTIONS.get(self.kind, self.kind)
-
-
-def next_token(source: str, position: int, *, lenient: bool) -> Token:
-    """Return the word at a position, after white space; lenient, a text may have double quotes."""
-    space = _SPACE.match(source, position)
-    assert space is not None
-    start = space.end()
-    if start == len(source):
-        return Token("end", "", start, start)
-    match = (_LENIENT_TOKEN if lenient else _TOKEN).match(source, start)
-    if match is None:
-        return Token("invalid", source[start], start, start + 1)
-    kind = match.lastgroup
-    assert kind is not None
-    return Token(match[0] if kind == "mark" else kind, match[0], start, match.end())
 
 
 LOOM = Library(functions=ACTION_FUNCTIONS, recorder="whorl.dialects.loom.records:RECORDER")

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.words import CONNECTORS, OWN, TYPES
 from whorl.dialects.reading.scalars import text_of
-from whorl.language import UNDEFINED, Expression, LanguageError, evaluate_metered, to_text
+from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, to_text
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.language import Json, Undefined
+    from whorl.language import Json
     from whorl.source import Value
 
 _DEPTH_MAX = 30
@@ -84,11 +84,8 @@ def form_of(root: Value) -> Form | None:
     for path in ((), ("properties",)):
         holder = find_mapping(root, *path, "definition")
         if find_mapping(holder, "actions") is not None:
-            given = find(find_mapping(root, *path) or root, "parameters")
             assert holder is not None
-            return Form(
-                holder, text_at(root, "name"), given if isinstance(given, Mapping) else None
-            )
+            return Form(holder, text_at(root, "name"), find_mapping(root, *path, "parameters"))
     for resource in _resources(find(root, "resources"), 0):
         definition = find_mapping(resource, "properties", "definition")
         if definition is not None and find_mapping(definition, "actions") is not None:
@@ -132,12 +129,16 @@ def is_lenient(definition: Mapping) -> bool:
     It does where it says `condition` or has a type of its own; it does not where it says
     `expression` or calls a connector. A file that says none of it is known by its small letters.
     """
-    actions = list(_actions_in(find(definition, "actions"), 0))
+    actions = list(_actions_in(definition, 0))
     if any(map(_is_own, actions)):
         return True
-    if any(map(_is_azure, actions)):
+    kinds = [text_at(action, "type") for action in actions]
+    azure = CONNECTORS | {"workflow"}
+    if any(kind.lower() in azure for kind in kinds) or any(
+        find(action, "expression") is not None for action in actions
+    ):
         return False
-    return any(text_at(action, "type")[:1].islower() for action in actions)
+    return any(kind[:1].islower() for kind in kinds)
 
 
 def _is_own(action: Mapping) -> bool:
@@ -148,42 +149,25 @@ def _is_own(action: Mapping) -> bool:
     return any(find(holder, key) is not None for holder in holders for key in ("condition", "on"))
 
 
-def _is_azure(action: Mapping) -> bool:
-    kind = text_at(action, "type").lower()
-    return kind in CONNECTORS or kind == "workflow" or find(action, "expression") is not None
-
-
-def _actions_in(actions: Value | None, depth: int) -> Iterator[Mapping]:
-    if not isinstance(actions, Mapping) or depth > _DEPTH_MAX:
+def _actions_in(part: Value | None, depth: int) -> Iterator[Mapping]:
+    """The actions of a part, which is one of them, has `actions` or is such a block itself."""
+    if not isinstance(part, Mapping) or depth > _DEPTH_MAX:
         return
-    for entry in actions:
-        action = entry.value
-        if not isinstance(action, Mapping):
-            continue
-        if isinstance(find(action, "type"), Scalar):
+    inner = find_mapping(part, "actions")
+    block = [entry.value for entry in (part if inner is None else inner)]
+    for action in [part] if isinstance(find(part, "type"), Scalar) else block:
+        if isinstance(find(action, "type"), Scalar) and isinstance(action, Mapping):
             yield action
         for holder in (action, find(action, "inputs")):
             for name in INNER:
-                part = find(holder, name)
-                if name == "action":
-                    yield from _actions_in(_single(part), depth + 1)
-                elif name == "cases" and isinstance(part, Mapping):
-                    for case in part:
-                        yield from _parts(case.value, depth + 1)
-                else:
-                    yield from _parts(part, depth + 1)
-
-
-def _parts(part: Value | None, depth: int) -> Iterator[Mapping]:
-    if isinstance(find(part, "type"), Scalar):
-        yield from _actions_in(_single(part), depth)
-    else:
-        inner = find_mapping(part, "actions")
-        yield from _actions_in(part if inner is None else inner, depth)
-
-
-def _single(part: Value | None) -> Mapping | None:
-    return _around("action", part) if isinstance(part, Mapping) else None
+                held = find(holder, name)
+                parts = (
+                    [case.value for case in held]
+                    if name == "cases" and isinstance(held, Mapping)
+                    else [held]
+                )
+                for each in parts:
+                    yield from _actions_in(each, depth + 1)
 
 
 def is_deployed(text: str) -> bool:
@@ -205,18 +189,14 @@ class Template:
     kept: int = 0
     fuel: int = _FUEL_MAX
 
-    def lookup(self, name: str) -> Json | Undefined:
-        """The names that functions of expressions look for."""
-        tables: dict[str, Json] = {"$parameters": self.parameters, "$variables": self.variables}
-        return tables.get(name, UNDEFINED)
-
     def deployed(self, text: str) -> str:
         """A string as it is after the deployment, or as it stands where that is not known."""
         for _ in range(_ROUNDS_MAX):
             if not is_deployed(text):
                 return text
             computed = Expression("logic", f"@{text[1:-1].strip()}")
-            value, used = evaluate_metered(computed, self, self.fuel)
+            names = MappingScope({"$parameters": self.parameters, "$variables": self.variables})
+            value, used = evaluate_metered(computed, names, self.fuel)
             self.fuel -= used
             if isinstance(value, LanguageError):
                 self.kept += 1

@@ -5,7 +5,6 @@ It bounds names, sizes, depth and what stands in a loop, and lacks what only thi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.control import actions_in, set_in
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.errors import Span
     from whorl.source import Document, Entry, Value
+
 
 # The label of what Azure would not take.
 REFUSED = "would not deploy"
@@ -40,18 +40,8 @@ _INSTEAD = {
     "parallel": "actions that run after the same one",
     "condition": "an If",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Nesting:
-    """How deep an action stands, and whether in a loop."""
-
-    depth: int = 0
-    is_in_loop: bool = False
-
-    def inside(self, kind: str) -> Nesting:
-        """The nesting of what is inside of an action of a type."""
-        return Nesting(self.depth + 1, self.is_in_loop or kind in LOOPS or kind == "foreach")
+# Fields that only this dialect has.
+_AZURE_NAMES = (("condition", "expression"), ("delay", "a Delay action"), ("on", "expression"))
 
 
 def lint_for_azure(document: Document) -> tuple[list[Diagnostic], bool]:
@@ -59,47 +49,45 @@ def lint_for_azure(document: Document) -> tuple[list[Diagnostic], bool]:
     form = form_of(document.root)
     if form is None:
         return [], False
-    diagnostics = list(_block(find(form.definition, "actions"), Nesting()))
+    diagnostics = list(_block(find(form.definition, "actions")))
     return diagnostics, any(d.severity == "error" or d.label == REFUSED for d in diagnostics)
 
 
-def _block(actions: Value | None, nesting: Nesting) -> Iterator[Diagnostic]:
+def _block(actions: Value | None, depth: int = 0, *, in_loop: bool = False) -> Iterator[Diagnostic]:
+    """What stands in a block, which is so many actions deep."""
     for entry in actions if isinstance(actions, Mapping) else ():
-        if isinstance(entry.value, Mapping):
-            yield from _check_limits(entry, entry.value, nesting)
-            yield from _action(entry, entry.value, nesting)
+        action = entry.value
+        if not isinstance(action, Mapping):
+            continue
+        yield from _check_limits(entry, action, depth, in_loop=in_loop)
+        kind, inputs = text_at(action, "type").lower(), find(action, "inputs")
+        yield from _action(entry, action, kind)
+        inside = in_loop or kind in LOOPS or kind == "foreach"
+        for name in ("actions", "then", "else", "default"):
+            part = find(action, name) or find(inputs, name)
+            if isinstance(part, Mapping):
+                yield from _block(actions_in(part, entry.name), depth + 1, in_loop=inside)
+        cases = find(action, "cases") or find(inputs, "cases")
+        for case in cases if isinstance(cases, Mapping) else ():
+            yield from _block(actions_in(case.value, case.name), depth + 1, in_loop=inside)
 
 
-def _action(entry: Entry, action: Mapping, nesting: Nesting) -> Iterator[Diagnostic]:
-    kind = text_at(action, "type").lower()
-    inside = nesting.inside(kind)
+def _action(entry: Entry, action: Mapping, kind: str) -> Iterator[Diagnostic]:
     if kind in OWN:
         span = (find(action, "type") or action).span
         yield _refused(f"Azure has no type {kind!r}", span, f"write {_INSTEAD[kind]}")
     inputs = find(action, "inputs")
-    for key, instead in (
-        ("condition", "expression"),
-        ("delay", "a Delay action"),
-        ("on", "expression"),
-    ):
+    for key, instead in _AZURE_NAMES:
         value = find(action, key) or (find(inputs, key) if kind in ("until", "if") else None)
         if value is not None and (kind in LOOPS or kind in ("if", "switch")):
             message = f"{entry.name!r} says {key!r}, which Azure does not"
             yield _refused(message, value.span, f"write {instead}")
     retry = find(action, "retry")
     if retry is not None:
-        span = (retry or action).span
-        yield _refused("Azure has no 'retry'", span, "write retryPolicy in the inputs")
+        yield _refused("Azure has no 'retry'", retry.span, "write retryPolicy in the inputs")
     yield from _names(action)
     if kind == "foreach":
         yield from _parallel(entry, action)
-    for name in ("actions", "then", "else", "default"):
-        part = find(action, name) or find(inputs, name)
-        if isinstance(part, Mapping):
-            yield from _block(actions_in(part, entry.name), inside)
-    cases = find(action, "cases") or find(inputs, "cases")
-    for case in cases if isinstance(cases, Mapping) else ():
-        yield from _block(actions_in(case.value, case.name), inside)
 
 
 def _names(action: Mapping) -> Iterator[Diagnostic]:
@@ -123,37 +111,33 @@ def _parallel(entry: Entry, action: Mapping) -> Iterator[Diagnostic]:
         yield Diagnostic("W023", message, entry.key.span, "in any order", advice, "warning")
 
 
-def _check_limits(entry: Entry, action: Mapping, nesting: Nesting) -> Iterator[Diagnostic]:
+def _check_limits(
+    entry: Entry, action: Mapping, depth: int, *, in_loop: bool
+) -> Iterator[Diagnostic]:
     """Everything about one action that Azure bounds, or forbids by place."""
     kind, span = text_at(action, "type").lower(), entry.key.span
     if len(entry.name) > NAME_MAX:
         yield _refused(f"a name has at most {NAME_MAX} characters", span, "take a shorter one")
-    if nesting.depth == DEPTH_MAX:
+    if depth == DEPTH_MAX:
         advice = "call another workflow from here"
         yield _refused(f"actions stand at most {DEPTH_MAX} deep", span, advice)
-    if kind == "initializevariable" and nesting.depth > 0:
+    if kind == "initializevariable" and depth > 0:
         advice = "declare it there, and set it here"
         yield _refused("variables are declared at the top only", span, advice)
-    if kind in ("terminate", "response") and nesting.is_in_loop:
+    if kind in ("terminate", "response") and in_loop:
         yield _refused(f"no {kind!r} may stand in a loop", span, "set a variable, and end after it")
-    yield from _self_references(action, kind)
+    if kind in SETTING:
+        name = variable_set(action).lower()
+        for scalar in scalars_in(find(action, "inputs", "value") or find(action, "value")):
+            if name in (read.lower() for read in names_read(scalar.text)):
+                message = "a variable may not be read where it is set"
+                yield _refused(message, scalar.span, "compute the value in a Compose action before")
     yield from _counts(action)
     for inner in action:
         for scalar in scalars_in(inner.value) if inner.name not in INNER else ():
             if scalar.text[:1] == "@" and len(scalar.text) > EXPRESSION_MAX:
                 message = f"an expression has at most {EXPRESSION_MAX:,} characters"
                 yield _refused(message, scalar.span, "compute parts of it in Compose actions")
-
-
-def _self_references(action: Mapping, kind: str) -> Iterator[Diagnostic]:
-    if kind not in SETTING:
-        return
-    value = find(action, "inputs", "value") or find(action, "value")
-    name = variable_set(action).lower()
-    for scalar in scalars_in(value):
-        if name in (read.lower() for read in names_read(scalar.text)):
-            message = "a variable may not be read where it is set"
-            yield _refused(message, scalar.span, "compute the value in a Compose action before")
 
 
 def _counts(action: Mapping) -> Iterator[Diagnostic]:

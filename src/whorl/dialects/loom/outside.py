@@ -68,12 +68,12 @@ def secured(action: Action) -> set[str]:
 def _task(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
     """A task; whoever carries it out is told if nobody may see what it gives."""
     secure = secured(action)
-    hidden: Entries = [("hide_reply", ir.Constant(True))]
-    is_told = "outputs" in secure and kind != "ask"
+    if "outputs" in secure and kind != "ask":
+        entries = [*entries, ("hide_reply", ir.Constant(True))]
     return ir.Task(
         name=action.name,
         kind=kind,
-        inputs=ir.Fields((*entries, *(hidden if is_told else ()))),
+        inputs=ir.Fields(tuple(entries)),
         shape=shape,
         secure="inputs" in secure,
         secure_outputs="outputs" in secure,
@@ -91,32 +91,23 @@ def read_http(action: Action) -> ir.Node:
         advice = 'write "inputs": {"method": "GET", "uri": "https://..."}'
         action.missing("has no address", "no uri", advice)
     entries: Entries = [("url", action.context.value(url)), *_settings(action, _REQUEST)]
-    entries += _headers(action)
-    entries += _azure_only(action) if action.is_azure else []
+    headers, cookie = action.setting("headers"), action.setting("cookie")
+    if cookie is not None:
+        listed: Entries = [("Cookie", action.context.value(cookie))]
+        for entry in headers if isinstance(headers, Mapping) else ():
+            listed.append((entry.name, action.context.value(entry.value)))
+        entries.append(("headers", ir.Fields(tuple(listed))))
+    elif headers is not None:
+        entries.append(("headers", action.context.value(headers)))
+    # Work that is accepted is asked after until it is done, and lists are read page by page.
+    if action.is_azure and "disableasyncpattern" not in action.options:
+        entries.append(("poll", ir.Constant(True)))
+    wanted = action.configuration("paginationPolicy", "minimumItemCount")
+    if action.is_azure and isinstance(wanted, Scalar) and not has_expression(wanted.text):
+        entries.append(("pages", ir.Constant(int(wanted.text) if wanted.text.isdecimal() else 1)))
     task = _task(action, "http", entries, _outputs(action))
     is_secure = task.secure or action.setting("authentication") is not None
     return replace(task, secure=is_secure, retry=AZURE_RETRY if action.is_azure else None)
-
-
-def _headers(action: Action) -> Entries:
-    headers, cookie = action.setting("headers"), action.setting("cookie")
-    if cookie is None:
-        return [] if headers is None else [("headers", action.context.value(headers))]
-    listed: Entries = [("Cookie", action.context.value(cookie))]
-    for entry in headers if isinstance(headers, Mapping) else ():
-        listed.append((entry.name, action.context.value(entry.value)))
-    return [("headers", ir.Fields(tuple(listed)))]
-
-
-def _azure_only(action: Action) -> Entries:
-    """Work that is accepted is asked after until it is done, and lists are read page by page."""
-    entries: Entries = []
-    if "disableasyncpattern" not in action.options:
-        entries.append(("poll", ir.Constant(True)))
-    wanted = action.configuration("paginationPolicy", "minimumItemCount")
-    if isinstance(wanted, Scalar) and not has_expression(wanted.text):
-        entries.append(("pages", ir.Constant(int(wanted.text) if wanted.text.isdecimal() else 1)))
-    return entries
 
 
 def read_connector(action: Action) -> ir.Node:
@@ -225,21 +216,16 @@ def read_operator_task(action: Action) -> ir.Node:
     if kind is None:
         advice = f'write "inputs": {{"{names[0]}": "search", "input": ...}}'
         action.missing(f"does not say which {action.type} it calls", f"no {names[0]}", advice)
-    given = _given(action, {name.lower() for name in names})
+    # The one argument: `input` where there is one, otherwise the remaining inputs.
+    argument, inputs = action.setting("input"), action.inputs
+    if argument is None and isinstance(inputs, Mapping):
+        others = {name.lower() for name in names}
+        rest = tuple(entry for entry in inputs if entry.name.lower() not in others)
+        argument = Mapping(rest, inputs.span)
+    given = ir.Fields(()) if argument is None else action.context.value(argument)
     task: ir.Value = ir.Constant(prefix + (kind.text if isinstance(kind, Scalar) else ""))
     if isinstance(kind, Scalar) and "@" in kind.text:
         source = f"@concat('{prefix}', {text_term(kind.text)})"
         task = action.context.expression(kind, source)
     entries: Entries = [("task", task), ("with", ir.Fields((("input", given),)))]
     return _task(action, "use", entries, bodied(IT))
-
-
-def _given(action: Action, names: set[str]) -> ir.Value:
-    """The one argument: `input` where there is one, otherwise the remaining inputs."""
-    inputs, given = action.inputs, action.setting("input")
-    if given is not None:
-        return action.context.value(given)
-    if not isinstance(inputs, Mapping):
-        return ir.Fields(())
-    rest = tuple(entry for entry in inputs if entry.name.lower() not in names)
-    return action.context.value(Mapping(rest, inputs.span))

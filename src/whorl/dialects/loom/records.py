@@ -19,21 +19,6 @@ if TYPE_CHECKING:
     from whorl.ir import Block, ForEach, Node, Workflow
     from whorl.language import Json
 
-# How actions end, by the engine's words, and the code of each end.
-_STATUSES = {
-    "succeeded": "Succeeded",
-    "failed": "Failed",
-    "skipped": "Skipped",
-    "timed_out": "TimedOut",
-    "cancelled": "Cancelled",
-}
-_CODES = {
-    "Succeeded": "OK",
-    "Failed": "ActionFailed",
-    "Skipped": "ActionSkipped",
-    "TimedOut": "ActionTimedOut",
-    "Cancelled": "ActionCancelled",
-}
 _NOT_TAKEN: dict[str, Json] = {"code": "ActionBranchingConditionNotSatisfied"}
 
 
@@ -72,19 +57,20 @@ class ActionRecords:
             _skip(table, node, now)
             table[node.name]["error"] = _why_skipped(node, others)
             return
-        status = _STATUSES[end["status"]]
-        record: dict[str, Json] = {"name": node.name, "status": status, "code": _CODES[status]}
-        record["startTime"] = _written(facts["started"])
-        record["endTime"] = now
+        record = _record(node.name, _status(end["status"]))
+        record |= {"startTime": _written(facts["started"]), "endTime": now}
         if facts["inputs"] is not None:
             record["inputs"] = facts["inputs"]
         if facts["value"] is not None:
             record["outputs"] = facts["value"]
         if "error" in end:
-            record["error"] = {"code": _CODES[status], "message": end["error"].get("message")}
+            record["error"] = {"code": record["code"], "message": end["error"].get("message")}
         table[node.name] = record
-        for block in _blocks_left_out(node, facts["taken"]):
-            _skip_block(table, block, now)
+        # The blocks of a branch that were not taken.
+        cases = (*node.cases, node.default) if isinstance(node, Branch) else ()
+        for case in cases:
+            if case is not None and case.name != facts["taken"]:
+                _skip_block(table, case.body, now)
 
     def item_values(
         self, table: dict[str, Any], node: ForEach, item: Json, items: Json
@@ -106,24 +92,21 @@ class ActionRecords:
             ended = {row[name]["status"] for row in rows if name in row}
             worst = ("Failed", "TimedOut", "Succeeded")
             status = next((word for word in worst if word in ended), "Skipped")
-            table[name] = {
-                "name": name,
-                "status": status,
-                "code": _CODES[status],
-                "outputs": [row.get(name, {}).get("outputs") for row in rows],
-                "endTime": _written(now),
-            }
+            outputs = [row.get(name, {}).get("outputs") for row in rows]
+            table[name] = _record(name, status) | {"outputs": outputs, "endTime": _written(now)}
 
 
 RECORDER = ActionRecords()
 
 
-def _blocks_left_out(node: Node, taken: str | None) -> list[Block]:
-    """The blocks of a branch that were not taken."""
-    if not isinstance(node, Branch):
-        return []
-    cases = (*node.cases, *((node.default,) if node.default is not None else ()))
-    return [case.body for case in cases if case.name != taken]
+def _status(word: str) -> str:
+    """How an action has ended, by the engine's word such as `timed_out`."""
+    return word.title().replace("_", "")
+
+
+def _record(name: str, status: str) -> dict[str, Json]:
+    code = "OK" if status == "Succeeded" else f"Action{status}"
+    return {"name": name, "status": status, "code": code}
 
 
 def _why_skipped(node: Node, others: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
@@ -131,25 +114,17 @@ def _why_skipped(node: Node, others: Mapping[str, Mapping[str, Any]]) -> dict[st
     for after in node.after:
         actual = others.get(after.node, {}).get("status", "succeeded")
         if actual not in after.statuses and "passed" not in after.statuses:
-            wanted = ", ".join(_STATUSES[s] for s in after.statuses if s in _STATUSES)
-            is_skipped = actual == "skipped"
-            return {
-                "code": "ActionDependencyFailed" if is_skipped else "ActionConditionFailed",
-                "message": f"{node.name!r} was skipped: {after.node!r} was to be {wanted}, "
-                f"and is {_STATUSES[actual]}",
-            }
+            wanted = ", ".join(map(_status, after.statuses))
+            message = f"{node.name!r} was skipped: {after.node!r} was to be {wanted}, "
+            message += f"and is {_status(actual)}"
+            cause = "Dependency" if actual == "skipped" else "Condition"
+            return {"code": f"Action{cause}Failed", "message": message}
     return dict(_NOT_TAKEN)
 
 
 def _skip(table: dict[str, Any], node: Node, now: str) -> None:
-    table[node.name] = {
-        "name": node.name,
-        "status": "Skipped",
-        "code": _CODES["Skipped"],
-        "startTime": now,
-        "endTime": now,
-        "error": dict(_NOT_TAKEN),
-    }
+    times: dict[str, Json] = {"startTime": now, "endTime": now, "error": dict(_NOT_TAKEN)}
+    table[node.name] = _record(node.name, "Skipped") | times
     for _, block in blocks_of(node):
         _skip_block(table, block, now)
 

@@ -7,7 +7,7 @@ name that an expression reads is one of the workflow, and known where it is read
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from whorl.ir.checks.scopes import Use, View
     from whorl.source import Value
 
+
 _SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 _WORD = re.compile(r"[$\w]+")
 _VARIABLES = ("variables", "$declared")
@@ -37,26 +38,6 @@ _ACTIONS = frozenset(
     {"body", "outputs", "actions", "actionbody", "actionoutputs"}
     | {"formdatavalue", "formdatamultivalues", "multipartbody"}
 )
-
-
-@dataclass(slots=True)
-class Parameters:
-    """The parameters as inputs of the run; some have expressions over app settings instead."""
-
-    ports: list[ir.Port] = field(default_factory=list)
-    mentioned: list[str] = field(default_factory=list)
-    computed: dict[str, ir.Value] = field(default_factory=dict)
-    settings: list[str] = field(default_factory=list)
-
-    @property
-    def variables(self) -> tuple[tuple[str, ir.Value], ...]:
-        """The table of all; those that are only mentioned are in it if they are given."""
-        given = [(port.name, computed("fact", port.name)) for port in self.ports]
-        table = ir.Fields((*given, *self.computed.items()))
-        if not self.mentioned:
-            return (("$parameters", table),)
-        joined = computed("given_beside", "$declared", [*self.mentioned])
-        return (("$declared", table), ("$parameters", joined))
 
 
 def values_beside(context: LoomContext) -> Mapping | None:
@@ -77,7 +58,7 @@ def values_beside(context: LoomContext) -> Mapping | None:
     return find_mapping(document.root) if inner is None else inner
 
 
-def known_parameters(context: LoomContext, form: Form) -> dict[str, Value | None]:
+def _known_parameters(context: LoomContext, form: Form) -> dict[str, Value | None]:
     """The parameters that the definition declares or that have values, with these."""
     known: dict[str, tuple[str, Value | None]] = {}
     for entry in find_mapping(form.definition, "parameters") or ():
@@ -91,19 +72,44 @@ def known_parameters(context: LoomContext, form: Form) -> dict[str, Value | None
     return dict(known.values())
 
 
-def read_parameters(context: LoomContext, form: Form, mentioned: list[str]) -> Parameters:
-    """The known parameters, and those that are only mentioned."""
-    parameters = Parameters(settings=_settings_in(form.definition), mentioned=mentioned)
-    for name, value in known_parameters(context, form).items():
-        settings = _settings_in(value)
-        if settings:
-            parameters.computed[name] = context.value(value)
-            new = [setting for setting in settings if setting not in parameters.settings]
-            parameters.settings += new
+def read_names(
+    context: LoomContext, form: Form, workflow: ir.Workflow, given: Iterable[str]
+) -> tuple[tuple[ir.Port, ...], tuple[tuple[str, ir.Value], ...]]:
+    """The inputs of the run, and the tables of the names that expressions read.
+
+    Inputs are the parameters, app settings, undeclared variables, and what is given by other names.
+    """
+    known = _known_parameters(context, form)
+    lowered = _lowered(known)
+    read = _lowered(r.name for r in references_in(workflow) if r.function == "parameters")
+    mentioned = [name for low, name in read.items() if name and low not in lowered]
+    undeclared = _undeclared_variables(context, workflow)
+    settings, ports = _settings_in(form.definition), {}
+    values: dict[str | ir.Expression, ir.Value] = {}
+    for name, value in known.items():
+        # Some parameters are expressions over app settings instead.
+        own = _settings_in(value)
+        if own:
+            values[name] = context.value(value)
+            settings += [setting for setting in own if setting not in settings]
         else:
             default = None if value is None else plain(value)
-            parameters.ports.append(ir.Port(name, required=False, default=default))
-    return parameters
+            ports[name] = ir.Port(name, required=False, default=default)
+    table = ir.Fields((*_facts(ports).entries, *values.items()))
+    tables: list[tuple[str, ir.Value]] = [("$settings", _facts(settings)), ("$parameters", table)]
+    if mentioned:
+        # Parameters that are only mentioned are in the table if they are given.
+        joined = computed("given_beside", "$declared", [*mentioned])
+        tables[1:] = [("$declared", table), ("$parameters", joined)]
+    # Variables that nothing declares are null unless given; in Azure's files they must be given.
+    free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
+    for name in (*mentioned, *settings, *undeclared, *given):
+        ports.setdefault(name, ir.Port(name, required=False))
+    return tuple(ports.values()), (*tables, ("$variables", free))
+
+
+def _facts(names: Iterable[str]) -> ir.Fields:
+    return ir.Fields(tuple((name, computed("fact", name)) for name in names))
 
 
 def _settings_in(value: Value | None) -> list[str]:
@@ -154,19 +160,12 @@ def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
                 yield Reference(word[0].lower(), name, used.offset, use)
 
 
-def undeclared_variables(context: LoomContext, workflow: ir.Workflow) -> list[str]:
+def _undeclared_variables(context: LoomContext, workflow: ir.Workflow) -> list[str]:
     """The variables that no action initialises: they may be given to the run."""
     read = (r.name for r in references_in(workflow) if r.function in _VARIABLES)
     names = [name for name in read if name and not is_of_a_loop(name)]
     spelled = {name.lower(): context.variable(name) for name in names} | context.variables
     return [name for lowered, name in spelled.items() if lowered not in context.types]
-
-
-def undeclared_parameters(context: LoomContext, form: Form, workflow: ir.Workflow) -> list[str]:
-    """The parameters that are only mentioned."""
-    known = _lowered(known_parameters(context, form))
-    read = (r.name for r in references_in(workflow) if r.function == "parameters")
-    return [name for lowered, name in _lowered(read).items() if name and lowered not in known]
 
 
 def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
@@ -196,7 +195,7 @@ class _Known:
         # What a deployment names is known after it only.
         self.is_part = form.is_part or any(map(is_deployed, written))
         self.has_parameters = find(form.definition, "parameters") is not None
-        self.parameters = _lowered(known_parameters(context, form))
+        self.parameters = _lowered(_known_parameters(context, form))
         self.chains: dict[str, list[tuple[ir.Node, ...]]] = {}
         for chain in _chains(workflow.body):
             self.chains.setdefault(chain[-1].name.lower(), []).append(chain)
@@ -216,8 +215,10 @@ class _Known:
     def problem(self, reference: Reference) -> Problem | None:
         """What is wrong about a reference."""
         function, name, view = reference.function, reference.name, reference.use.view
-        if function == "item":
-            return self._item(reference)
+        each = [node.name for node in _holders(view) if isinstance(node, ir.ForEach)]
+        if function == "item" and not each and id(reference.use.expression) not in self.itemised:
+            message = "item() stands in no for-each, and in no Select or Filter"
+            return Problem(message, "move it there, or read the array itself", not self.is_part)
         if not name:
             return None
         if function == "parameters":
@@ -225,17 +226,20 @@ class _Known:
         if function in _VARIABLES:
             return self._variable(reference)
         if function == "items":
-            each = (node.name for node in _holders(view) if isinstance(node, ir.ForEach))
             return self._unknown("for-each", name, _lowered(each), " around this place")
         if function == "iterationindexes":
             loops = _lowered(_bound(view, "$iterations"))
             return self._unknown("loop", name, loops, " around this place")
         if function == "result":
             unknown = self._unknown("scope or loop", name, self.scopes)
-            return unknown or self._order(reference)
-        if function in _ACTIONS:
-            return self._unknown("action", name, self.actions) or self._order(reference)
-        return None
+        elif function in _ACTIONS:
+            unknown = self._unknown("action", name, self.actions)
+        else:
+            return None
+        # An action has a result once it has run: one on the way to where the result is read.
+        chains = [] if unknown else self.chains.get(name.lower(), [])
+        early = [_too_early(reference, chain, self.context.lenient) for chain in chains]
+        return unknown or (early[0] if early and all(early) else None)
 
     def _unknown(
         self, noun: str, name: str, known: dict[str, str], where: str = ""
@@ -255,13 +259,6 @@ class _Known:
         advice = self._advice(name, known)
         return advice if advice.startswith("did you mean") else ""
 
-    def _item(self, reference: Reference) -> Problem | None:
-        is_in_each = any(isinstance(node, ir.ForEach) for node in _holders(reference.use.view))
-        if is_in_each or id(reference.use.expression) in self.itemised:
-            return None
-        message = "item() stands in no for-each, and in no Select or Filter"
-        return Problem(message, "move it there, or read the array itself", not self.is_part)
-
     def _parameter(self, name: str) -> Problem | None:
         """A parameter that is like no other may be one of a file that is not at hand."""
         if name.lower() in self.parameters:
@@ -276,28 +273,25 @@ class _Known:
 
     def _variable(self, reference: Reference) -> Problem | None:
         """A variable may be given to the run; in Azure's files not one that is only misspelt."""
-        name, context = reference.name, self.context
-        known = context.variables
-        if not context.lenient:
-            known = {lowered: known[lowered] for lowered in context.types}
+        name, lenient = reference.name, self.context.lenient
+        known = self.context.variables
+        if not lenient:
+            known = {lowered: known[lowered] for lowered in self.context.types}
         if name.lower() in known:
             return None
         loops = _bound(reference.use.view, "$loop")
-        if context.lenient and is_of_a_loop(name):
-            known = _lowered(loops)
-            return self._unknown("variable", name, known, " of a loop around this place")
+        if lenient and is_of_a_loop(name):
+            return self._unknown("variable", name, _lowered(loops), " of a loop around this place")
         nearest = self._nearest(name, [*known.values(), *loops])
-        if nearest and not context.lenient and not self.is_part:
+        if nearest and not lenient and not self.is_part:
             return Problem(f"there is no variable {name!r}", nearest)
-        otherwise = "it is null" if context.lenient else "what reads it fails"
+        otherwise = "it is null" if lenient else "what reads it fails"
         message = f"variable {name!r} is set nowhere; without `-i {name}=VALUE` {otherwise}"
-        return Problem(message, nearest or _declaration(name), is_certain=False)
-
-    def _order(self, reference: Reference) -> Problem | None:
-        """An action has a result once it has run: one on the way to where the result is read."""
-        chains = self.chains.get(reference.name.lower(), [])
-        problems = [_too_early(reference, chain, self.context.lenient) for chain in chains]
-        return problems[0] if problems and all(problems) else None
+        declaration = (
+            'declare it: {"type": "InitializeVariable", "inputs": {"variables": '
+            f'[{{"name": "{name}", "type": "string", "value": ""}}]}}}}'
+        )
+        return Problem(message, nearest or declaration, is_certain=False)
 
 
 def _too_early(reference: Reference, chain: tuple[ir.Node, ...], lenient: bool) -> Problem | None:
@@ -322,23 +316,18 @@ def _unseen(
         # The iteration before may have left it.
         return None
     name, reader = chain[-1].name, reference.use.path.rpartition("/")[2]
-    label = "no result yet"
-    is_later = view.scope.before[index] >> view.index & 1
-    if index == view.index and meeting is not chain[-1]:
-        # What stands in another branch is null where that was not taken.
-        is_later = view is reference.use.view
-        if not is_later:
-            return None
-    elif index == view.index:
+    label, advice, is_certain = "no result yet", "read another action", True
+    if index == view.index and meeting is chain[-1]:
         message = f"{name!r} has not ended where its result is read"
-        return Problem(message, "read another action", label=label)
-    if is_later:
+    elif index == view.index and view is not reference.use.view:
+        # What stands in another branch is null where that was not taken.
+        return None
+    elif index == view.index or view.scope.before[index] >> view.index & 1:
         message = f"{name!r} runs only after {reader!r} has read it"
-        return Problem(message, "read another action", label=label)
-    advice = f'add "runAfter": {{"{meeting.name}": ["Succeeded"]}}'
-    return Problem(
-        f"{name!r} need not have run when {reader!r} reads it", advice, not lenient, label
-    )
+    else:
+        message = f"{name!r} need not have run when {reader!r} reads it"
+        advice, is_certain = f'add "runAfter": {{"{meeting.name}": ["Succeeded"]}}', not lenient
+    return Problem(message, advice, is_certain, label)
 
 
 def _chains(block: ir.Block, holders: tuple[ir.Node, ...] = ()) -> Iterator[tuple[ir.Node, ...]]:
@@ -379,10 +368,3 @@ def _action_names(value: Value | None, is_block: bool = False) -> Iterator[str]:
 
 def _lowered(names: Iterable[str]) -> dict[str, str]:
     return {name.lower(): name for name in names}
-
-
-def _declaration(name: str) -> str:
-    return (
-        'declare it: {"type": "InitializeVariable", "inputs": {"variables": '
-        f'[{{"name": "{name}", "type": "string", "value": ""}}]}}}}'
-    )

@@ -5,27 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from whorl import ir
+from whorl.dialects.loom import texts
 from whorl.dialects.loom.forms import find, text_at
-from whorl.dialects.loom.texts import (
-    IT,
-    as_term,
-    bodied,
-    computed,
-    is_expression,
-    jinja,
-    quote,
-    text_term,
-)
+from whorl.dialects.loom.words import SETTING
+from whorl.dialects.reading.scalars import text_of
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.dialects.loom.action import Action
     from whorl.language import Json
     from whorl.source import Value
 
-_ENDS: dict[str, Literal["succeeded", "failed", "cancelled"]] = {
+_ENDS: dict[str, Literal["succeeded", "cancelled"]] = {
     "succeeded": "succeeded",
-    "failed": "failed",
     "cancelled": "cancelled",
     "canceled": "cancelled",
 }
@@ -64,11 +58,6 @@ _OPERATIONS: dict[str, Operation] = {
 }
 
 
-def read_compose(action: Action) -> ir.Node:
-    """Its inputs, evaluated."""
-    return ir.Compute(name=action.name, value=action.context.value(action.inputs))
-
-
 def read_wait(action: Action) -> ir.Node:
     """Waits for an interval, or until a time."""
     until = find(action.setting("until"), "timestamp")
@@ -80,10 +69,10 @@ def read_wait(action: Action) -> ir.Node:
 
 def read_terminate(action: Action) -> ir.Node:
     """Ends the run."""
-    status = _ENDS.get(action.text("runStatus").lower(), "failed")
     error = action.setting("runError")
     message = action.context.value(find(error, "message") or find(error, "code"))
-    return ir.Stop(name=action.name, status=status, message=message)
+    status = text_of(action.setting("runStatus")).lower()
+    return ir.Stop(name=action.name, status=_ENDS.get(status, "failed"), message=message)
 
 
 def read_response(action: Action) -> ir.Node:
@@ -94,54 +83,38 @@ def read_response(action: Action) -> ir.Node:
     return ir.Compute(name=action.name, value=ir.Fields(tuple(entries)))
 
 
-def read_parse_json(action: Action) -> ir.Node:
-    """JSON text as a value that fits its schema."""
-    names = ("content", "schema")
-    entries = tuple((name, action.value(name)) for name in names)
-    shape = bodied(computed("checked_content", IT))
-    return ir.Compute(name=action.name, value=ir.Fields(entries), shape=shape)
-
-
-def read_query(action: Action) -> ir.Node:
-    """The items of an array that a condition is true of."""
-    where = action.setting("where")
-    if not isinstance(where, Scalar):
-        _missing(action, "where", '"@greater(item(), 1)"')
-        where = Scalar("@true", action.span)
-    value, items = _expression(action, "@item()"), _items(action)
-    keep = action.context.expression(where)
-    return ir.Compute(name=action.name, value=value, over=items, keep=keep, shape=bodied(IT))
-
-
-def read_select(action: Action) -> ir.Node:
-    """A value for each item of an array."""
-    value = action.value("select")
-    return ir.Compute(name=action.name, value=value, over=_items(action), shape=bodied(IT))
-
-
-def read_join(action: Action) -> ir.Node:
-    """The items of an array as one text."""
-    items = _items(action)
-    joiner = action.value("joinWith")
-    value = ir.Fields((("from", items), ("joinWith", joiner)))
-    return ir.Compute(name=action.name, value=value, shape=bodied(computed("joined", IT)))
-
-
-def read_table(action: Action) -> ir.Node:
-    """An array of objects as a table."""
-    columns = action.setting("columns")
-    row: ir.Value = _expression(action, "@item()")
-    if isinstance(columns, Sequence):
-        row = ir.Fields(
-            tuple(
-                (text_at(column, "header"), action.context.value(find(column, "value")))
-                for column in columns
-                if isinstance(column, Mapping)
-            )
-        )
-    form = "CSV" if action.text("format").upper() == "CSV" else "HTML"
-    table = bodied(jinja(f'table_of({{"rows": it, "format": "{form}"}})'))
-    return ir.Compute(name=action.name, value=row, over=_items(action), shape=table)
+def read_operation(action: Action) -> ir.Node:
+    """An operation on data: what is computed, of which items, and what becomes of it."""
+    over: ir.Value | None = None
+    keep: ir.Expression | None = None
+    become: ir.Value = texts.IT
+    value: ir.Value = _expression(action, "@item()")
+    if action.type == "parsejson":
+        value = ir.Fields(tuple((name, action.value(name)) for name in ("content", "schema")))
+        become = texts.computed("checked_content", texts.IT)
+    elif action.type == "join":
+        value = ir.Fields((("from", _items(action)), ("joinWith", action.value("joinWith"))))
+        become = texts.computed("joined", texts.IT)
+    elif action.type == "select":
+        value, over = action.value("select"), _items(action)
+    elif action.type == "query":
+        where = action.setting("where")
+        if not isinstance(where, Scalar):
+            _missing(action, "where", '"@greater(item(), 1)"')
+            where = Scalar("@true", action.span)
+        over, keep = _items(action), action.context.expression(where)
+    else:
+        columns = action.setting("columns")
+        if isinstance(columns, Sequence):
+            written = [column for column in columns if isinstance(column, Mapping)]
+            cells = [action.context.value(find(column, "value")) for column in written]
+            headers = [text_at(column, "header") for column in written]
+            value = ir.Fields(tuple(zip(headers, cells, strict=True)))
+        form = "CSV" if text_of(action.setting("format")).upper() == "CSV" else "HTML"
+        become = texts.jinja(f'table_of({{"rows": it, "format": "{form}"}})')
+        over = _items(action)
+    shape = texts.bodied(become)
+    return ir.Compute(name=action.name, value=value, over=over, keep=keep, shape=shape)
 
 
 def read_time(action: Action) -> ir.Node:
@@ -154,9 +127,9 @@ def read_time(action: Action) -> ir.Node:
         return action.nothing()
     function, names = known
     given = [action.setting(name) for name in names]
-    terms = [as_term(value) for value in given if isinstance(value, Scalar)]
-    source = f"@{function}({', '.join(terms)})"
-    return ir.Compute(name=action.name, value=bodied(_expression(action, source)))
+    terms = ", ".join(texts.as_term(value) for value in given if isinstance(value, Scalar))
+    source = f"@{function}({terms})"
+    return ir.Compute(name=action.name, value=texts.bodied(_expression(action, source)))
 
 
 def _items(action: Action) -> ir.Value:
@@ -171,16 +144,9 @@ def _missing(action: Action, name: str, example: str) -> None:
     action.missing(f"needs {name!r}", "missing", advice)
 
 
-def _expression(action: Action, source: str, value: Value | None = None) -> ir.Expression:
-    """An expression that stands where a value stands, or else the action."""
-    span = action.span if value is None else value.span
-    place = value if isinstance(value, Scalar) else Scalar("", span)
-    return action.context.expression(place, source)
-
-
-def declared_by(action: Mapping) -> list[Variable]:
-    """The variables that an action declares."""
-    return declared(find(action, "inputs", "variables") or find(action, "variables"))
+def _expression(action: Action, source: str) -> ir.Expression:
+    """An expression that stands where the action stands."""
+    return action.context.expression(Scalar("", action.span), source)
 
 
 def declared(variables: Value | None) -> list[Variable]:
@@ -192,6 +158,20 @@ def declared(variables: Value | None) -> list[Variable]:
         for item, name, written in named
         if name
     ]
+
+
+def variables_in(value: Value | None) -> Iterator[tuple[str, str | None]]:
+    """The variables that actions somewhere in a value set or declare, these with their types."""
+    queue = [value]
+    for part in queue:
+        if isinstance(part, Mapping):
+            kind = text_at(part, "type").lower()
+            if kind == "initializevariable":
+                variables = find(part, "inputs", "variables") or find(part, "variables")
+                yield from ((name, written) for _, name, written in declared(variables))
+            elif kind in SETTING:
+                yield variable_set(part), None
+            queue.extend(entry.value for entry in part)
 
 
 def variable_set(action: Mapping) -> str:
@@ -227,20 +207,20 @@ def read_set(action: Action) -> ir.Node:
     value = action.setting("value")
     operation = _OPERATIONS[action.type]
     given = action.context.value(value)
-    if operation == "join" and isinstance(value, Scalar) and is_expression(value):
+    place = value if isinstance(value, Scalar) else Scalar("", action.span)
+    if operation == "join" and isinstance(value, Scalar) and texts.is_expression(value):
         # What is appended to a text is printed by the rules of `@{}`.
-        given = action.context.expression(value, f"@string({text_term(value.text)})")
+        given = action.context.expression(value, f"@string({texts.text_term(value.text)})")
     elif operation == "add" and value is None:
         given = ir.Constant(1)
     elif operation in ("add", "set"):
         given = _typed(action, name, value, given)
     if action.type == "decrementvariable":
-        given = _negative(action, value, given)
+        given = _negative(action, place, given)
     if action.is_azure and name.lower() not in action.context.types:
         # In Azure's files a variable is declared before it is set, or given to the run.
         term = "1" if value is None else _term(value)
-        place = value if isinstance(value, Scalar) else None
-        given = _expression(action, f"@$declared({quote(name)}, {term})", place)
+        given = action.context.expression(place, f"@$declared({texts.quote(name)}, {term})")
     return _assign(action, [(name, given)], operation)
 
 
@@ -251,34 +231,32 @@ def _typed(action: Action, name: str, value: Value | None, given: ir.Value) -> i
     if not kind or value is None:
         return given
     if isinstance(given, ir.Constant):
-        is_allowed = context.lenient and given.value is None
-        if type(given.value) is _TYPES[kind][0] or is_allowed:
-            return given
-    is_whole = {"array": ir.Items, "object": ir.Fields}.get(kind)
-    if is_whole is not None and isinstance(given, is_whole):
+        is_typed = type(given.value) is _TYPES[kind][0] or (context.lenient and given.value is None)
+    else:
+        is_typed = (kind, type(given)) in (("array", ir.Items), ("object", ir.Fields))
+    if is_typed:
         return given
     check = "$typedOrNull" if context.lenient else "$typed"
-    source = f"@{check}({quote(name)}, {quote(kind)}, {_term(value)})"
-    return _expression(action, source, value)
+    place = value if isinstance(value, Scalar) else Scalar("", value.span)
+    source = f"@{check}({texts.quote(name)}, {texts.quote(kind)}, {_term(value)})"
+    return context.expression(place, source)
 
 
 def _term(value: Value) -> str:
     if isinstance(value, Scalar):
-        return as_term(value)
+        return texts.as_term(value)
     # Only its type counts: what is inside is of no interest to a variable of another type.
     return "json('[]')" if isinstance(value, Sequence) else "json('{}')"
 
 
-def _negative(action: Action, value: Value | None, given: ir.Value) -> ir.Value:
+def _negative(action: Action, place: Scalar, given: ir.Value) -> ir.Value:
     if isinstance(given, ir.Constant):
         is_number = isinstance(given.value, int | float) and not isinstance(given.value, bool)
         return ir.Constant(-given.value) if is_number else given  # type: ignore[operator]
     if not isinstance(given, ir.Expression):
         # An array or object: adding it fails, and says why.
         return given
-    place = value if isinstance(value, Scalar) else Scalar("", action.span)
-    is_typed = given.source.startswith("@$")
-    term = given.source[1:] if is_typed else text_term(place.text)
+    term = given.source[1:] if given.source.startswith("@$") else texts.text_term(place.text)
     return action.context.expression(place, f"@sub(0, {term})")
 
 
@@ -287,11 +265,11 @@ def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operati
 
     An array that grows in a loop would otherwise be kept as often as it grows.
     """
-    shape = bodied(IT)
+    shape = texts.bodied(texts.IT)
     if len(sets) == 1:
         name = sets[0][0]
-        value = computed("last_of", IT, [[name, True]])
+        value = texts.computed("last_of", texts.IT, [[name, True]])
         if operation == "append":
-            value = computed("appended", IT, name)
-        shape = bodied(ir.Fields((("name", ir.Constant(name)), ("value", value))))
+            value = texts.computed("appended", texts.IT, name)
+        shape = texts.bodied(ir.Fields((("name", ir.Constant(name)), ("value", value))))
     return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=shape)

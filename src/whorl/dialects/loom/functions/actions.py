@@ -9,17 +9,8 @@ import html
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.functions.strings import join
+from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import type_name
-from whorl.dialects.loom.values.printing import (
-    OCTETS,
-    content_bytes,
-    decode,
-    envelope,
-    form_pairs,
-    is_envelope,
-    multipart_bodies,
-    print_text,
-)
 from whorl.language.core.conversion import from_json
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -48,13 +39,15 @@ def fact(run: Run, name: Value) -> Value:
 
 def last_of(run: Run, results: Value, ends: Value) -> Value:
     """The result of the first of these actions that has one, among the results of a block."""
-    del run
     assert isinstance(ends, list)
     given = results if isinstance(results, dict) else {}
     for place, (name, bare) in enumerate(ends):
         value = given.get(name)
-        # The others are those whose failures the first one deals with.
-        result = None if place and _is_of_a_failure(value, bare) else _unwrapped(value, bare)
+        status = value.get("statusCode") if isinstance(value, dict) and not bare else None
+        # The others are those whose failures the first one deals with: calls that failed.
+        if place and isinstance(status, int) and status >= _FAILED_FROM:
+            continue
+        result = _unwrapped(value, bare)
         if result is not None:
             return result
     return None
@@ -98,7 +91,6 @@ def taken_of(run: Run, results: Value, cases: Value) -> Value:
 
 def results_of(run: Run, results: Value, bare: Value) -> Value:
     """The results of all actions of a scope, by name."""
-    del run
     if not isinstance(results, dict) or not isinstance(bare, dict):
         return None
     return {name: _unwrapped(results.get(name), is_bare) for name, is_bare in bare.items()}
@@ -123,7 +115,7 @@ def final_of(run: Run, ends: Value) -> Value:
 def response_of(run: Run, names: Value) -> Value:
     """The body of the response that came first."""
     assert isinstance(names, list)
-    records = [record for record in (_record(run, name) for name in names) if record is not None]
+    records = [_record(run, name) or {} for name in names]
     sent = [record for record in records if "outputs" in record and "error" not in record]
     sent.sort(key=lambda record: str(record.get("endTime")))
     return _unwrapped(sent[0].get("outputs"), False) if sent else None
@@ -148,8 +140,8 @@ def checked_content(run: Run, inputs: Value) -> Value:
     """JSON content, parsed where it is a text, and checked against its schema."""
     assert isinstance(inputs, dict)
     content, schema = inputs.get("content"), inputs.get("schema")
-    if is_envelope(content):
-        content = content_bytes(run, content).decode("utf-8-sig", "replace")
+    if printing.is_envelope(content):
+        content = printing.content_bytes(run, content).decode("utf-8-sig", "replace")
     value = from_json(run, content) if isinstance(content, str) else content
     if not schema:
         return value
@@ -190,12 +182,12 @@ def http_outputs(run: Run, reply: Value) -> Value:
     is_text = kind.startswith("text/") or not kind
     if not isinstance(body, str) or (is_text and "encoding" not in reply):
         return outputs | {"body": body}
-    content = decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
-    wrapped = envelope(content, str(written or OCTETS))
+    content = printing.decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
+    wrapped = printing.envelope(content, str(written or printing.OCTETS))
     if kind == "application/x-www-form-urlencoded":
-        wrapped["$formdata"] = form_pairs(run, body)
+        wrapped["$formdata"] = printing.form_pairs(run, body)
     elif kind.startswith("multipart/"):
-        wrapped["$multipart"] = multipart_bodies(run, content, str(written))
+        wrapped["$multipart"] = printing.multipart_bodies(run, content, str(written))
     elif kind == "application/json" or kind.endswith("+json"):
         return outputs | {"body": body}
     return outputs | {"body": wrapped}
@@ -213,7 +205,6 @@ def trigger_body(run: Run, body: Value, given: Value) -> Value:
 
 def main_of(run: Run, outputs: Value) -> Value:
     """The first output of a workflow that was called."""
-    del run
     return next(iter(outputs.values()), None) if isinstance(outputs, dict) else outputs
 
 
@@ -239,14 +230,16 @@ def table_of(run: Run, inputs: Value) -> str:
     cells = len(rows) * max(1, len(headers))
     run.check_items(cells, "table")
     run.spend(cells)
-    lines = [headers, *([print_text(run, row.get(name)) for name in headers] for row in objects)]
-    text = _csv(lines) if str(inputs.get("format")).upper() == "CSV" else _html(lines)
+    lines = [
+        headers,
+        *([printing.print_text(run, row.get(name)) for name in headers] for row in objects),
+    ]
+    if str(inputs.get("format")).upper() == "CSV":
+        text = "".join(",".join(map(_cell, line)) + "\r\n" for line in lines)
+    else:
+        text = _html(lines)
     run.check_text(len(text), "table")
     return text
-
-
-def _csv(lines: list[list[str]]) -> str:
-    return "".join(",".join(map(_cell, line)) + "\r\n" for line in lines)
 
 
 def _cell(text: str) -> str:
@@ -269,21 +262,12 @@ def _record(run: Run, name: Value) -> dict[str, Json] | None:
     return record if isinstance(record, dict) else None
 
 
-def _is_of_a_failure(value: Value, bare: Value) -> bool:
-    """Whether it is the reply of a call that failed."""
-    status = value.get("statusCode") if isinstance(value, dict) and not bare else None
-    return isinstance(status, int) and status >= _FAILED_FROM
-
-
 def _unwrapped(value: Value, bare: Value) -> Value:
-    if bare or not isinstance(value, dict):
-        return value
-    return value.get("body")
+    return value if bare or not isinstance(value, dict) else value.get("body")
 
 
 def appended(run: Run, sets: Value, name: Value) -> Value:
     """The item that was put at the end of a variable."""
-    del run
     items = sets.get(name) if isinstance(sets, dict) and isinstance(name, str) else None
     return items[-1] if isinstance(items, list) and items else None
 
@@ -291,8 +275,7 @@ def appended(run: Run, sets: Value, name: Value) -> Value:
 def given_of(run: Run, names: Value) -> Value:
     """The names among these that the run was given something for, with it."""
     assert isinstance(names, list)
-    values = {str(name): fact(run, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
+    return {str(name): value for name in names if (value := fact(run, name)) is not None}
 
 
 def given_beside(run: Run, place: Value, names: Value) -> Value:

@@ -7,19 +7,7 @@ from decimal import Decimal
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.loom.values.arguments import (
-    Family,
-    boolean,
-    find_key,
-    forgiving_item,
-    identity,
-    is_number,
-    not_valid,
-    same,
-    text,
-    type_name,
-    wrong,
-)
+from whorl.dialects.loom.values import arguments
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import PATH_MAX
@@ -30,12 +18,12 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-COLLECTIONS = Family("collection")
+COLLECTIONS = arguments.Family("collection")
 # Azure has no such functions; files of the seed's dialect use them.
-LENIENT_COLLECTIONS = Family("collection")
-OBJECTS = Family("json")
-TYPING = Family("internal")
-LOGICAL = Family("logical")
+LENIENT_COLLECTIONS = arguments.Family("collection")
+OBJECTS = arguments.Family("json")
+TYPING = arguments.Family("internal")
+LOGICAL = arguments.Family("logical")
 
 
 @COLLECTIONS(
@@ -46,27 +34,25 @@ def _contains(run: Run, collection: Value, value: Value) -> bool:
     if isinstance(collection, str | dict):
         if isinstance(collection, str):
             run.spend(len(collection) >> 6)
-        return text("contains", 1, value) in collection
+        return arguments.text("contains", 1, value) in collection
     if not isinstance(collection, list):
-        raise wrong("contains", 0, "be an object, an array or a string", collection)
+        raise arguments.wrong("contains", 0, "be an object, an array or a string", collection)
     run.spend(len(collection))
     if isinstance(value, str):
         return any(item == value for item in collection if isinstance(item, str))
     run.weigh(value)
-    wanted = identity(value)
+    wanted = arguments.identity(value)
     for item in collection:
         if isinstance(item, list | dict):
             run.weigh(item)
-        if identity(item) == wanted:
+        if arguments.identity(item) == wanted:
             return True
     return False
 
 
-@COLLECTIONS("empty(collection)", "whether there is nothing in it; null is empty")
-def _empty(run: Run, collection: Value) -> bool:
-    if collection is None or isinstance(collection, str | list | dict):
-        return not collection
-    raise wrong("empty", None, "be an object, an array or a string", collection)
+COLLECTIONS("empty(collection:collection)", "whether there is nothing in it; null is empty")(
+    lambda run, collection: not collection
+)
 
 
 @COLLECTIONS("last(collection:sequence)", "the last item or character", -1)
@@ -77,20 +63,16 @@ def _end_of(index: int, run: Run, collection: str | list[Value]) -> Value:
     return "" if isinstance(collection, str) else None
 
 
-@COLLECTIONS("skip(collection:sequence, count:int)", "the items after the first ones", named=True)
-@COLLECTIONS(
-    "take(collection:sequence, count:int)", "the items or characters at the front", named=True
-)
+@COLLECTIONS("skip(collection:sequence, count:int)", "the items after the first ones")
+@COLLECTIONS("take(collection:sequence, count:int)", "the items or characters at the front")
 def _part_of(function: str, run: Run, collection: str | list[Value], count: int) -> Value:
     if count < 0:
-        raise wrong(function, 1, "be a positive integer", count)
+        raise arguments.wrong(function, 1, "be a positive integer", count)
     return collection[:count] if function == "take" else collection[count:]
 
 
 @COLLECTIONS(
-    "union(first, second)",
-    "the items or properties of all; the later value of a key",
-    collects=True,
+    "union(first, second, ...)", "the items or properties of all; the later value of a key"
 )
 def _union(run: Run, collections: list[Value]) -> Value:
     if _kind_of_all("union", collections) is list:
@@ -98,16 +80,16 @@ def _union(run: Run, collections: list[Value]) -> Value:
     return _merge("union", run, collections)
 
 
-@COLLECTIONS(
-    "intersection(first, second)", "what all arrays or objects have in common", collects=True
-)
+@COLLECTIONS("intersection(first, second, ...)", "what all arrays or objects have in common")
 def _intersection(run: Run, collections: list[Value]) -> Value:
     kind = _kind_of_all("intersection", collections)
     _items(run, collections)
     head, *others = collections
     if kind is list:
         assert isinstance(head, list)
-        wanted = [{identity(item) for item in each} for each in others if isinstance(each, list)]
+        wanted = [
+            {arguments.identity(item) for item in each} for each in others if isinstance(each, list)
+        ]
         items = _distinct(head)
         return [item for key, item in items.items() if all(key in each for each in wanted)]
     assert isinstance(head, dict)
@@ -115,7 +97,10 @@ def _intersection(run: Run, collections: list[Value]) -> Value:
     return {
         key: value
         for key, value in head.items()
-        if all(key in each and identity(each[key]) == identity(value) for each in tables)
+        if all(
+            key in each and arguments.identity(each[key]) == arguments.identity(value)
+            for each in tables
+        )
     }
 
 
@@ -123,7 +108,7 @@ def _distinct(items: list[Value]) -> dict[Hashable, Value]:
     """Return the first of all items that are equal, by what they have in common."""
     first: dict[Hashable, Value] = {}
     for item in items:
-        first.setdefault(identity(item), item)
+        first.setdefault(arguments.identity(item), item)
     return first
 
 
@@ -133,7 +118,7 @@ def _kind_of_all(function: str, collections: list[Value]) -> type:
             return kind
     for place, each in enumerate(collections):
         if not isinstance(each, list | dict):
-            raise wrong(function, place, "be an array or an object", each)
+            raise arguments.wrong(function, place, "be an array or an object", each)
     raise EvaluationError(
         f"The template language function {function!r} expects parameters of same type, "
         "either all arrays or all objects"
@@ -151,9 +136,9 @@ def _items(run: Run, collections: list[Value]) -> list[Value]:
     return items
 
 
-@COLLECTIONS("reverse(collection:array)", "an array in the opposite order")
-def _reverse(run: Run, items: list[Value]) -> list[Value]:
-    return items[::-1]
+COLLECTIONS("reverse(collection:array)", "an array in the opposite order")(
+    lambda run, items: items[::-1]
+)
 
 
 @COLLECTIONS(
@@ -168,19 +153,23 @@ def _sort(run: Run, items: list[Value], path: str | None) -> list[Value]:
     keyed = [(item if path is None else _property(item, path), item) for item in items]
     missing = [item for key, item in keyed if key is None]
     present = [pair for pair in keyed if pair[0] is not None]
-    for fits in (is_number, lambda key: isinstance(key, str), lambda key: isinstance(key, bool)):
+    for fits in (
+        arguments.is_number,
+        lambda key: isinstance(key, str),
+        lambda key: isinstance(key, bool),
+    ):
         if all(fits(key) for key, _ in present):
             # All keys are of one kind, so Python can compare them.
             ordered = sorted(present, key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
             return [*missing, *(item for _, item in ordered)]
-    raise not_valid("sort", "the values to sort by are not all numbers or all texts")
+    raise arguments.not_valid("sort", "the values to sort by are not all numbers or all texts")
 
 
 def _property(item: Value, path: str) -> Value:
-    if isinstance(item, dict) and find_key(item, path) is not None:
-        return forgiving_item(item, path)
+    if isinstance(item, dict) and arguments.find_key(item, path) is not None:
+        return arguments.forgiving_item(item, path)
     for step in path.split("."):
-        item = forgiving_item(item, step)
+        item = arguments.forgiving_item(item, step)
     return item
 
 
@@ -193,18 +182,16 @@ def _append(run: Run, collection: list[Value] | None, value: Value) -> list[Valu
     return [*items, value]
 
 
-@OBJECTS(
-    "setProperty(object:object, property:str, value)", "with a property changed or new", named=True
-)
-@OBJECTS(
-    "addProperty(object:object, property:str, value)", "with a property that is new", named=True
-)
+@OBJECTS("setProperty(object:object, property:str, value)", "with a property changed or new")
+@OBJECTS("addProperty(object:object, property:str, value)", "with a property that is new")
 def _set_property(
     function: str, run: Run, properties: dict[str, Value], key: str, value: Value
 ) -> dict[str, Value]:
-    own = find_key(properties, key)
+    own = arguments.find_key(properties, key)
     if own is not None and function == "addProperty":
-        raise not_valid(function, f"it expects the {key!r} property to not exist in the object")
+        raise arguments.not_valid(
+            function, f"it expects the {key!r} property to not exist in the object"
+        )
     run.check_items(len(properties) + 1, function)
     # A property that is there moves to the end and keeps the case that it had.
     others = {other: properties[other] for other in properties if other != own}
@@ -213,25 +200,23 @@ def _set_property(
 
 @OBJECTS("removeProperty(object:object, property:str)", "without a property")
 def _remove_property(run: Run, properties: dict[str, Value], key: str) -> dict[str, Value]:
-    gone = find_key(properties, key)
+    gone = arguments.find_key(properties, key)
     run.check_items(len(properties), "removeProperty")
     return {key: value for key, value in properties.items() if key != gone}
 
 
-@OBJECTS("mergeObjects(object)", "all properties; the later value wins", named=True, collects=True)
+@OBJECTS("mergeObjects(object, ...)", "all properties; the later value wins")
 def _merge(function: str, run: Run, objects: list[Value]) -> dict[str, Value]:
     merged: dict[str, Value] = {}
     for place, properties in enumerate(objects):
         if not isinstance(properties, dict):
-            raise wrong(function, place, "be of type object", properties)
+            raise arguments.wrong(function, place, "be of type object", properties)
         run.check_items(len(merged) + len(properties), function)
         merged.update(properties)
     return merged
 
 
-@OBJECTS(
-    "coalesce(value)", "the first value that is not null; stops when it is found", collects=True
-)
+@OBJECTS("coalesce(value, ...)", "the first value that is not null; stops when it is found")
 def _coalesce(run: Run, values: list[Value]) -> Value:
     return next((value for value in values if value is not None), None)
 
@@ -243,31 +228,31 @@ _NULLS: dict[str, Value] = {"string": "", "array": [], "object": None}
 
 @TYPING("$typed(name, type, value)", "a value of the variable's type")
 def _typed(run: Run, name: Value, kind: Value, value: Value) -> Value:
-    wanted = text("$typed", 1, kind).lower()
+    wanted = arguments.text("$typed", 1, kind).lower()
     if value is None and wanted in _NULLS:
         return _NULLS[wanted]
-    if wanted == "float" and is_number(value):
+    if wanted == "float" and arguments.is_number(value):
         return float(value)  # type: ignore[arg-type]
-    if wanted == type_name(value).lower() and not isinstance(value, Decimal):
+    if wanted == arguments.type_name(value).lower() and not isinstance(value, Decimal):
         return value
-    shown = run.text(value) if isinstance(value, str | int | float) else type_name(value)
+    shown = run.text(value) if isinstance(value, str | int | float) else arguments.type_name(value)
     only = wanted.capitalize()
     raise EvaluationError(
         f"The variable {name!r} of type {only!r} cannot be initialized or updated with value "
-        f"{shown[:_SHOWN_MAX]!r} of type {type_name(value)!r}. The variable {name!r} only "
-        f"supports values of types {only!r}"
+        f"{shown[:_SHOWN_MAX]!r} of type {arguments.type_name(value)!r}. "
+        f"The variable {name!r} only supports values of types {only!r}"
     )
 
 
-@TYPING("$typedOrNull(name, type, value)", "the same, or null")
-def _typed_or_null(run: Run, name: Value, kind: Value, value: Value) -> Value:
-    return None if value is None else _typed(run, name, kind, value)
+TYPING("$typedOrNull(name, type, value)", "the same, or null")(
+    lambda run, name, kind, value: None if value is None else _typed(run, name, kind, value)
+)
 
 
 @TYPING("$declared(name:str, value)", "a value for a variable that is declared", reads="$variables")
 def _declared(run: Run, name: str, value: Value) -> Value:
     table = run.lookup("$variables")
-    if isinstance(table, dict) and find_key(table, name) is not None:
+    if isinstance(table, dict) and arguments.find_key(table, name) is not None:
         return value
     raise EvaluationError(
         f"The variable {name!r} must be initialized before it can be used",
@@ -278,37 +263,25 @@ def _declared(run: Run, name: str, value: Value) -> Value:
 @lru_cache(maxsize=16)
 def condition_check(function: str, place: int) -> FunctionEntry:
     """Return the function that lets booleans through, for the arguments of `and`, `or`, `if`."""
-    check = partial(boolean, function, place)
+    check = partial(arguments.boolean, function, place)
     return FunctionEntry(
         "function", "logical", function, lambda run, value: check(value), "the boolean", ("value",)
     )
 
 
-@LOGICAL(
-    "or(condition)", "whether a condition is true; stops at true", any, named=True, collects=True
-)
-@LOGICAL(
-    "and(condition)",
-    "whether all conditions are true; stops at false",
-    all,
-    named=True,
-    collects=True,
-)
+@LOGICAL("or(condition, ...)", "whether a condition is true; stops at true", any)
+@LOGICAL("and(condition, ...)", "whether all conditions are true; stops at false", all)
 def _decided(
     function: str, decide: Callable[[list[bool]], bool], run: Run, values: list[Value]
 ) -> bool:
-    return decide([boolean(function, place, value) for place, value in enumerate(values)])
+    return decide([arguments.boolean(function, place, value) for place, value in enumerate(values)])
 
 
 LOGICAL("not(condition:bool)", "the opposite of a boolean")(lambda run, test: not test)
-
-
-@LOGICAL("if(condition:bool, then, otherwise)", "one of two values; only that one is evaluated")
-def _chosen(run: Run, test: bool, then: Value, otherwise: Value) -> Value:
-    return then if test else otherwise
-
-
-LOGICAL("equals(left, right)", "whether two values are the same; case matters")(same)
+LOGICAL("if(condition:bool, then, otherwise)", "one of two values; only that one is evaluated")(
+    lambda run, test, then, otherwise: then if test else otherwise
+)
+LOGICAL("equals(left, right)", "whether two values are the same; case matters")(arguments.same)
 
 
 def _ordered(
@@ -317,14 +290,14 @@ def _ordered(
     if isinstance(left, str) and isinstance(right, str):
         run.spend(min(len(left), len(right)) >> 8)
         return compare(left, right)
-    if is_number(left) and is_number(right):
+    if arguments.is_number(left) and arguments.is_number(right):
         # A decimal cannot be ordered beside NaN, which comes before and after nothing.
         is_nan = left != left or right != right  # noqa: PLR0124
         return not is_nan and compare(left, right)
-    if not is_number(left) and not isinstance(left, str):
-        raise wrong(function, 0, "be a number or a string", left)
+    if not arguments.is_number(left) and not isinstance(left, str):
+        raise arguments.wrong(function, 0, "be a number or a string", left)
     wanted = "be of type string" if isinstance(left, str) else "be a number"
-    raise wrong(function, 1, wanted, right)
+    raise arguments.wrong(function, 1, wanted, right)
 
 
 for _name, _compare, _place in (
@@ -334,4 +307,4 @@ for _name, _compare, _place in (
     ("lessOrEquals", operator.le, "before the second or is the same"),
 ):
     _doc = f"whether the first number or text comes {_place}"
-    LOGICAL(f"{_name}(left, right)", _doc, _compare, named=True)(_ordered)
+    LOGICAL(f"{_name}(left, right)", _doc, _compare)(_ordered)

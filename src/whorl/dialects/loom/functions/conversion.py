@@ -9,36 +9,11 @@ import json
 import math
 import operator
 from decimal import Decimal, InvalidOperation
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from whorl.dialects.loom.values.arguments import (
-    Family,
-    Number,
-    is_number,
-    not_valid,
-    number,
-    text,
-    within_integers,
-    wrong,
-)
-from whorl.dialects.loom.values.cultures import culture_of
-from whorl.dialects.loom.values.numbers import (
-    DECIMAL,
-    format_number,
-    read_decimal,
-    read_float,
-    to_decimal,
-)
-from whorl.dialects.loom.values.printing import (
-    content_text,
-    decode_name,
-    encode_name,
-    is_envelope,
-    is_xml,
-    print_text,
-)
-from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.dialects.loom.values import arguments, numbers, printing
+from whorl.dialects.loom.values.numbers import culture_of
+from whorl.language.faults import LimitExceeded
 from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
@@ -51,79 +26,63 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-CONVERSION = Family("conversion")
-MATH = Family("math")
-XML_FUNCTIONS = Family("xml")
+CONVERSION = arguments.Family("conversion")
+MATH = arguments.Family("math")
+XML_FUNCTIONS = arguments.Family("xml")
 
 _LOCALE = "en-US"
 _SHOWN_MAX = 40
 
-CONVERSION("string(value)", "the value as text; objects and arrays as JSON")(print_text)
+CONVERSION("string(value)", "the value as text; objects and arrays as JSON")(printing.print_text)
 
 
-def _converted(
-    function: str,
-    place: int | None,
-    value: Value,
-    convert: Callable[[Any], Made],
-    read: Callable[[str], Made | None],
-) -> Made:
-    """Return what a number is converted to, or what a text says."""
-    if is_number(value):
-        return convert(value)
-    if not isinstance(value, str):
-        raise wrong(function, place, "be a string or a number", value)
-    result = read(value)
-    if result is None:
-        raise _unread(function, value)
-    return result
-
-
-def _unread(function: str, value: Value) -> EvaluationError:
-    return not_valid(function, f"Could not parse {str(value)[:_SHOWN_MAX]} as {function}")
+def _parsed(function: str, value: Value, number: Made | None) -> Made:
+    """Return the number that a value says; refuse one that says none."""
+    if number is None:
+        reason = f"Could not parse {str(value)[:_SHOWN_MAX]} as {function}"
+        raise arguments.not_valid(function, reason)
+    return number
 
 
 def _read_whole(text: str) -> float | None:
-    return read_float(text, culture_of(_LOCALE), trailing=False)
+    return numbers.read_float(text, culture_of(_LOCALE), trailing=False)
 
 
-@CONVERSION("int(value)", "the whole number that a text or number says")
-def _to_int(run: Run, value: Value) -> int:
-    if isinstance(value, int) and not isinstance(value, bool):
+@CONVERSION("int(value:numeric)", "the whole number that a text or number says")
+def _to_int(run: Run, value: str | arguments.Number) -> int:
+    if isinstance(value, int):
         return value
     # Logic Apps reads a float first, so digits beyond its precision are lost.
-    number = _converted("int", None, value, float, _read_whole)
-    if math.isnan(number):
+    number = _read_whole(value) if isinstance(value, str) else float(value)
+    if number is not None and math.isnan(number):
         return -INTEGER_MAX
-    if not number.is_integer() or not -INTEGER_MAX <= number < INTEGER_MAX:
-        raise _unread("int", value)
-    return int(number)
+    fits = number is not None and number.is_integer() and -INTEGER_MAX <= number < INTEGER_MAX
+    return int(_parsed("int", value, number if fits else None))
 
 
-@CONVERSION("float(value, locale?)", "the number that a text says")
-def _to_float(run: Run, value: Value, locale: Value) -> float:
-    def read(source: str) -> float | None:
-        return read_float(
-            source, culture_of(_LOCALE if locale is None else text("float", 1, locale))
-        )
-
-    return _converted("float", 0, value, float, read)
+@CONVERSION("float(value:numeric, locale?)", "the number that a text says")
+def _to_float(run: Run, value: str | arguments.Number, locale: Value) -> float:
+    if not isinstance(value, str):
+        return float(value)
+    culture = culture_of(_LOCALE if locale is None else arguments.text("float", 1, locale))
+    return _parsed("float", value, numbers.read_float(value, culture))
 
 
-@CONVERSION("decimal(value)", "a number that keeps its decimal places")
-def _to_decimal(run: Run, value: Value) -> Decimal:
-    read = partial(read_decimal, culture=culture_of(_LOCALE))
-    return _converted("decimal", None, value, to_decimal, read)
+@CONVERSION("decimal(value:numeric)", "a number that keeps its decimal places")
+def _to_decimal(run: Run, value: str | arguments.Number) -> Decimal:
+    if not isinstance(value, str):
+        return numbers.to_decimal(value)
+    return _parsed("decimal", value, numbers.read_decimal(value, culture_of(_LOCALE)))
 
 
 @CONVERSION("bool(value)", "true or false, from a number or a text")
 def _to_bool(run: Run, value: Value) -> bool:
-    if isinstance(value, bool) or is_number(value):
+    if isinstance(value, bool) or arguments.is_number(value):
         return value != 0
     word = value.strip().lower() if isinstance(value, str) else None
     if word in ("true", "false"):
         return word == "true"
-    raise wrong("bool", None, "be a boolean, a number, 'true' or 'false'", value)
+    raise arguments.wrong("bool", None, "be a boolean, a number, 'true' or 'false'", value)
 
 
 @CONVERSION("isInt(text:str)", "whether a text says a whole number")
@@ -135,21 +94,21 @@ def _is_int(run: Run, text: str) -> bool:
 @CONVERSION("isFloat(text, locale?:str)", "whether a text says a number")
 def _is_float(run: Run, value: Value, locale: str | None) -> bool:
     culture = culture_of(locale or "")
-    return read_float(text("isFloat", 0, value), culture) is not None
+    return numbers.read_float(arguments.text("isFloat", 0, value), culture) is not None
 
 
 @CONVERSION("json(value)", "the value that a JSON text or XML holds")
 def _from_json(run: Run, value: Value) -> Value:
     if value is None:
         return {}
-    if is_envelope(value):
-        if is_xml(value):
+    if printing.is_envelope(value):
+        if printing.is_xml(value):
             from whorl.dialects.loom.functions.xml import json_of_xml
 
             return json_of_xml(run, value)
-        value = content_text(run, value)
+        value = printing.content_text(run, value)
     if not isinstance(value, str):
-        raise wrong("json", None, "be a string or an XML", value)
+        raise arguments.wrong("json", None, "be a string or an XML", value)
     run.check_text(len(value), "json")
     run.spend(len(value) >> 4)
     try:
@@ -163,7 +122,9 @@ def _from_json(run: Run, value: Value) -> Value:
     except RecursionError:
         raise LimitExceeded("json was given JSON that is nested too deeply") from None
     except ValueError as error:
-        raise not_valid("json", f"the provided value cannot be parsed as JSON: {error}") from None
+        raise arguments.not_valid(
+            "json", f"the provided value cannot be parsed as JSON: {error}"
+        ) from None
     run.weigh(parsed)
     return _clean(parsed) if "\\u" in value else parsed
 
@@ -208,7 +169,7 @@ def _clean(value: Value) -> Value:
 CONVERSION("array(value)", "an array of the one value")(lambda run, value: [value])
 
 
-@CONVERSION("createArray(value)", "an array of all the values", collects=True)
+@CONVERSION("createArray(value, ...)", "an array of all the values")
 def _create_array(run: Run, values: list[Value]) -> list[Value]:
     run.check_items(len(values), "createArray")
     return values
@@ -216,14 +177,14 @@ def _create_array(run: Run, values: list[Value]) -> list[Value]:
 
 def _calculate(function: str, kinds: Operations, run: Run, left: Value, right: Value) -> Value:
     """Calculate by the wider kind of two numbers: decimal, float or integer."""
-    if function in ("div", "mod") and number(function, 1, right) == 0:
-        raise not_valid(function, "attempt to divide an integer or decimal by zero")
-    first, second = number(function, 0, left), number(function, 1, right)
+    if function in ("div", "mod") and arguments.number(function, 1, right) == 0:
+        raise arguments.not_valid(function, "attempt to divide an integer or decimal by zero")
+    first, second = arguments.number(function, 0, left), arguments.number(function, 1, right)
     integers, floats, decimals = kinds
     if isinstance(first, Decimal) or isinstance(second, Decimal):
-        return to_decimal(decimals(to_decimal(first), to_decimal(second)))
+        return numbers.to_decimal(decimals(numbers.to_decimal(first), numbers.to_decimal(second)))
     if isinstance(first, int) and isinstance(second, int):
-        return within_integers(function, integers(first, second))
+        return arguments.within_integers(function, integers(first, second))
     return floats(float(first), float(second))
 
 
@@ -243,12 +204,16 @@ def _float_quotient(left: float, right: float) -> float:
 # By function: on integers, on floats and on decimals. A product of floats that is too large is
 # infinite in Python as in .NET.
 _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
-    ("add", (operator.add, operator.add, DECIMAL.add), "the sum of two numbers"),
-    ("sub", (operator.sub, operator.sub, DECIMAL.subtract), "the first number less the second"),
-    ("mul", (operator.mul, operator.mul, DECIMAL.multiply), "the product of two numbers"),
+    ("add", (operator.add, operator.add, numbers.DECIMAL.add), "the sum of two numbers"),
+    (
+        "sub",
+        (operator.sub, operator.sub, numbers.DECIMAL.subtract),
+        "the first number less the second",
+    ),
+    ("mul", (operator.mul, operator.mul, numbers.DECIMAL.multiply), "the product of two numbers"),
     (
         "div",
-        (_quotient, _float_quotient, DECIMAL.divide),
+        (_quotient, _float_quotient, numbers.DECIMAL.divide),
         "the quotient; of two integers without its fraction",
     ),
     (
@@ -256,29 +221,31 @@ _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
         (
             lambda left, right: left - right * _quotient(left, right),
             lambda left, right: math.fmod(left, right) if math.isfinite(left) else math.nan,
-            DECIMAL.remainder,
+            numbers.DECIMAL.remainder,
         ),
         "what is left of a division; it has the dividend's sign",
     ),
 )
 for _name, _kinds, _doc in _ARITHMETIC:
-    MATH(f"{_name}(left, right)", _doc, _kinds, named=True)(_calculate)
+    MATH(f"{_name}(left, right)", _doc, _kinds)(_calculate)
 
 
-@MATH("max(value)", "the highest of numbers or an array", max, named=True, collects=True)
-@MATH("min(value)", "the lowest of numbers or an array", min, named=True, collects=True)
-def _extreme(function: str, choose: Callable[..., Number], run: Run, values: list[Value]) -> Number:
+@MATH("max(value, ...)", "the highest of numbers or an array", max)
+@MATH("min(value, ...)", "the lowest of numbers or an array", min)
+def _extreme(
+    function: str, choose: Callable[..., arguments.Number], run: Run, values: list[Value]
+) -> arguments.Number:
     items = values
     if len(values) == 1 and isinstance(values[0], list):
         items = values[0]
         run.spend(len(items))
     if not items:
-        raise not_valid(function, "the array is empty")
-    numbers = [number(function, place, item) for place, item in enumerate(items)]
-    best = choose(numbers)
-    if any(isinstance(each, Decimal) for each in numbers):
-        return to_decimal(best)
-    return float(best) if any(isinstance(each, float) for each in numbers) else best
+        raise arguments.not_valid(function, "the array is empty")
+    given = [arguments.number(function, place, item) for place, item in enumerate(items)]
+    best = choose(given)
+    if any(isinstance(each, Decimal) for each in given):
+        return numbers.to_decimal(best)
+    return float(best) if any(isinstance(each, float) for each in given) else best
 
 
 @MATH(
@@ -288,16 +255,16 @@ def _extreme(function: str, choose: Callable[..., Number], run: Run, values: lis
 )
 def _random_integer(run: Run, first: int, beyond: int) -> int:
     if first >= beyond:
-        raise not_valid("rand", "the minimum has to be less than the maximum")
+        raise arguments.not_valid("rand", "the minimum has to be less than the maximum")
     return first + int.from_bytes(run.draw()) % (beyond - first)
 
 
 @MATH("range(start:int, count:int)", "an array of integers that follow each other")
 def _range(run: Run, first: int, length: int) -> list[int]:
     if length < 0:
-        raise not_valid("range", "the count cannot be below 0")
+        raise arguments.not_valid("range", "the count cannot be below 0")
     run.check_items(length, "range")
-    within_integers("range", first + length)
+    arguments.within_integers("range", first + length)
     return list(range(first, first + length))
 
 
@@ -307,11 +274,13 @@ def _range(run: Run, first: int, length: int) -> list[int]:
 )
 def _format_number(run: Run, value: Value, form: Value, locale: str | None) -> str:
     culture = culture_of(_LOCALE if locale is None else locale)
-    subject = number("formatNumber", 0, value)
+    subject = arguments.number("formatNumber", 0, value)
     try:
-        return format_number(run, subject, text("formatNumber", 1, form), culture)
+        return numbers.format_number(run, subject, arguments.text("formatNumber", 1, form), culture)
     except InvalidOperation:
-        raise not_valid("formatNumber", "the number is too large for this format") from None
+        raise arguments.not_valid(
+            "formatNumber", "the number is too large for this format"
+        ) from None
 
 
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&apos;"))
@@ -349,9 +318,9 @@ def _decode_value(run: Run, text: str) -> str:
 @XML_FUNCTIONS("encodeXmlName(text:str)", "a name that XML allows")
 def _encode_name(run: Run, text: str) -> str:
     run.check_text(len(text) * 7, "encodeXmlName")
-    return encode_name(text)
+    return printing.encode_name(text)
 
 
 XML_FUNCTIONS("decodeXmlName(text:str)", "the name that was made fit for XML")(
-    lambda run, text: decode_name(text)
+    lambda run, text: printing.decode_name(text)
 )

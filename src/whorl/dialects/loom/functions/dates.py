@@ -8,22 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.dialects.loom.values import moments
 from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
-from whorl.dialects.loom.values.cultures import culture_of
 from whorl.dialects.loom.values.date_formats import format_moment, parse_exactly, parse_moment
-from whorl.dialects.loom.values.moments import (
-    DAY,
-    HOUR,
-    MINUTE,
-    SECOND,
-    Moment,
-    format_span,
-    from_epoch,
-    from_zone,
-    in_zone,
-    read_span,
-    zone_named,
-)
+from whorl.dialects.loom.values.numbers import culture_of
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
@@ -33,12 +21,18 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 
-_UNITS = {"second": SECOND, "minute": MINUTE, "hour": HOUR, "day": DAY, "week": 7 * DAY}
+_UNITS = {
+    "second": moments.SECOND,
+    "minute": moments.MINUTE,
+    "hour": moments.HOUR,
+    "day": moments.DAY,
+    "week": 7 * moments.DAY,
+}
 _MONTHS = {"month": 1, "year": 12}
 _AMOUNT_MAX = 10**13
 
 
-def _read(function: str, place: int | None, value: Value) -> Moment:
+def _read(function: str, place: int | None, value: Value) -> moments.Moment:
     """Return the moment that an argument says."""
     try:
         return parse_moment(text(function, place, value), culture_of("en-US"))
@@ -53,34 +47,34 @@ def _read(function: str, place: int | None, value: Value) -> Moment:
 
 
 def _zone(function: str, place: int | None, name: Value) -> ZoneInfo:
-    return zone_named(text(function, place, name))
+    return moments.zone_named(text(function, place, name))
 
 
 DATES = Family("date", moment=_read, zone=_zone)
 
 
-def _write(function: str, moment: Moment, form: Value, locale: Value = None) -> str:
+def _write(function: str, moment: moments.Moment, form: Value, locale: Value = None) -> str:
     """Write a result by the format that an argument says."""
     culture = culture_of("en-US" if locale is None else text(function, None, locale))
     return format_moment(moment, "o" if form is None else text(function, None, form), culture)
 
 
-def _now(function: str, run: Run) -> Moment:
+def _now(function: str, run: Run) -> moments.Moment:
     """Return the time that the scope says."""
     seconds = run.lookup("$now")
     if not isinstance(seconds, int | float):
         raise EvaluationError(
             f"The template language function {function!r} cannot be used here: there is no time"
         )
-    return from_epoch(seconds)
+    return moments.from_epoch(seconds)
 
 
-@DATES("utcNow(format?)", "the time of the evaluation", reads="$now")
-def _utc_now(run: Run, form: Value) -> str:
-    return _write("utcNow", _now("utcNow", run), form)
+DATES("utcNow(format?)", "the time of the evaluation", reads="$now")(
+    lambda run, form: _write("utcNow", _now("utcNow", run), form)
+)
 
 
-def _add(function: str, ticks: int, run: Run, moment: Moment, *given: Value) -> str:
+def _add(function: str, ticks: int, run: Run, moment: moments.Moment, *given: Value) -> str:
     amount, form = given
     return _write(function, moment.plus(_amount(function, amount) * ticks), form)
 
@@ -90,7 +84,6 @@ for _noun in ("days", "hours", "minutes", "seconds"):
         f"add{_noun.capitalize()}(timestamp:moment, {_noun}, format?)",
         f"a time some {_noun} later",
         _UNITS[_noun[:-1]],
-        named=True,
     )(_add)
 
 
@@ -101,7 +94,7 @@ def _amount(function: str, value: Value) -> int:
     return amount
 
 
-def _moved(function: str, moment: Moment, amount: int, unit: Value) -> Moment:
+def _moved(function: str, moment: moments.Moment, amount: int, unit: Value) -> moments.Moment:
     name = text(function, None, unit).lower().removesuffix("s")
     if name in _MONTHS:
         return moment.plus_months(amount * _MONTHS[name])
@@ -132,37 +125,37 @@ for _name, _parameters, _sign, _doc in (
         f"{_name}({_parameters}interval, unit, format?)",
         "" if _parameters else "$now",
     )
-    DATES(_signature, _doc, _sign, named=True, reads=_reads)(_shift)
+    DATES(_signature, _doc, _sign, reads=_reads)(_shift)
 
 
-@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone", named=True)
-def _convert_from_utc(function: str, run: Run, moment: Moment, zone: ZoneInfo, form: Value) -> str:
-    return _write(function, in_zone(moment, zone), form)
+@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone")
+def _convert_from_utc(
+    function: str, run: Run, moment: moments.Moment, zone: ZoneInfo, form: Value
+) -> str:
+    return _write(function, moments.in_zone(moment, zone), form)
 
 
-@DATES(
-    "convertToUtc(timestamp:moment, zone:zone, format?)", "the time of a zone in UTC", named=True
-)
-def _convert_to_utc(function: str, run: Run, moment: Moment, zone: ZoneInfo, form: Value) -> str:
-    return _write(function, moment if moment.utc else from_zone(moment, zone), form)
+@DATES("convertToUtc(timestamp:moment, zone:zone, format?)", "the time of a zone in UTC")
+def _convert_to_utc(
+    function: str, run: Run, moment: moments.Moment, zone: ZoneInfo, form: Value
+) -> str:
+    return _write(function, moment if moment.utc else moments.from_zone(moment, zone), form)
 
 
 @DATES(
     "convertTimeZone(timestamp:moment, from, to, format?)",
     "the time of a zone in another; Windows names such as 'Pacific Standard Time'",
 )
-def _convert(run: Run, moment: Moment, source: Value, target: Value, form: Value) -> str:
+def _convert(run: Run, moment: moments.Moment, source: Value, target: Value, form: Value) -> str:
     if not moment.utc:
-        moment = from_zone(moment, _zone("convertTimeZone", 1, source))
-    local = in_zone(moment, _zone("convertTimeZone", 2, target))
+        moment = moments.from_zone(moment, _zone("convertTimeZone", 1, source))
+    local = moments.in_zone(moment, _zone("convertTimeZone", 2, target))
     return _write("convertTimeZone", local, form)
 
 
-@DATES("dateDifference(start:moment, end:moment)", "the span between two times")
-def _date_difference(run: Run, start: Moment, end: Moment) -> str:
-    return format_span(end.ticks - start.ticks, "")
-
-
+DATES("dateDifference(start:moment, end:moment)", "the span between two times")(
+    lambda run, start, end: moments.format_span(end.ticks - start.ticks, "")
+)
 DATES("dayOfWeek(timestamp:moment)", "the day of the week, from Sunday, which is 0")(
     lambda run, moment: moment.date.isoweekday() % 7
 )
@@ -172,26 +165,24 @@ DATES("dayOfYear(timestamp:moment)", "the day of the year")(
 )
 
 
-@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", HOUR, named=True)
-@DATES("startOfDay(timestamp:moment, format?)", "midnight before", DAY, named=True)
-def _start_of(function: str, ticks: int, run: Run, moment: Moment, form: Value) -> str:
-    return _write(function, Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
+@DATES("startOfHour(timestamp:moment, format?)", "the full hour before", moments.HOUR)
+@DATES("startOfDay(timestamp:moment, format?)", "midnight before", moments.DAY)
+def _start_of(function: str, ticks: int, run: Run, moment: moments.Moment, form: Value) -> str:
+    return _write(function, moments.Moment(moment.ticks - moment.ticks % ticks, moment.utc), form)
 
 
 @DATES("startOfMonth(timestamp:moment, format?)", "the first day of its month")
-def _start_of_month(run: Run, moment: Moment, form: Value) -> str:
-    days = moment.ticks // DAY - moment.date.day + 1
-    return _write("startOfMonth", Moment(days * DAY, moment.utc), form)
+def _start_of_month(run: Run, moment: moments.Moment, form: Value) -> str:
+    days = moment.ticks // moments.DAY - moment.date.day + 1
+    return _write("startOfMonth", moments.Moment(days * moments.DAY, moment.utc), form)
 
 
 DATES("ticks(timestamp:moment)", "how many 100 ns since the year 1")(
     lambda run, moment: moment.ticks
 )
-
-
-@DATES("formatDateTime(timestamp:moment, format?, locale?)", "a time in another form")
-def _format_date_time(run: Run, moment: Moment, form: Value, locale: Value) -> str:
-    return _write("formatDateTime", moment, form, locale)
+DATES("formatDateTime(timestamp:moment, format?, locale?)", "a time in another form")(
+    lambda run, moment, form, locale: _write("formatDateTime", moment, form, locale)
+)
 
 
 @DATES(
@@ -209,5 +200,5 @@ def _parse_date_time(run: Run, source: str, locale: str | None, form: Value) -> 
 
 @DATES("formatTimeSpan(span, format?, locale?)", "a span of time in another form")
 def _format_time_span(run: Run, value: Value, form: Value, locale: Value) -> str:
-    span = read_span(text("formatTimeSpan", 0, value))
-    return format_span(span, "" if form is None else text("formatTimeSpan", 1, form))
+    span = moments.read_span(text("formatTimeSpan", 0, value))
+    return moments.format_span(span, "" if form is None else text("formatTimeSpan", 1, form))

@@ -10,18 +10,8 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote_to_bytes
 
+from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import Family, not_valid, text, type_name, wrong
-from whorl.dialects.loom.values.printing import (
-    OCTETS,
-    charset_named,
-    content_bytes,
-    decode,
-    decode_text,
-    encode,
-    envelope,
-    is_envelope,
-    print_text,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,12 +25,12 @@ URIS = Family("uri")
 BINARY = Family("conversion")
 
 
-@STRINGS("concat(text)", "the texts of all values, one after another", collects=True)
+@STRINGS("concat(text, ...)", "the texts of all values, one after another")
 def concat(run: Run, values: list[Value], between: str = "", function: str = "concat") -> str:
     parts: list[str] = []
     size = len(between) * (len(values) - 1) if between and values else 0
     for value in values:
-        part = print_text(run, value)
+        part = printing.print_text(run, value)
         size += len(part)
         run.limit_text(size, function)
         parts.append(part)
@@ -53,9 +43,9 @@ def _ends(test: Callable[[str, str], bool], run: Run, text: str, search: str) ->
     return test(text.lower(), search.lower())
 
 
-@STRINGS("indexOf(text:str, search:str)", "where it is first, case aside, or -1")
-def _index_of(run: Run, text: str, search: str) -> int:
-    return _recased(text, str.lower).find(search.lower())
+STRINGS("indexOf(text:str, search:str)", "where it is first, case aside, or -1")(
+    lambda run, text, search: _recased(text, str.lower).find(search.lower())
+)
 
 
 @STRINGS("lastIndexOf(text:str, search:str)", "where it is last, or -1")
@@ -100,9 +90,9 @@ def _recased(text: str, case: Callable[[str], str]) -> str:
     return "".join([other if len(other := case(each)) == 1 else each for each in text])
 
 
-@STRINGS("length(collection:sequence)", "how many characters or items there are")
-def _length(run: Run, collection: str | list[Value]) -> int:
-    return len(collection)
+STRINGS("length(collection:sequence)", "how many characters or items there are")(
+    lambda run, collection: len(collection)
+)
 
 
 @STRINGS("replace(text:str, old:str, new:str)", "with each old text made new; case matters")
@@ -135,11 +125,9 @@ def _substring(run: Run, text: str, start: int, count: int | None) -> str:
     return text[start : start + taken]
 
 
-@STRINGS("slice(text:str, start:int, end?:int)", "a part; positions below 0 count from the end")
-def _slice(run: Run, text: str, start: int, end: int | None) -> str:
-    return text[start:end]
-
-
+STRINGS("slice(text:str, start:int, end?:int)", "a part; positions below 0 count from the end")(
+    lambda run, text, start, end: text[start:end]
+)
 STRINGS("toLower(text:string)", "in lower case")(lambda run, text: text.lower())
 STRINGS("toUpper(text:string)", "in upper case")(lambda run, text: _recased(text, str.upper))
 
@@ -153,9 +141,9 @@ def _trim(run: Run, value: Value) -> str:
     )
 
 
-@STRINGS("trimByteOrderMark(text:str)", "without a byte order mark at its start")
-def _trim_mark(run: Run, text: str) -> str:
-    return text.removeprefix("\ufeff")
+STRINGS("trimByteOrderMark(text:str)", "without a byte order mark at its start")(
+    lambda run, text: text.removeprefix("\ufeff")
+)
 
 
 @STRINGS("chunk(collection, length:int)", "pieces of a text or array")
@@ -215,7 +203,7 @@ _ADDRESS = re.compile(
 )
 
 
-@URIS("uriComponent(text)", "escaped for use in a URI", collects=True, alias="encodeUriComponent")
+@URIS("uriComponent(text, ...)", "escaped for use in a URI", alias="encodeUriComponent")
 def _encode_component(run: Run, values: list[Value]) -> str:
     # The designer writes several parts into one call; Azure joins them.
     source = concat(run, values)
@@ -223,14 +211,12 @@ def _encode_component(run: Run, values: list[Value]) -> str:
     return quote(source, safe=_UNESCAPED, errors="replace")
 
 
-@URIS("uriComponentToString(text:str)", "without its escapes", alias="decodeUriComponent")
-def _decode_component(run: Run, text: str) -> str:
-    return decode_text(unquote_to_bytes(text), "utf-8")
-
-
-@URIS("uriComponentToBinary(text:str)", "an escaped text as content")
-def _component_to_binary(run: Run, text: str) -> Value:
-    return envelope(_content(run, text, "uriComponentToBinary"))
+URIS("uriComponentToString(text:str)", "without its escapes", alias="decodeUriComponent")(
+    lambda run, text: printing.decode_text(unquote_to_bytes(text), "utf-8")
+)
+URIS("uriComponentToBinary(text:str)", "an escaped text as content")(
+    lambda run, text: printing.envelope(_content(run, text, "uriComponentToBinary"))
+)
 
 
 def _uri_part(function: str, part: Callable[[re.Match[str]], Value], run: Run, uri: str) -> Value:
@@ -257,48 +243,52 @@ _PARTS: tuple[tuple[str, str, Callable[[re.Match[str]], Value]], ...] = (
     ("uriScheme", "the scheme", lambda uri: uri["scheme"].lower()),
 )
 for _name, _doc, _part in _PARTS:
-    URIS(f"{_name}(uri:str)", _doc, _part, named=True)(_uri_part)
+    URIS(f"{_name}(uri:str)", _doc, _part)(_uri_part)
 
 _MEDIA_TYPE = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+\Z", re.ASCII)
 
 
 def _content(run: Run, value: Value, function: str) -> bytes:
-    content = print_text(run, value).encode("utf-8", "replace")
+    content = printing.print_text(run, value).encode("utf-8", "replace")
     run.check_text(len(content) * 4 // 3, function)
     return content
 
 
 @BINARY("base64(value)", "the value as base64")
 def _to_base64(run: Run, value: Value) -> Value:
-    return value["$content"] if is_envelope(value) else encode(_content(run, value, "base64"))
+    return (
+        value["$content"]
+        if printing.is_envelope(value)
+        else printing.encode(_content(run, value, "base64"))
+    )
 
 
-@BINARY("base64ToString(value:str)", "the text that base64 holds", alias="decodeBase64")
-def _base64_to_string(run: Run, source: str) -> str:
-    return decode_text(decode(run, source), "utf-8")
+BINARY("base64ToString(value:str)", "the text that base64 holds", alias="decodeBase64")(
+    lambda run, source: printing.decode_text(printing.decode(run, source), "utf-8")
+)
 
 
 @BINARY("base64ToBinary(value:str)", "the content that base64 holds")
 def _base64_to_binary(run: Run, source: str) -> Value:
-    decode(run, source)
-    return {"$content-type": OCTETS, "$content": source}
+    printing.decode(run, source)
+    return {"$content-type": printing.OCTETS, "$content": source}
 
 
 @BINARY("binary(value)", "the value as content")
 def _binary(run: Run, value: Value) -> Value:
     if value is None:
         raise wrong("binary", None, "not be null", value)
-    if is_envelope(value):
-        return envelope(content_bytes(run, value))
-    return envelope(_content(run, value, "binary"))
+    if printing.is_envelope(value):
+        return printing.envelope(printing.content_bytes(run, value))
+    return printing.envelope(_content(run, value, "binary"))
 
 
 @BINARY("dataUri(value)", "the value as a data URI")
 def _data_uri(run: Run, value: Value) -> str:
-    if is_envelope(value):
+    if printing.is_envelope(value):
         return f"data:{value['$content-type']};base64,{value['$content']}"
     kind = "text/plain" if isinstance(value, str) else "application/json"
-    return f"data:{kind};charset=utf-8;base64,{encode(_content(run, value, 'dataUri'))}"
+    return f"data:{kind};charset=utf-8;base64,{printing.encode(_content(run, value, 'dataUri'))}"
 
 
 @BINARY("dataUriToBinary(value:str)", "the content of a data URI", alias="decodeDataUri")
@@ -316,7 +306,7 @@ def _data_uri_to_binary(run: Run, source: str) -> Value:
         return {"$content-type": head, "$content": payload}
     content = _unquoted(payload)
     run.check_text(len(content) * 4 // 3, "dataUriToBinary")
-    return envelope(content, head)
+    return printing.envelope(content, head)
 
 
 @BINARY("dataUriToString(value:str)", "the text of a data URI")
@@ -327,9 +317,11 @@ def _data_uri_to_string(run: Run, source: str) -> str:
         raise not_valid("dataUriToString", "the media type has an empty parameter")
     charset = parameters[0] if parameters else ""
     # Azure takes UTF-8 here and nothing else; a character set further on is not looked at.
-    if charset.lower().startswith("charset=") and charset_named(charset[8:]) != "utf-8":
+    if charset.lower().startswith("charset=") and printing.charset_named(charset[8:]) != "utf-8":
         raise not_valid("dataUriToString", f"{charset!r} is not supported")
-    return decode_text(decode(run, payload) if is_base64 else _unquoted(payload), "utf-8")
+    return printing.decode_text(
+        printing.decode(run, payload) if is_base64 else _unquoted(payload), "utf-8"
+    )
 
 
 def _parts(function: str, source: str) -> tuple[str, str, bool]:

@@ -26,14 +26,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.values.arguments import (
-    Family,
-    find_key,
-    forgiving_item,
-    not_valid,
-    text,
-    whole,
-)
+from whorl.dialects.loom.values import arguments
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED
@@ -44,10 +37,10 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-INTERNAL = Family("internal")
-WORKFLOW = Family("workflow")
+INTERNAL = arguments.Family("internal")
+WORKFLOW = arguments.Family("workflow")
 # The functions that differ where what is missing is null.
-LENIENT = Family("workflow")
+LENIENT = arguments.Family("workflow")
 
 _NAMES_MAX = 1_000
 _FAILED = ("Failed", "TimedOut", "Cancelled")
@@ -61,7 +54,9 @@ _FAILED = ("Failed", "TimedOut", "Cancelled")
 def _settled(run: Run, name: Value, function: Value) -> bool:
     """Tell whether what a function reads of an action is no remainder of a failure."""
     table = run.lookup("$actions")
-    record = table.get(find_key(table, str(name)) or "") if isinstance(table, dict) else None
+    record = (
+        table.get(arguments.find_key(table, str(name)) or "") if isinstance(table, dict) else None
+    )
     if not isinstance(record, dict) or record.get("status") not in _FAILED:
         return True
     # How a call failed may be asked for; what it replied then is no result.
@@ -72,13 +67,13 @@ def _named(
     function: str, place: str, noun: str, run: Run, name: Value, *, lenient: bool = False
 ) -> Value:
     """Return the value of a name in one of the tables of the scope."""
-    key = text(function, None, name)
+    key = arguments.text(function, None, name)
     table = run.lookup(place)
     if isinstance(table, dict):
         if key in table:
             return table[key]
         run.spend(len(table) >> 4)
-        own = find_key(table, key)
+        own = arguments.find_key(table, key)
         if own is not None:
             return table[own]
     if lenient:
@@ -98,7 +93,7 @@ for _signature, _place, _noun, _doc in (
     ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
     ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
 ):
-    WORKFLOW(_signature, _doc, _place, _noun, named=True, reads=_place, borrows=True)(_named)
+    WORKFLOW(_signature, _doc, _place, _noun, reads=_place, borrows=True)(_named)
 
 
 def _record(function: str, run: Run, name: Value) -> Value:
@@ -117,21 +112,18 @@ def _record(function: str, run: Run, name: Value) -> Value:
 
 
 def _outputs(function: str, run: Run, name: Value) -> Value:
-    return forgiving_item(_record(function, run, name), "outputs")
+    return arguments.forgiving_item(_record(function, run, name), "outputs")
 
 
 for _signature, _doc in (
     ("outputs(action)", "the outputs of an action"),
     ("actionOutputs(action)", "the outputs of an action; an old name"),
 ):
-    WORKFLOW(_signature, _doc, named=True, reads="$actions", borrows=True)(_outputs)
+    WORKFLOW(_signature, _doc, reads="$actions", borrows=True)(_outputs)
 
 
 @WORKFLOW(
-    "result(scope)",
-    "the records of the actions in a scope or loop",
-    reads="$actions",
-    borrows=True,
+    "result(scope)", "the records of the actions in a scope or loop", reads="$actions", borrows=True
 )
 def _result(run: Run, name: Value) -> Value:
     if run.lookup("$scopes") is UNDEFINED:
@@ -148,13 +140,17 @@ def _result(run: Run, name: Value) -> Value:
 @WORKFLOW("actions(action, part?)", "a record", reads="$actions", borrows=True)
 def _actions(run: Run, name: Value, part: Value) -> Value:
     record = _record("actions", run, name)
-    return record if part is None else forgiving_item(record, text("actions", 1, part))
+    return (
+        record
+        if part is None
+        else arguments.forgiving_item(record, arguments.text("actions", 1, part))
+    )
 
 
 def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
     loop = run.lookup("$loop")
     if isinstance(loop, dict):
-        own = find_key(loop, text(function, None, name))
+        own = arguments.find_key(loop, arguments.text(function, None, name))
         if own is not None:
             return loop[own]
     return _named(function, "$variables", "variable", run, name, lenient=lenient)
@@ -162,7 +158,7 @@ def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
 
 def _body(function: str, lenient: bool, run: Run, name: Value) -> Value:
     given = _outputs(function, run, name)
-    if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
+    if lenient and not (isinstance(given, dict) and arguments.find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given
     return _body_of(given)
@@ -175,12 +171,12 @@ for _signature, _call, _doc, _place in (
     ("actionBody(action)", _body, "the body of an action's outputs; an old name", "$actions"),
 ):
     for _family, _lenient in ((WORKFLOW, False), (LENIENT, True)):
-        _family(_signature, _doc, _lenient, named=True, reads=_place, borrows=True)(_call)
+        _family(_signature, _doc, _lenient, reads=_place, borrows=True)(_call)
 
 
 def _body_of(given: Value) -> Value:
     """Return the body of outputs; an action such as Compose has outputs of any kind and none."""
-    return forgiving_item(given, "body") if isinstance(given, dict) else None
+    return arguments.forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
 def _scoped(function: str, place: str, run: Run) -> Value:
@@ -195,7 +191,7 @@ def _scoped(function: str, place: str, run: Run) -> Value:
 
 
 def _trigger_outputs(function: str, place: str, run: Run) -> Value:
-    return forgiving_item(_scoped(function, place, run), "outputs")
+    return arguments.forgiving_item(_scoped(function, place, run), "outputs")
 
 
 def _trigger_body(function: str, place: str, run: Run) -> Value:
@@ -204,7 +200,11 @@ def _trigger_body(function: str, place: str, run: Run) -> Value:
 
 def _current_action(function: str, place: str, run: Run, part: Value) -> Value:
     record = _scoped(function, place, run)
-    return record if part is None else forgiving_item(record, text(function, None, part))
+    return (
+        record
+        if part is None
+        else arguments.forgiving_item(record, arguments.text(function, None, part))
+    )
 
 
 _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
@@ -216,12 +216,11 @@ _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
     ("action(part?)", _current_action, "the record of this action", "$action"),
 )
 for _signature, _call, _doc, _place in _SCOPED:
-    WORKFLOW(_signature, _doc, _place, named=True, reads=_place, borrows=True)(_call)
+    WORKFLOW(_signature, _doc, _place, reads=_place, borrows=True)(_call)
 WORKFLOW(
     "listCallbackUrl()",
     "the address that starts this workflow",
     "$callback_url",
-    named=True,
     reads="$callback_url",
 )(_scoped)
 
@@ -232,38 +231,40 @@ def _content(run: Run, function: str, action: list[Value], key: str) -> Value:
         given = _body(function, False, run, action[0])
     else:
         given = _trigger_body("triggerBody", "$trigger", run)
-    return forgiving_item(given, key) if isinstance(given, dict) else None
+    return arguments.forgiving_item(given, key) if isinstance(given, dict) else None
 
 
-def _form_values(function: str, run: Run, *arguments: Value) -> list[Value]:
-    *action, key = arguments
+def _form_values(function: str, run: Run, *given: Value) -> list[Value]:
+    *action, key = given
     pairs = _content(run, function, action, "$formdata")
-    wanted = text(function, None, key).lower()
+    wanted = arguments.text(function, None, key).lower()
     if not isinstance(pairs, list):
-        raise not_valid(function, "the body is not a form")
+        raise arguments.not_valid(function, "the body is not a form")
     run.spend(len(pairs))
     return [
-        forgiving_item(pair, "value")
+        arguments.forgiving_item(pair, "value")
         for pair in pairs
-        if isinstance(pair, dict) and str(forgiving_item(pair, "key")).lower() == wanted
+        if isinstance(pair, dict) and str(arguments.forgiving_item(pair, "key")).lower() == wanted
     ]
 
 
-def _form_value(function: str, run: Run, *arguments: Value) -> Value:
-    values = _form_values(function, run, *arguments)
+def _form_value(function: str, run: Run, *given: Value) -> Value:
+    values = _form_values(function, run, *given)
     if len(values) > 1:
-        key = arguments[-1]
-        raise not_valid(function, f"the form has {len(values)} values for the key {key!r}")
+        key = given[-1]
+        raise arguments.not_valid(
+            function, f"the form has {len(values)} values for the key {key!r}"
+        )
     return values[0] if values else None
 
 
-def _multipart(function: str, run: Run, *arguments: Value) -> Value:
-    *action, index = arguments
+def _multipart(function: str, run: Run, *given: Value) -> Value:
+    *action, index = given
     parts = _content(run, function, action, "$multipart")
-    number = whole(function, None, index)
+    number = arguments.whole(function, None, index)
     if not isinstance(parts, list) or not 0 <= number < len(parts):
-        raise not_valid(function, f"the body has no part with the index '{number}'")
-    return forgiving_item(parts[number], "body")
+        raise arguments.not_valid(function, f"the body has no part with the index '{number}'")
+    return arguments.forgiving_item(parts[number], "body")
 
 
 _PARTS: tuple[tuple[str, Callable[..., Value], str], ...] = (
@@ -276,4 +277,4 @@ _PARTS: tuple[tuple[str, Callable[..., Value], str], ...] = (
 )
 for _signature, _call, _doc in _PARTS:
     _place = "$actions" if "(action" in _signature else ""
-    WORKFLOW(_signature, _doc, named=True, reads=_place)(_call)
+    WORKFLOW(_signature, _doc, reads=_place)(_call)

@@ -10,18 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import wrong
-from whorl.dialects.loom.values.printing import (
-    XML,
-    charset_named,
-    content_bytes,
-    decode_name,
-    decode_text,
-    encode_name,
-    envelope,
-    is_envelope,
-    print_text,
-)
 from whorl.language.faults import EvaluationError, LimitExceeded
 
 if TYPE_CHECKING:
@@ -183,14 +173,14 @@ _DECLARED = re.compile(r"""<\?xml[^>]*?\sencoding\s*=\s*["']([^"']*)["']""")
 
 def xml_text(run: Run, envelope: dict[str, Value]) -> str:
     """Return the XML that an envelope wraps, decoded as it declares itself."""
-    content = content_bytes(run, envelope)
-    text = decode_text(content, "utf-8")
+    content = printing.content_bytes(run, envelope)
+    text = printing.decode_text(content, "utf-8")
     declared = _DECLARED.match(text)
     if declared is not None:
-        encoding = charset_named(declared[1])
+        encoding = printing.charset_named(declared[1])
         if encoding.startswith(("utf-16", "utf-32")):
             raise EvaluationError(f"the XML says that it is {declared[1]!r}, and it is not")
-        text = decode_text(content, encoding)
+        text = printing.decode_text(content, encoding)
     return text
 
 
@@ -206,7 +196,7 @@ def _add_children(element: Node, result: dict[str, Value]) -> None:
     kinds = {"text": "#text", "cdata": "#cdata-section", "comment": "#comment"}
     groups: dict[str, list[Node]] = {}
     for child in element.children:
-        named = decode_name(child.name) if child.kind == "element" else f"?{child.name}"
+        named = printing.decode_name(child.name) if child.kind == "element" else f"?{child.name}"
         groups.setdefault(kinds.get(child.kind, named), []).append(child)
     for key, nodes in groups.items():
         if key != "#comment":
@@ -234,7 +224,7 @@ def _add_properties(run: Run, element: Node, properties: dict[str, Value]) -> No
     for key, value in properties.items():
         values = value if isinstance(value, list) else [value]
         if key.startswith("@") and not isinstance(value, list | dict):
-            element.attributes[encode_name(key[1:])] = _scalar(run, value)
+            element.attributes[printing.encode_name(key[1:])] = _scalar(run, value)
         elif key in ("#text", "#cdata-section"):
             for part in values:
                 text = _scalar(run, part)
@@ -245,7 +235,7 @@ def _add_properties(run: Run, element: Node, properties: dict[str, Value]) -> No
             shown = " ".join(f'{name[1:]}="{_scalar(run, part)}"' for name, part in value.items())
             element.children.append(Node("instruction", "xml", shown))
         else:
-            element.children += [_element(run, encode_name(key), part) for part in values]
+            element.children += [_element(run, printing.encode_name(key), part) for part in values]
 
 
 def _element(run: Run, name: str, value: Value) -> Node:
@@ -261,14 +251,14 @@ def _element(run: Run, name: str, value: Value) -> Node:
 
 
 def _scalar(run: Run, value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else print_text(run, value)
+    return str(value).lower() if isinstance(value, bool) else printing.print_text(run, value)
 
 
 def to_xml(run: Run, value: Value) -> Value:
     """Turn a text, or a JSON object with one property, into XML in an envelope."""
-    if is_envelope(value):
+    if printing.is_envelope(value):
         # Azure takes content at its word; whether it is XML shows when it is read.
-        return envelope(content_bytes(run, value), XML)
+        return printing.envelope(printing.content_bytes(run, value), printing.XML)
     if isinstance(value, str):
         return wrapped(run, parse_xml(run, value))
     if not isinstance(value, dict):
@@ -288,4 +278,4 @@ def wrapped(run: Run, element: Node) -> dict[str, Value]:
     """Put XML into an envelope."""
     content = write_xml(element).encode("utf-8", "replace")
     run.check_text(len(content) * 4 // 3, "xml")
-    return envelope(content, XML)
+    return printing.envelope(content, printing.XML)

@@ -6,21 +6,8 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from whorl.dialects.loom.functions import xpath_values as values
 from whorl.dialects.loom.functions.xml import Node, parse_xml, wrapped, xml_text
-from whorl.dialects.loom.functions.xpath_values import (
-    ARITHMETIC,
-    AXES,
-    Compute,
-    Context,
-    as_boolean,
-    as_number,
-    calling,
-    compare,
-    node_test,
-    node_text,
-    only_nodes,
-    ordered,
-)
 from whorl.dialects.loom.values.arguments import text, wrong
 from whorl.dialects.loom.values.printing import is_xml
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -62,12 +49,13 @@ def select(run: Run, value: Value, path: Value) -> Value:
         raise wrong("xpath", 0, "be an XML object", value)
     root = parse_xml(run, xml_text(run, value))
     compute = _Parser(text("xpath", 1, path)).read()
-    outcome = compute(Context(run, root, {}, root))
+    outcome = compute(values.Context(run, root, {}, root))
     if not isinstance(outcome, list):
         return outcome
     run.check_items(len(outcome), "xpath")
     return [
-        wrapped(run, node) if node.kind == "element" else node_text(run, node) for node in outcome
+        wrapped(run, node) if node.kind == "element" else values.node_text(run, node)
+        for node in outcome
     ]
 
 
@@ -117,7 +105,7 @@ class _Parser:
     def token(self) -> _Token:
         return self.tokens[self.position]
 
-    def read(self) -> Compute:
+    def read(self) -> values.Compute:
         compute = self._level(0)
         self._take("end")
         return compute
@@ -144,7 +132,7 @@ class _Parser:
         follows = self.token.kind == "operator" and self.token.text in symbols
         return self._advance().text if follows else ""
 
-    def _level(self, level: int) -> Compute:
+    def _level(self, level: int) -> values.Compute:
         if level == len(_LEVELS):
             return self._unary()
         self.depth += level == 0
@@ -156,7 +144,7 @@ class _Parser:
         self.depth -= level == 0
         return left
 
-    def _unary(self) -> Compute:
+    def _unary(self) -> values.Compute:
         negations = 0
         while self._accept("-"):
             negations += 1
@@ -166,37 +154,42 @@ class _Parser:
         value = parts[0] if len(parts) == 1 else _union(parts)
         if not negations:
             return value
-        return lambda context: (-1) ** negations * as_number(context.run, value(context))
+        return lambda context: (-1) ** negations * values.as_number(context.run, value(context))
 
-    def _path(self) -> Compute:
+    def _path(self) -> values.Compute:
         following = self.tokens[self.position + 1].kind
         if self.token.kind == "/" and following not in ("name", "*", "@", ".", ".."):
             self._advance()
-            return _root
+            return lambda context: [context.root]
         steps: list[_Step] = []
-        start: Compute = _root if self.token.kind in ("/", "//") else _own
-        if self._is_primary(following):
+        is_absolute = self.token.kind in ("/", "//")
+        start: values.Compute | None = None
+        is_call = self.token.kind == "name" and following == "("
+        if self.token.kind in ("(", "literal", "number") or (
+            is_call and self.token.text not in values.KINDS
+        ):
             start = self._primary()
             while self.token.kind == "[":
                 start = _filtered(start, self._predicate())
             if self.token.kind not in ("/", "//"):
                 return start
-        elif start is _own:
+        elif not is_absolute:
             steps.append(self._step())
         while self.token.kind in ("/", "//"):
             if self._advance().kind == "//":
-                steps.append(_Step("descendant-or-self", node_test("", "node", "")))
+                steps.append(_Step("descendant-or-self", values.node_test("", "node", "")))
             steps.append(self._step())
         if len(steps) > _STEPS_MAX:
             raise LimitExceeded(f"XPath has a path of more than {_STEPS_MAX} steps")
-        return lambda context: _walk(context, only_nodes(start(context)), steps)
+        return lambda context: _walk(
+            context,
+            [context.root if is_absolute else context.node]
+            if start is None
+            else values.only_nodes(start(context)),
+            steps,
+        )
 
-    def _is_primary(self, following: str) -> bool:
-        if self.token.kind == "name" and following == "(":
-            return self.token.text not in ("text", "node", "comment", "processing-instruction")
-        return self.token.kind in ("(", "literal", "number")
-
-    def _primary(self) -> Compute:
+    def _primary(self) -> values.Compute:
         token = self._advance()
         if token.kind in ("literal", "number"):
             value = token.text[1:-1] if token.kind == "literal" else float(token.text)
@@ -206,15 +199,15 @@ class _Parser:
             self._take(")")
             return inner
         self._take("(")
-        arguments: list[Compute] = []
+        arguments: list[values.Compute] = []
         while self.token.kind != ")":
             if arguments:
                 self._take(",")
             arguments.append(self._level(0))
         self._take(")")
-        return calling(token.text, arguments)
+        return values.calling(token.text, arguments)
 
-    def _predicate(self) -> Compute:
+    def _predicate(self) -> values.Compute:
         self._take("[")
         condition = self._level(0)
         self._take("]")
@@ -223,7 +216,7 @@ class _Parser:
     def _step(self) -> _Step:
         if self.token.kind in (".", ".."):
             axis = "self" if self._advance().kind == "." else "parent"
-            return _Step(axis, node_test(axis, "node", ""))
+            return _Step(axis, values.node_test(axis, "node", ""))
         axis = "child"
         if self.token.kind == "@":
             self._advance()
@@ -231,7 +224,7 @@ class _Parser:
         elif self.token.kind == "name" and self.tokens[self.position + 1].kind == "::":
             axis = self._advance().text
             self._advance()
-            if axis not in AXES:
+            if axis not in values.AXES:
                 raise EvaluationError(f"XPath has no axis {axis!r}")
         if self.token.kind not in ("name", "*"):
             raise self._unexpected()
@@ -240,7 +233,7 @@ class _Parser:
             self._advance()
             argument = self._advance().text[1:-1] if self.token.kind == "literal" else ""
             self._take(")")
-        step = _Step(axis, node_test(axis, name, argument))
+        step = _Step(axis, values.node_test(axis, name, argument))
         while self.token.kind == "[":
             step = replace(step, predicates=(*step.predicates, self._predicate()))
         return step
@@ -252,15 +245,15 @@ class _Step:
 
     axis: str
     test: Callable[[Node], bool]
-    predicates: tuple[Compute, ...] = ()
+    predicates: tuple[values.Compute, ...] = ()
 
-    def take(self, context: Context, node: Node) -> list[Node]:
+    def take(self, context: values.Context, node: Node) -> list[Node]:
         """Return the nodes that the step leads to, in the order of its axis."""
         if self.axis.endswith("sibling") and node.kind != "attribute":
             # To find its own place among them, a node passes its siblings.
             context.run.spend(len(node.parent.children) >> 1 if node.parent else 4)
         nodes: list[Node] = []
-        for candidate in AXES[self.axis](node):
+        for candidate in values.AXES[self.axis](node):
             context.run.spend(4)
             if self.test(candidate):
                 nodes.append(candidate)
@@ -269,48 +262,45 @@ class _Step:
         return nodes
 
 
-def _walk(context: Context, nodes: list[Node], steps: list[_Step]) -> list[Node]:
+def _walk(context: values.Context, nodes: list[Node], steps: list[_Step]) -> list[Node]:
     for step in steps:
-        nodes = ordered(context, [target for node in nodes for target in step.take(context, node)])
+        nodes = values.ordered(
+            context, [target for node in nodes for target in step.take(context, node)]
+        )
     return nodes
 
 
-def _kept(context: Context, nodes: list[Node], predicate: Compute) -> list[Node]:
+def _kept(context: values.Context, nodes: list[Node], predicate: values.Compute) -> list[Node]:
     kept: list[Node] = []
     for position, node in enumerate(nodes, 1):
         context.run.spend(4)
         outcome = predicate(replace(context, node=node, position=position, size=len(nodes)))
-        if outcome == position if isinstance(outcome, float) else as_boolean(outcome):
+        if outcome == position if isinstance(outcome, float) else values.as_boolean(outcome):
             kept.append(node)
     return kept
 
 
-def _root(context: Context) -> list[Node]:
-    return [context.root]
-
-
-def _own(context: Context) -> list[Node]:
-    return [context.node]
-
-
-def _union(parts: list[Compute]) -> Compute:
-    return lambda context: ordered(
-        context, [node for part in parts for node in only_nodes(part(context))]
+def _union(parts: list[values.Compute]) -> values.Compute:
+    return lambda context: values.ordered(
+        context, [node for part in parts for node in values.only_nodes(part(context))]
     )
 
 
-def _filtered(start: Compute, predicate: Compute) -> Compute:
-    return lambda context: _kept(context, only_nodes(start(context)), predicate)
+def _filtered(start: values.Compute, predicate: values.Compute) -> values.Compute:
+    return lambda context: _kept(context, values.only_nodes(start(context)), predicate)
 
 
-def _joined(symbol: str, left: Compute, right: Compute) -> Compute:
+def _joined(symbol: str, left: values.Compute, right: values.Compute) -> values.Compute:
     if symbol == "or":
-        return lambda context: as_boolean(left(context)) or as_boolean(right(context))
+        return lambda context: values.as_boolean(left(context)) or values.as_boolean(right(context))
     if symbol == "and":
-        return lambda context: as_boolean(left(context)) and as_boolean(right(context))
-    if symbol in ARITHMETIC:
-        compute = ARITHMETIC[symbol]
-        return lambda context: compute(
-            as_number(context.run, left(context)), as_number(context.run, right(context))
+        return lambda context: (
+            values.as_boolean(left(context)) and values.as_boolean(right(context))
         )
-    return lambda context: compare(context.run, symbol, left(context), right(context))
+    if symbol in values.ARITHMETIC:
+        compute = values.ARITHMETIC[symbol]
+        return lambda context: compute(
+            values.as_number(context.run, left(context)),
+            values.as_number(context.run, right(context)),
+        )
+    return lambda context: values.compare(context.run, symbol, left(context), right(context))

@@ -192,7 +192,8 @@ AXES: dict[str, Callable[[Node], Iterable[Node]]] = {
     "following-sibling": lambda node: _siblings(node, before=False),
     "preceding-sibling": lambda node: _siblings(node, before=True),
 }
-_KINDS = {
+KINDS: dict[str, tuple[str, ...]] = {
+    "node": (),
     "text": ("text", "cdata"),
     "comment": ("comment",),
     "processing-instruction": ("instruction",),
@@ -202,10 +203,10 @@ _KINDS = {
 def node_test(axis: str, name: str, argument: str | None) -> Callable[[Node], bool]:
     """Return the test of a step: a name, `*`, `prefix:*`, or a kind of node such as `text()`."""
     if argument is not None:
-        kinds = _KINDS.get(name)
+        kinds = KINDS.get(name)
         wanted = argument if name == "processing-instruction" else ""
         return lambda node: (
-            (kinds is None or node.kind in kinds) and (not wanted or node.name == wanted)
+            (not kinds or node.kind in kinds) and (not wanted or node.name == wanted)
         )
     kind = "attribute" if axis == "attribute" else "element"
     if name.endswith("*"):
@@ -289,10 +290,7 @@ _FUNCTIONS: dict[str, tuple[str, Callable[..., Outcome]]] = {
         "text text",
         lambda text, part: text.partition(part)[0] if part and part in text else "",
     ),
-    "substring-after": (
-        "text text",
-        lambda text, part: text.partition(part)[2] if part else text,
-    ),
+    "substring-after": ("text text", lambda text, part: text.partition(part)[2] if part else text),
     "substring": ("context text number number=", _substring),
     "string-length": ("text?", lambda text: float(len(text))),
     "normalize-space": ("text?", lambda text: " ".join(text.split())),

@@ -89,16 +89,24 @@ def number(function: str, place: int | None, value: Value) -> Number:
     raise wrong(function, place, "be a number", value)
 
 
+def _numeric(function: str, place: int | None, value: Value) -> str | Number:
+    if isinstance(value, str) or is_number(value):
+        return value  # type: ignore[return-value]
+    raise wrong(function, place, "be a string or a number", value)
+
+
 # What a signature may ask for behind a parameter.
 _CHECKS: dict[str, Check] = {
     "str": text,
     "bool": boolean,
     "int": whole,
     "number": number,
+    "numeric": _numeric,
     "array": _checker(list, "be of type array"),
     "array_or_null": _checker(list | None, "be of type array"),
     "object": _checker(dict, "be of type object"),
     "string": _checker(str, "be a string"),
+    "collection": _checker(str | list | dict | None, "be an object, an array or a string"),
     "sequence": _checker(str | list, "be an array or a string"),
 }
 
@@ -134,16 +142,14 @@ class Family:
         signature: str,
         doc: str,
         *bound: object,
-        named: bool = False,
-        collects: bool = False,
         alias: str = "",
         reads: str = "",
         borrows: bool = False,
     ) -> Callable[[Call], Call]:
         """Declare a function whose call is given what is bound, the run and checked arguments.
 
-        Before all that it is given its own name if it is `named`. One that `collects` has its
-        parameters and any number after them as one list. An alias is named so in no message.
+        A call whose first parameter is `function` is given its own name before all that. Where the
+        signature ends in `...`, the arguments are one list. An alias is named so in no message.
         """
         name, _, parameters = signature.rstrip(")").partition("(")
         kinds = [parameter.partition(":") for parameter in parameters.split(", ")]
@@ -151,13 +157,13 @@ class Family:
         plain = f"{name}({', '.join(parameter for parameter, _, _ in kinds)})"
 
         def declare(call: Call) -> Call:
-            own: Callable[..., Value] = partial(call, *([name] if named else []), *bound)
-            if collects:
+            is_named = call.__code__.co_varnames[:1] == ("function",)
+            own: Callable[..., Value] = partial(call, *([name] if is_named else []), *bound)
+            if parameters.endswith("..."):
                 own = _collecting(own)
             elif any(check for check, _ in checks):
                 own = _checked(name, own, checks)
-            extra = "..." if collects else ""
-            made = self.make(plain, own, doc, extra=extra, reads=reads, borrows=borrows)
+            made = self.make(plain, own, doc, reads=reads, borrows=borrows)
             self.entries += [made, replace(made, name=alias)] if alias else [made]
             return call
 

@@ -6,40 +6,38 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.values.cultures import culture_of
 from whorl.dialects.loom.values.moments import DAY, HOUR, MINUTE, SECOND, Moment, checked
+from whorl.dialects.loom.values.numbers import culture_of
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from whorl.dialects.loom.values.cultures import Culture
+    from whorl.dialects.loom.values.numbers import Culture
 
 
-FORMAT_MAX = 1_000
-PIECE = re.compile(
+_FORMAT_MAX = 1_000
+_PIECE = re.compile(
     r"""(?P<quoted>'[^']*'|"[^"]*")|\\(?P<escaped>.)|%(?=[A-Za-z])"""
     r"""|(?P<letters>(?P<letter>[dfFghHKmMstyz])(?P=letter)*)|(?P<other>.)""",
     re.DOTALL,
 )
-ROUND_TRIP = "yyyy-MM-dd'T'HH:mm:ss.fffffffK"
+_ROUND_TRIP = "yyyy-MM-dd'T'HH:mm:ss.fffffffK"
 # Formats that are the same in every culture, which then is the invariant one.
-FIXED = {
-    **dict.fromkeys("oO", ROUND_TRIP),
+_FIXED = {
+    **dict.fromkeys("oO", _ROUND_TRIP),
     **dict.fromkeys("rR", "ddd, dd MMM yyyy HH:mm:ss 'GMT'"),
     "s": "yyyy-MM-dd'T'HH:mm:ss",
     "u": "yyyy-MM-dd HH:mm:ss'Z'",
 }
 
 
-def pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
+def _pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
     """Return the pattern that a format stands for, and the culture that it is written in."""
-    if len(form) > FORMAT_MAX:
-        raise EvaluationError(f"a date format has at most {FORMAT_MAX} characters")
+    if len(form) > _FORMAT_MAX:
+        raise EvaluationError(f"a date format has at most {_FORMAT_MAX} characters")
     if len(form) != 1:
-        return form or ROUND_TRIP, culture
-    if form in FIXED:
-        return FIXED[form], culture_of("")
+        return form or _ROUND_TRIP, culture
+    if form in _FIXED:
+        return _FIXED[form], culture_of("")
     mark = culture.short_time.lstrip("Hh")[0]
     long_time = culture.short_time.replace("mm", f"mm{mark}ss", 1)
     month_day = re.sub(r",? ?y+|dddd,? ?", "", culture.long_date).strip(" ,")
@@ -64,72 +62,60 @@ def pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
 
 def format_moment(moment: Moment, form: str, culture: Culture) -> str:
     """Write a moment."""
-    pattern, culture = pattern_of(form, culture)
+    pattern, culture = _pattern_of(form, culture)
     out: list[str] = []
-    for piece in PIECE.finditer(pattern):
+    for piece in _PIECE.finditer(pattern):
         if piece["letters"]:
-            written = _WRITERS[piece["letter"]](moment, len(piece["letters"]), culture)
+            written = _written(piece["letters"], moment, culture)
             if not written and piece["letter"] == "F" and out and out[-1] == ".":
                 out.pop()
             out.append(written)
-        elif piece["quoted"]:
-            out.append(piece["quoted"][1:-1])
         else:
-            out.append(piece["escaped"] or piece["other"] or "")
+            out.append(_literal(piece))
     return "".join(out)
 
 
-def _day(moment: Moment, count: int, culture: Culture) -> str:
-    if count <= 2:
-        return str(moment.date.day).zfill(count)
-    return (culture.short_days if count == 3 else culture.days)[moment.date.isoweekday() % 7]
+def _literal(piece: re.Match[str]) -> str:
+    return piece["quoted"][1:-1] if piece["quoted"] else piece["escaped"] or piece["other"] or ""
 
 
-def _month(moment: Moment, count: int, culture: Culture) -> str:
-    if count <= 2:
-        return str(moment.date.month).zfill(count)
-    return (culture.short_months if count == 3 else culture.months)[moment.date.month - 1]
+def _names(culture: Culture) -> dict[str, tuple[str, ...]]:
+    """The names that letters of a pattern stand for."""
+    return {
+        "ddd": culture.short_days,
+        "dddd": culture.days,
+        "MMM": culture.short_months,
+        "MMMM": culture.months,
+        "t": tuple(half[:1] for half in culture.halves),
+        "tt": culture.halves,
+    }
 
 
-def _year(moment: Moment, count: int, culture: Culture) -> str:
-    year = moment.date.year
-    return str(year % 100).zfill(count) if count <= 2 else str(year).zfill(count)
-
-
-def _count(moment: Moment, count: int, whole: int, unit: int) -> str:
-    return str(moment.time % whole // unit).zfill(min(count, 2))
-
-
-def _half_hour(moment: Moment, count: int, culture: Culture) -> str:
-    return str((moment.time // HOUR + 11) % 12 + 1).zfill(min(count, 2))
-
-
-def _fraction(moment: Moment, count: int, culture: Culture) -> str:
-    if count > 7:
-        raise EvaluationError("a date format has at most 7 places of a second")
-    return f"{moment.time % SECOND:07d}"[:count]
-
-
-def _half(moment: Moment, count: int, culture: Culture) -> str:
-    name = culture.halves[moment.time >= DAY // 2]
-    return name[:1] if count == 1 else name
-
-
-_WRITERS: dict[str, Callable[[Moment, int, Culture], str]] = {
-    "d": _day,
-    "M": _month,
-    "y": _year,
-    "H": lambda moment, count, culture: _count(moment, count, DAY, HOUR),
-    "h": _half_hour,
-    "m": lambda moment, count, culture: _count(moment, count, HOUR, MINUTE),
-    "s": lambda moment, count, culture: _count(moment, count, MINUTE, SECOND),
-    "f": _fraction,
-    "F": lambda moment, count, culture: _fraction(moment, count, culture).rstrip("0"),
-    "t": _half,
-    "K": lambda moment, count, culture: "Z" * moment.utc,
-    "z": lambda moment, count, culture: {1: "+0", 2: "+00"}.get(count, "+00:00"),
-    "g": lambda moment, count, culture: "A.D.",
-}
+def _written(letters: str, moment: Moment, culture: Culture) -> str:
+    """What letters of a pattern stand for."""
+    letter, count, day, time = letters[0], len(letters), moment.date, moment.time
+    if letter == "t" or (letter in "dM" and count > 2):
+        index = {"d": day.isoweekday() % 7, "M": day.month - 1, "t": time >= DAY // 2}[letter]
+        return _names(culture)[letters[: 2 if letter == "t" else 4]][index]
+    if letter == "y":
+        return str(day.year % 100 if count <= 2 else day.year).zfill(count)
+    if letter in "fF":
+        if count > 7:
+            raise EvaluationError("a date format has at most 7 places of a second")
+        places = f"{time % SECOND:07d}"[:count]
+        return places if letter == "f" else places.rstrip("0")
+    numbers = {
+        "d": day.day,
+        "M": day.month,
+        "H": time // HOUR,
+        "h": (time // HOUR + 11) % 12 + 1,
+        "m": time % HOUR // MINUTE,
+        "s": time % MINUTE // SECOND,
+    }
+    if letter in numbers:
+        return str(numbers[letter]).zfill(min(count, 2))
+    zone = {1: "+0", 2: "+00"}.get(count, "+00:00")
+    return {"K": "Z" * moment.utc, "z": zone, "g": "A.D."}[letter]
 
 
 _TEXT_MAX = 200
@@ -162,22 +148,18 @@ def parse_moment(text: str, culture: Culture) -> Moment:
         return _moment(text, (match["year"], match["month"], match["day"] or "1"), match)
     if match := _NUMBERS.match(text):
         parts = (match["first"], match["second_part"], match["third"])
-        return _moment(text, _by_culture(parts, culture), match)
+        if len(parts[0]) < 4:
+            # The three numbers are in the order that the culture writes them in.
+            order = re.sub(r"[^dMy]", "", re.sub(r"(.)\1+", r"\1", culture.short_date))
+            fields = dict(zip(order if order[0] != "y" else "dMy", parts, strict=False))
+            parts = _full_year(fields["y"]), fields["M"], fields["d"]
+        return _moment(text, parts, match)
     if match := _WORDS.match(text):
         month = _month_number(match["month"] or match["month_first"], culture)
         if month:
             day = match["day"] or match["day_after"]
             return _moment(text, (match["year"], str(month), day), match)
     raise _not_a_date(text)
-
-
-def _by_culture(parts: tuple[str, str, str], culture: Culture) -> tuple[str, str, str]:
-    """Sort the three numbers of a date by the order that a culture writes them in."""
-    if len(parts[0]) == 4:
-        return parts
-    order = re.sub(r"[^dMy]", "", re.sub(r"(.)\1+", r"\1", culture.short_date))
-    fields = dict(zip(order if order[0] != "y" else "dMy", parts, strict=False))
-    return _full_year(fields["y"]), fields["M"], fields["d"]
 
 
 def _full_year(year: str) -> str:
@@ -190,9 +172,9 @@ def _full_year(year: str) -> str:
 def _month_number(name: str, culture: Culture) -> int:
     wanted = name.lower().rstrip(".")
     for names in (culture.months, culture.short_months):
-        for number, month in enumerate(names, 1):
-            if month.lower().rstrip(".") == wanted:
-                return number
+        folded = [month.lower().rstrip(".") for month in names]
+        if wanted in folded:
+            return folded.index(wanted) + 1
     return 0
 
 
@@ -220,25 +202,17 @@ def _in_utc(
         days = date(*day).toordinal() - 1
     except (ValueError, OverflowError):
         raise _not_a_date(text) from None
-    if hour > 23 or minute > 59 or second > 59:
-        raise _not_a_date(text)
     ticks = days * DAY + hour * HOUR + minute * MINUTE + second * SECOND
     ticks += int(fraction.ljust(7, "0"))
+    # A zone such as `Z` or `+02:00`.
+    digits = zone[1:].replace(":", "") if zone and zone[0] in "+-" else "0"
+    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
+    if hour > 23 or max(minute, second, int(minutes)) > 59 or int(hours) > 14:
+        raise _not_a_date(text)
     if zone is None:
         return Moment(ticks, utc=False)
-    return Moment(checked(ticks - _zone_ticks(text, zone)), utc=True)
-
-
-def _zone_ticks(text: str, zone: str) -> int:
-    """Return the offset that a zone such as `Z` or `+02:00` says."""
-    if zone[0] not in "+-":
-        return 0
-    digits = zone[1:].replace(":", "")
-    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
-    if int(hours) > 14 or int(minutes) > 59:
-        raise _not_a_date(text)
-    ticks = int(hours) * HOUR + int(minutes) * MINUTE
-    return -ticks if zone[0] == "-" else ticks
+    offset = int(hours) * HOUR + int(minutes) * MINUTE
+    return Moment(checked(ticks + offset if zone[0] == "-" else ticks - offset), utc=True)
 
 
 def _not_a_date(text: str) -> EvaluationError:
@@ -262,12 +236,12 @@ _FIELDS = {
 
 def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
     """Read a date that is written by a pattern."""
-    pattern, culture = pattern_of(form, culture)
+    pattern, culture = _pattern_of(form, culture)
     if len(text) > _TEXT_MAX:
         raise _not_a_date(text)
     fields: list[str] = []
     out: list[str] = []
-    for piece in PIECE.finditer(pattern):
+    for piece in _PIECE.finditer(pattern):
         if piece["letters"]:
             # Each part of a date once: reading then cannot try ways without end.
             values = [field for field in fields if field not in ("ddd", "dddd")]
@@ -276,8 +250,7 @@ def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
             fields.append(piece["letters"])
             out.append(f"({_field(piece['letters'], culture)})")
         else:
-            literal = piece["quoted"][1:-1] if piece["quoted"] else piece["escaped"]
-            out.append(re.escape(literal or piece["other"] or ""))
+            out.append(re.escape(_literal(piece)))
     match = re.fullmatch("".join(out), text.strip(), re.IGNORECASE)
     if match is None:
         raise _not_a_date(text)
@@ -285,14 +258,7 @@ def parse_exactly(text: str, form: str, culture: Culture) -> Moment:
 
 
 def _field(letters: str, culture: Culture) -> str:
-    names = {
-        "ddd": culture.short_days,
-        "dddd": culture.days,
-        "MMM": culture.short_months,
-        "MMMM": culture.months,
-        "t": tuple(half[:1] for half in culture.halves),
-        "tt": culture.halves,
-    }
+    names = _names(culture)
     if letters in names:
         return "|".join(re.escape(name) for name in names[letters])
     if letters[0] in "fF" and len(letters) <= 7:
@@ -307,10 +273,8 @@ def _assembled(text: str, fields: dict[str, str], culture: Culture) -> Moment:
         digits = next((fields[each] for each in letters if each in fields), None)
         return int(digits) if digits else default
 
-    month = value("M", "MM")
-    for letters in ("MMM", "MMMM"):
-        if letters in fields:
-            month = _month_number(fields[letters], culture)
+    name = fields.get("MMMM") or fields.get("MMM")
+    month = _month_number(name, culture) if name else value("M", "MM")
     year = next((_full_year(fields[each]) for each in ("yyyy", "yy", "y") if each in fields), "1")
     hour = value("H", "HH", "h", "hh")
     half = fields.get("tt") or fields.get("t")

@@ -106,17 +106,6 @@ _SPAN = re.compile(
 _PIECE = re.compile(r"'(?P<quoted>[^']*)'|\\(?P<escaped>.)|(?P<letters>([dhmsfF])\4*)|(?P<other>.)")
 
 
-def _clock(ticks: int) -> dict[str, int]:
-    """Return the days, hours, minutes and seconds of a span, and the ticks beyond them."""
-    return {
-        "d": ticks // DAY,
-        "h": ticks % DAY // HOUR,
-        "m": ticks % HOUR // MINUTE,
-        "s": ticks % MINUTE // SECOND,
-        "f": ticks % SECOND,
-    }
-
-
 def read_span(text: str) -> int:
     """Return the ticks of a span written as .NET does: `[-][d.]hh:mm:ss[.fffffff]`."""
     match = _SPAN.match(text) if len(text) < 100 else None
@@ -130,7 +119,14 @@ def read_span(text: str) -> int:
 
 def format_span(ticks: int, form: str) -> str:
     """Write a span by `c`, `g`, `G` or a pattern such as `hh\\:mm`."""
-    parts = _clock(abs(ticks))
+    size = abs(ticks)
+    parts = {
+        "d": size // DAY,
+        "h": size % DAY // HOUR,
+        "m": size % HOUR // MINUTE,
+        "s": size % MINUTE // SECOND,
+        "f": size % SECOND,
+    }
     if form not in ("", "c", "t", "T", "g", "G"):
         return "".join(_piece(parts, piece) for piece in _PIECE.finditer(form))
     # Days and fractions of a second are written only where there are some, but for `G`.

@@ -1,25 +1,153 @@
-"""Numbers read from text as .NET reads them: thousands separators anywhere, signs at either end."""
+"""Numbers read and written as .NET does, and the cultures in which numbers and dates are written.
+
+A number may have thousands separators anywhere and a sign at either end.
+"""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.values.printing import float_text
+from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.dialects.loom.values.arguments import Number
-    from whorl.dialects.loom.values.cultures import Culture
     from whorl.language.run import Run
 
 
-DECIMAL_MAX = Decimal("79228162514264337593543950335")
+@dataclass(frozen=True, slots=True)
+class Culture:
+    """The marks of numbers, the names of days and months, and the usual forms of dates."""
+
+    point: str
+    group: str
+    short_date: str
+    long_date: str
+    short_time: str
+    currency: str
+    days: tuple[str, ...]
+    months: tuple[str, ...]
+    short_months: tuple[str, ...]
+    short_days: tuple[str, ...]
+    halves: tuple[str, str]
+    infinity: str
+
+
+# By language: its code, its days, its months, the short names of months and of days.
+_NAMES_TEXT = """
+en Sunday Monday Tuesday Wednesday Thursday Friday Saturday
+January February March April May June July August September October November December
+Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec Sun Mon Tue Wed Thu Fri Sat
+de Sonntag Montag Dienstag Mittwoch Donnerstag Freitag Samstag
+Januar Februar März April Mai Juni Juli August September Oktober November Dezember
+Jan Feb Mär Apr Mai Jun Jul Aug Sep Okt Nov Dez So Mo Di Mi Do Fr Sa
+fr dimanche lundi mardi mercredi jeudi vendredi samedi
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+janv. févr. mars avr. mai juin juil. août sept. oct. nov. déc. dim. lun. mar. mer. jeu. ven. sam.
+es domingo lunes martes miércoles jueves viernes sábado
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+ene feb mar abr may jun jul ago sept oct nov dic dom lun mar mié jue vie sáb
+it domenica lunedì martedì mercoledì giovedì venerdì sabato
+gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+gen feb mar apr mag giu lug ago set ott nov dic dom lun mar mer gio ven sab
+nl zondag maandag dinsdag woensdag donderdag vrijdag zaterdag
+januari februari maart april mei juni juli augustus september oktober november december
+jan feb mrt apr mei jun jul aug sep okt nov dec zo ma di wo do vr za
+pt domingo segunda-feira terça-feira quarta-feira quinta-feira sexta-feira sábado
+janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+jan. fev. mar. abr. mai. jun. jul. ago. set. out. nov. dez. dom. seg. ter. qua. qui. sex. sáb.
+da søndag mandag tirsdag onsdag torsdag fredag lørdag
+januar februar marts april maj juni juli august september oktober november december
+jan. feb. mar. apr. maj jun. jul. aug. sep. okt. nov. dec. søn. man. tir. ons. tor. fre. lør.
+sv söndag måndag tisdag onsdag torsdag fredag lördag
+januari februari mars april maj juni juli augusti september oktober november december
+jan. feb. mars apr. maj juni juli aug. sep. okt. nov. dec. sön mån tis ons tors fre lör
+nb søndag mandag tirsdag onsdag torsdag fredag lørdag
+januar februar mars april mai juni juli august september oktober november desember
+jan. feb. mars apr. mai juni juli aug. sep. okt. nov. des. søn. man. tir. ons. tor. fre. lør.
+fi sunnuntai maanantai tiistai keskiviikko torstai perjantai lauantai
+tammikuu helmikuu maaliskuu huhtikuu toukokuu kesäkuu heinäkuu elokuu syyskuu lokakuu marraskuu
+joulukuu
+tammi helmi maalis huhti touko kesä heinä elo syys loka marras joulu su ma ti ke to pe la
+is sunnudagur mánudagur þriðjudagur miðvikudagur fimmtudagur föstudagur laugardagur
+janúar febrúar mars apríl maí júní júlí ágúst september október nóvember desember
+jan. feb. mar. apr. maí jún. júl. ágú. sep. okt. nóv. des. sun. mán. þri. mið. fim. fös. lau.
+pl niedziela poniedziałek wtorek środa czwartek piątek sobota
+styczeń luty marzec kwiecień maj czerwiec lipiec sierpień wrzesień październik listopad grudzień
+sty lut mar kwi maj cze lip sie wrz paź lis gru niedz. pon. wt. śr. czw. pt. sob.
+cs neděle pondělí úterý středa čtvrtek pátek sobota
+leden únor březen duben květen červen červenec srpen září říjen listopad prosinec
+led úno bře dub kvě čvn čvc srp zář říj lis pro ne po út st čt pá so
+ja 日曜日 月曜日 火曜日 水曜日 木曜日 金曜日 土曜日
+1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月
+1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月 日 月 火 水 木 金 土
+zh 星期日 星期一 星期二 星期三 星期四 星期五 星期六
+一月 二月 三月 四月 五月 六月 七月 八月 九月 十月 十一月 十二月
+1月 2月 3月 4月 5月 6月 7月 8月 9月 10月 11月 12月 周日 周一 周二 周三 周四 周五 周六
+"""
+
+# Decimal point, thousands separator, short date, long date, short time, currency.
+_FORMS: dict[str, tuple[str, str, str, str, str, str]] = {
+    "en": (".", ",", "M/d/yyyy", "dddd, MMMM d, yyyy", "h:mm tt", "$"),
+    "en-gb": (".", ",", "dd/MM/yyyy", "d MMMM yyyy", "HH:mm", "£"),
+    "en-au": (".", ",", "d/MM/yyyy", "dddd, d MMMM yyyy", "h:mm tt", "$"),
+    "en-ca": (".", ",", "yyyy-MM-dd", "MMMM d, yyyy", "h:mm tt", "$"),
+    "de": (",", ".", "dd.MM.yyyy", "dddd, d. MMMM yyyy", "HH:mm", "€"),
+    "fr": (",", "\u202f", "dd/MM/yyyy", "dddd d MMMM yyyy", "HH:mm", "€"),
+    "es": (",", ".", "d/M/yyyy", "dddd, d 'de' MMMM 'de' yyyy", "H:mm", "€"),
+    "it": (",", ".", "dd/MM/yyyy", "dddd d MMMM yyyy", "HH:mm", "€"),
+    "nl": (",", ".", "dd-MM-yyyy", "dddd d MMMM yyyy", "HH:mm", "€"),
+    "pt": (",", ".", "dd/MM/yyyy", "dddd, d 'de' MMMM 'de' yyyy", "HH:mm", "R$"),
+    "da": (",", ".", "dd.MM.yyyy", "dddd 'den' d. MMMM yyyy", "HH.mm", "kr."),
+    "sv": (",", "\u00a0", "yyyy-MM-dd", "'den' d MMMM yyyy", "HH:mm", "kr"),
+    "nb": (",", "\u00a0", "dd.MM.yyyy", "dddd d. MMMM yyyy", "HH:mm", "kr"),
+    "fi": (",", "\u00a0", "d.M.yyyy", "dddd d. MMMM yyyy", "H.mm", "€"),
+    "is": (",", ".", "d.M.yyyy", "dddd, d. MMMM yyyy", "HH:mm", "ISK"),
+    "pl": (",", "\u00a0", "dd.MM.yyyy", "dddd, d MMMM yyyy", "HH:mm", "zł"),
+    "cs": (",", "\u00a0", "dd.MM.yyyy", "dddd d. MMMM yyyy", "H:mm", "Kč"),
+    "ja": (".", ",", "yyyy/MM/dd", "yyyy年M月d日dddd", "H:mm", "¥"),
+    "zh": (".", ",", "yyyy/M/d", "yyyy年M月d日dddd", "HH:mm", "¥"),
+}
+
+
+_EVERYWHERE = (".", ",", "MM/dd/yyyy", "dddd, dd MMMM yyyy", "HH:mm", "¤")
+
+
+_WORDS = iter(_NAMES_TEXT.split())
+# Days, months, short months and short days by language.
+_NAMES = {
+    language: tuple(tuple(islice(_WORDS, count)) for count in (7, 12, 12, 7)) for language in _WORDS
+}
+
+
+@lru_cache(maxsize=64)
+def culture_of(locale: str) -> Culture:
+    """Return the culture of a locale such as `de-DE`; the empty one belongs to no country."""
+    name = locale.lower().replace("_", "-")
+    language = name.partition("-")[0].replace("no", "nb") if locale else "en"
+    if language not in _NAMES:
+        raise EvaluationError(
+            f"the locale {locale!r} is not supported", help=did_you_mean(locale, list(_NAMES))
+        )
+    days, months, short_months, short_days = _NAMES[language]
+    return Culture(
+        *(_FORMS.get(name, _FORMS[language]) if locale else _EVERYWHERE),
+        *(days, months, short_months, short_days),
+        halves=("午前", "午後") if language == "ja" else ("AM", "PM"),
+        infinity="∞" if locale else "Infinity",
+    )
+
+
+_DECIMAL_MAX = Decimal("79228162514264337593543950335")
 DECIMAL = Context(prec=29, rounding=ROUND_HALF_EVEN)
 _DIGITS_MAX = 1_000
 _PLACES_MAX = 28
@@ -35,7 +163,7 @@ def _pattern(point: str, group: str, exponent: bool, trailing: bool) -> re.Patte
     return re.compile(rf"\s*(?P<before>[+-])?\s*{digits}{power}{after}\s*\Z")
 
 
-def read_digits(
+def _read_digits(
     text: str, culture: Culture, *, exponent: bool = True, trailing: bool = True
 ) -> str | None:
     """Return a number in the writing of Python, or None if the text is no number."""
@@ -48,8 +176,7 @@ def read_digits(
     if not whole and not match["places"]:
         return None
     sign = "-" if "-" in (match["before"], match["after"]) else ""
-    power = f"e{match['power']}" if match["power"] else ""
-    return f"{sign}{whole or 0}.{match['places'] or 0}{power}"
+    return f"{sign}{whole or 0}.{match['places'] or 0}e{match['power'] or 0}"
 
 
 def read_float(text: str, culture: Culture, *, trailing: bool = True) -> float | None:
@@ -59,17 +186,17 @@ def read_float(text: str, culture: Culture, *, trailing: bool = True) -> float |
         return math.nan
     if word.lstrip("+-") == culture.infinity.lower():
         return -math.inf if word.startswith("-") else math.inf
-    digits = read_digits(text, culture, trailing=trailing)
+    digits = _read_digits(text, culture, trailing=trailing)
     return None if digits is None else float(digits)
 
 
 def read_decimal(text: str, culture: Culture) -> Decimal | None:
     """Return the decimal that a text says with its places, or None."""
-    digits = read_digits(text, culture, exponent=False)
+    digits = _read_digits(text, culture, exponent=False)
     if digits is None:
         return None
     places = text.partition(culture.point)[2].strip().rstrip("+-").strip()
-    return to_decimal(Decimal(digits if places else digits.removesuffix(".0")))
+    return to_decimal(Decimal(digits if places else digits.removesuffix(".0e0")))
 
 
 def to_decimal(number: int | float | Decimal) -> Decimal:
@@ -79,7 +206,7 @@ def to_decimal(number: int | float | Decimal) -> Decimal:
             raise EvaluationError("a float without end has no decimal value")
         number = Decimal(format(number, ".15g"))
     exact = DECIMAL.create_decimal(number)
-    if abs(exact) > DECIMAL_MAX:
+    if abs(exact) > _DECIMAL_MAX:
         raise EvaluationError("the value was either too large or too small for a decimal")
     exponent = exact.as_tuple().exponent
     assert isinstance(exponent, int)
@@ -91,7 +218,7 @@ def to_decimal(number: int | float | Decimal) -> Decimal:
 _STANDARD = re.compile(r"([A-Za-z])([0-9]{0,3})\Z")
 _PICTURE_MAX = 200
 # Wide enough for any float written out with 999 places.
-EXACT = Context(prec=1_400, rounding=ROUND_HALF_UP)
+_EXACT = Context(prec=1_400, rounding=ROUND_HALF_UP)
 
 
 def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
@@ -99,100 +226,84 @@ def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
     run.check_text(len(form) + 1_400, "formatNumber")
     if isinstance(number, float) and not math.isfinite(number):
         return float_text(number).replace("Infinity", culture.infinity)
-    standard = _STANDARD.match(form) if form else _STANDARD.match("G")
+    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    standard = _STANDARD.match(form or "G")
     if standard is None:
         if len(form) > _PICTURE_MAX:
             raise EvaluationError(f"a number format has at most {_PICTURE_MAX} characters")
-        return fill_picture(number, form, culture)
+        return _fill_picture(exact, form, culture)
     letter = standard[1].upper()
     places = int(standard[2]) if standard[2] else None
+    if letter in "DX" and exact != exact.to_integral_value():
+        raise EvaluationError(f"the number format {letter!r} is for integers")
     if letter == "X":
-        return _hexadecimal(number, places, upper=standard[1] == "X")
+        return format(int(number) % 2**64, standard[1]).zfill(places or 1)
     write = _WRITERS.get(letter)
     if write is None:
         raise EvaluationError(f"the number format {form!r} is not valid")
-    written = write(exact(number), places, culture)
+    written = write(exact, places, culture)
+    if letter not in "GR" and exact < 0 and any(digit in "123456789" for digit in written):
+        written = f"-{written}"
     return written.lower() if standard[1] == "e" else written
 
 
-def exact(number: Number) -> Decimal:
-    """Return a number as its shortest decimal digits."""
-    return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
-
-
-def rounded(number: Decimal, places: int | None, usual: int = 2) -> str:
+def _rounded(number: Decimal, places: int | None, usual: int = 2) -> str:
     """Write the size of a number with so many decimal places, halves away from zero."""
     quantum = Decimal(1).scaleb(-(usual if places is None else places))
-    return format(abs(number).quantize(quantum, context=EXACT), "f")
+    return format(abs(number).quantize(quantum, context=_EXACT), "f")
 
 
-def grouped(digits: str, culture: Culture) -> str:
-    """Put the marks of a culture into plain digits."""
-    whole, _, places = digits.partition(".")
+def _grouped(number: Decimal, places: int | None, culture: Culture) -> str:
+    """Write the size of a number with the marks of a culture."""
+    whole, _, decimals = _rounded(number, places).partition(".")
     parts = [whole[max(0, end - 3) : end] for end in range(len(whole), 0, -3)]
-    return culture.group.join(reversed(parts)) + (f"{culture.point}{places}" if places else "")
-
-
-def _signed(number: Decimal, digits: str) -> str:
-    return f"-{digits}" if number < 0 and any(digit in "123456789" for digit in digits) else digits
+    return culture.group.join(reversed(parts)) + (f"{culture.point}{decimals}" if decimals else "")
 
 
 def _currency(number: Decimal, places: int | None, culture: Culture) -> str:
-    digits = grouped(rounded(number, places), culture)
+    digits = _grouped(number, places, culture)
     if culture.point == ".":
-        return _signed(number, culture.currency + digits)
-    return _signed(number, f"{digits}\u00a0{culture.currency}")
+        return culture.currency + digits
+    return f"{digits}\u00a0{culture.currency}"
 
 
 def _percent(number: Decimal, places: int | None, culture: Culture) -> str:
     gap = "" if culture.point == "." else "\u00a0"
-    return _signed(number, f"{grouped(rounded(number * 100, places), culture)}{gap}%")
-
-
-def _digits(number: Decimal, places: int | None, culture: Culture) -> str:
-    if number != number.to_integral_value():
-        raise EvaluationError("the number format 'D' is for integers")
-    return _signed(number, format(abs(number), "f").partition(".")[0].zfill(places or 1))
+    return f"{_grouped(number * 100, places, culture)}{gap}%"
 
 
 def _exponential(number: Decimal, places: int | None, culture: Culture) -> str:
     power = number.adjusted() if number else 0
-    digits = rounded(number.scaleb(-power), places, 6)
+    digits = _rounded(number.scaleb(-power), places, 6)
     if digits.startswith("10"):
         power += 1
-        digits = rounded(number.scaleb(-power), places, 6)
-    sign = "-" if power < 0 else "+"
-    return _signed(number, f"{digits.replace('.', culture.point)}E{sign}{abs(power):03d}")
+        digits = _rounded(number.scaleb(-power), places, 6)
+    return f"{digits.replace('.', culture.point)}E{'-' if power < 0 else '+'}{abs(power):03d}"
 
 
 def _general(number: Decimal, places: int | None, culture: Culture) -> str:
+    power = ""
     if places:
         number = Context(prec=places, rounding=ROUND_HALF_UP).create_decimal(number)
-        if not -5 <= number.adjusted() < places:
-            power = number.adjusted()
-            digits = format(number.scaleb(-power).normalize(), "f").replace(".", culture.point)
-            return f"{digits}E{'-' if power < 0 else '+'}{abs(power):02d}"
+        size = number.adjusted()
+        if not -5 <= size < places:
+            number = number.scaleb(-size)
+            power = f"E{'-' if size < 0 else '+'}{abs(size):02d}"
     digits = format(number, "f")
     if "." in digits:
         digits = digits.rstrip("0").rstrip(".")
-    return digits.replace(".", culture.point)
+    return digits.replace(".", culture.point) + power
 
 
-def _hexadecimal(number: Number, places: int | None, *, upper: bool) -> str:
-    if isinstance(number, float | Decimal) and number != int(number):
-        raise EvaluationError("the number format 'X' is for integers")
-    digits = format(int(number) % 2**64, "X" if upper else "x")
-    return digits.zfill(places or 1)
-
-
+# Each writes the size of a number, but for the general format, which has the sign, too.
 _WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
-    "N": lambda number, places, culture: _signed(number, grouped(rounded(number, places), culture)),
-    "F": lambda number, places, culture: _signed(
-        number, rounded(number, places).replace(".", culture.point)
-    ),
+    "N": _grouped,
+    "F": lambda number, places, culture: _rounded(number, places).replace(".", culture.point),
     "C": _currency,
     "P": _percent,
-    "D": _digits,
+    "D": lambda number, places, culture: (
+        format(abs(number), "f").partition(".")[0].zfill(places or 1)
+    ),
     "E": _exponential,
     "G": _general,
     "R": lambda number, places, culture: _general(number, None, culture),
@@ -202,29 +313,24 @@ _WRITERS: dict[str, Callable[[Decimal, int | None, Culture], str]] = {
 _PIECE = re.compile(r"""'[^']*'|"[^"]*"|\\.|[eE][+-]?0+|.""", re.DOTALL)
 
 
-def fill_picture(number: Number, form: str, culture: Culture) -> str:
-    """Write a number into a picture."""
-    value = exact(number)
-    sections = _sections(form)
-    sign = "-" if value < 0 and len(sections) == 1 else ""
-    if value == 0 and len(sections) > 2:
-        pieces = sections[2]
-    elif value < 0 and len(sections) > 1 and sections[1]:
-        pieces = sections[1]
-    else:
-        pieces = sections[0]
-    written = _filled(abs(value), pieces, culture)
-    return sign + written if any(digit in "123456789" for digit in written) else written
-
-
-def _sections(form: str) -> list[list[str]]:
+def _fill_picture(value: Decimal, form: str, culture: Culture) -> str:
+    """Write a number into a picture, which has up to three sections: positive, negative, zero."""
     sections: list[list[str]] = [[]]
     for piece in _PIECE.findall(form):
         if piece == ";":
             sections.append([])
         else:
             sections[-1].append(piece)
-    return sections[:3]
+    pieces = sections[0]
+    if value == 0 and len(sections) > 2:
+        pieces = sections[2]
+    elif value < 0 and len(sections) > 1 and sections[1]:
+        pieces = sections[1]
+    written = _filled(abs(value), pieces, culture)
+    is_signed = value < 0 and len(sections) == 1
+    return (
+        f"-{written}" if is_signed and any(digit in "123456789" for digit in written) else written
+    )
 
 
 def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
@@ -241,19 +347,31 @@ def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
     # Commas right before the point divide by a thousand each; others group the digits.
     scaling = pieces[before[-1] + 1 : point].count(",") if before else 0
     value = value.scaleb(-3 * scaling)
-    digits = format(value.quantize(Decimal(1).scaleb(-len(after)), context=EXACT), "f")
+    digits = format(value.quantize(Decimal(1).scaleb(-len(after)), context=_EXACT), "f")
     whole, _, places = digits.partition(".")
     least = len(before) - next((at for at, i in enumerate(before) if pieces[i] == "0"), len(before))
     whole = whole.lstrip("0").rjust(least, "0")
     needed = max((at + 1 for at, i in enumerate(after) if pieces[i] == "0"), default=0)
     places = places[:needed] + places[needed:].rstrip("0")
     groups = len(before) > 1 and "," in pieces[before[0] : before[-1]]
-    return _assembled(
-        pieces,
-        _slots(whole, before, culture.group if groups else ""),
-        {**dict(zip(after, places, strict=False)), point: culture.point if places else ""},
-        exponent,
+    filled = _slots(whole, before, culture.group if groups else "")
+    filled |= dict(zip(after, places, strict=False)) | {point: culture.point if places else ""}
+    return "".join(
+        _shown(piece, filled.get(index, ""), exponent) for index, piece in enumerate(pieces)
     )
+
+
+def _shown(piece: str, digits: str, exponent: int) -> str:
+    if piece in ("0", "#", "."):
+        return digits
+    if piece == ",":
+        return ""
+    if len(piece) == 1:
+        return piece
+    if piece[0] in "eE":
+        sign = "-" if exponent < 0 else "+" if piece[1] == "+" else ""
+        return f"{piece[0]}{sign}{str(abs(exponent)).zfill(piece.count('0'))}"
+    return piece[1:] if piece[0] == "\\" else piece[1:-1]
 
 
 def _slots(whole: str, before: list[int], group: str) -> dict[int, str]:
@@ -269,24 +387,3 @@ def _slots(whole: str, before: list[int], group: str) -> dict[int, str]:
             marked += digit + (group if behind and behind % 3 == 0 else "")
         filled[index] = marked
     return filled
-
-
-def _assembled(
-    pieces: list[str], before: dict[int, str], after: dict[int, str], exponent: int
-) -> str:
-    out: list[str] = []
-    for index, piece in enumerate(pieces):
-        if piece in ("0", "#"):
-            out.append(before.get(index, after.get(index, "")))
-        elif piece == ".":
-            out.append(after.get(index, ""))
-        elif piece == ",":
-            continue
-        elif piece[0] in "eE" and len(piece) > 1:
-            sign = "-" if exponent < 0 else "+" if piece[1] == "+" else ""
-            out.append(f"{piece[0]}{sign}{str(abs(exponent)).zfill(piece.count('0'))}")
-        elif len(piece) > 1:
-            out.append(piece[1:] if piece[0] == "\\" else piece[1:-1])
-        else:
-            out.append(piece)
-    return "".join(out)

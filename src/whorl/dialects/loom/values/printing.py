@@ -156,16 +156,11 @@ def multipart_bodies(run: Run, content: bytes, content_type: str) -> list[Value]
         if part.startswith(b"--"):
             break
         head, _, body = part.removeprefix(b"\r\n").partition(b"\r\n\r\n")
-        headers = _headers(head)
-        kind = headers.get("content-type") or OCTETS
-        wrapped = envelope(body.removesuffix(b"\r\n"), kind)
-        bodies.append({"headers": dict(headers), "body": wrapped})
+        lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n"))
+        headers = {name.strip().lower(): value.strip() for name, mark, value in lines if mark}
+        wrapped = envelope(body.removesuffix(b"\r\n"), headers.get("content-type") or OCTETS)
+        bodies.append({"headers": headers, "body": wrapped})
     return bodies
-
-
-def _headers(head: bytes) -> dict[str, str]:
-    lines = (line.partition(":") for line in head.decode("utf-8", "replace").split("\r\n"))
-    return {name.strip().lower(): value.strip() for name, mark, value in lines if mark}
 
 
 _ESCAPED = {"\u0085": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -219,12 +214,14 @@ def _write(value: Value, out: list[str]) -> None:
         out.append("null")
     elif isinstance(value, bool):
         out.append("true" if value else "false")
-    elif isinstance(value, float):
-        shown = float_text(value) if math.isfinite(value) else quoted(float_text(value))
-        out.append(_with_places(shown))
+    elif isinstance(value, int):
+        out.append(str(value))
     else:
-        assert isinstance(value, int | Decimal)
-        out.append(str(value) if isinstance(value, int) else _with_places(format(value, "f")))
+        assert isinstance(value, float | Decimal)
+        shown = float_text(value) if isinstance(value, float) else format(value, "f")
+        if not math.isfinite(value):
+            shown = quoted(shown)
+        out.append(shown if any(mark in shown for mark in '.E"') else f"{shown}.0")
 
 
 def quoted(text: str) -> str:
@@ -236,10 +233,6 @@ def quoted(text: str) -> str:
     return written
 
 
-def _with_places(shown: str) -> str:
-    return shown if any(mark in shown for mark in '.E"') else shown + ".0"
-
-
 def float_text(number: float) -> str:
     """Write a float as .NET does: the shortest digits that give it back."""
     if not math.isfinite(number):
@@ -247,9 +240,7 @@ def float_text(number: float) -> str:
     sign, digits, exponent = Decimal(repr(number)).as_tuple()
     assert isinstance(exponent, int)
     shown = "".join(map(str, digits)).rstrip("0") or "0"
-    point = len(digits) + exponent
-    if shown == "0":
-        point = 1
+    point = len(digits) + exponent if number else 1
     minus = "-" * sign
     if -4 < point <= 15:
         if point <= 0:
@@ -272,12 +263,11 @@ def pay(run: Run, value: Value) -> Value:
 
 def to_plain_json(value: Value, limits: Limits) -> Json:
     """Turn a result into JSON: a decimal becomes a float, a float without end its name."""
+    if not isinstance(value, list | dict | float | Decimal):
+        return to_result(value, limits)
     if isinstance(value, list | dict):
         measure(value, limits)
-        return _plain(value)
-    if isinstance(value, float | Decimal):
-        return _plain(value)
-    return to_result(value, limits)
+    return _plain(value)
 
 
 def _plain(value: Value) -> Json:
