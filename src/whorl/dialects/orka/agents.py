@@ -188,7 +188,6 @@ class Section:
         return self.agents.get(name) or self.around[name]
 
     def is_of(self, name: str, kinds: Collection[str]) -> bool:
-        """Whether there is an agent of that name and of one of these types."""
         agent = self.find(name)
         return agent is not None and agent.type in kinds
 
@@ -290,7 +289,6 @@ def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Ma
 
 
 def _read_agents(section: Section, written: Sequence) -> list[str]:
-    """Reads the agents; gives their names in the order in which they are written."""
     context, agents, names = section.context, section.agents, []
     for item in written:
         if isinstance(item, Scalar):
@@ -366,7 +364,6 @@ def _check_dependencies(section: Section) -> None:
 
 
 def called_by(agent: Agent) -> list[str]:
-    """The agents that a fork or a router runs."""
     return forked_by(agent) or [target.text for target in targets_of(agent)]
 
 

@@ -49,7 +49,6 @@ _PLAIN = re.compile(r"[\w-]++")
 
 
 def read_block(section: Section) -> ir.Block:
-    """Reads the agents of a section into a block, in the order that they have."""
     # What runs in a fork runs there, wherever else it is listed.
     forked = {name for agent in section.flow["here"] for name in forked_by(section.agent(agent))}
     names = [name for name in section.order if name not in forked]
@@ -100,7 +99,6 @@ class _BlockReader:
                 self._place(target.text, steps, queue)
 
     def in_order(self, names: list[str], path: str) -> list[ir.Node]:
-        """The nodes of agents that run one after the other, in a block at a path."""
         steps = self._expand(names)
         # The last ones decide that answer: an agent, or a router with its choices.
         speaking = [index for index, name in enumerate(steps) if self._speaks(name)]
@@ -309,7 +307,6 @@ def _children(agent: Agent, section: Section) -> list[Agent]:
 
 
 def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    """Some names, and all that can be reached from them."""
     reached = set(starts)
     waiting = list(reached)
     while waiting:

@@ -95,7 +95,6 @@ def _document(results: dict[str, Value], table: dict[str, Value]) -> Value:
 
 
 def value(run: Run, name: Value) -> Value:
-    """The result of one agent as it is; nothing where it did not run."""
     result = run.lookup(run.text(name))
     return None if result is UNDEFINED else result
 

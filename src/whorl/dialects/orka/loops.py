@@ -133,7 +133,6 @@ def _read_inner(agent: Agent, section: Section) -> Section | None:
 
 
 def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
-    """A limit of a loop; one that is none is reported."""
     value = agent.get(name)
     is_score = name == "score_threshold"
     number = number_of(value) if is_score else whole_of(value)
@@ -265,7 +264,6 @@ class Scoring:
 
     @property
     def described(self) -> str:
-        """How the score is looked for, for people."""
         sources = (outputs.texts_in(strategy.get("patterns")) for strategy in self.strategies)
         patterns = [repr(source) for listed in sources for source in listed]
         if patterns:
@@ -289,7 +287,6 @@ class Scoring:
 
 
 def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Scoring:
-    """Reads all that says how a loop scores; `speaking` are its agents that say something."""
     context = loop.context
     moderators = _read_agents(inner, loop.scalars("high_priority_agents"))
     scoring = Scoring(speaking, high_priority=moderators or list(HIGH_PRIORITY))

@@ -118,7 +118,6 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
 
 
 def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
-    """Where a part of an expression stands, or else the node."""
     span = context.places.span(use.expression, offset, len(text))
     return span or context.places.node(use.path)
 

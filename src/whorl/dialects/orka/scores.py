@@ -42,7 +42,6 @@ _LESSONS_MAX = 50
 
 
 def pay_score(run: Run, results: Results, settings: Settings) -> None:
-    """Pay for all that may be looked at in search of a score."""
     texts = [text_of(value) for value in results.values()]
     strategies = _tables(settings.get("strategies"))
     patterns = sum(1 + len(texts_in(strategy.get("patterns"))) for strategy in strategies)
@@ -180,7 +179,6 @@ def _numbers_in(text: str, strategy: Settings) -> Iterator[float]:
 
 
 def score_of(value: Value) -> float | None:
-    """A score that is a number, or a text that says one."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _normalised(float(value), "")
     stripped = value.strip() if isinstance(value, str) else ""

@@ -93,7 +93,6 @@ def computed(function: str, *arguments: str) -> ir.Expression:
 
 
 def literal(value: object) -> str:
-    """A JSON value as an expression writes it."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -136,7 +135,6 @@ def read_fields(context: FileContext, value: Value | None) -> ir.Fields:
 
 
 def read_timeout(agent: Agent) -> float | None:
-    """The seconds that an agent has; what is no time is reported."""
     value = agent.get("timeout")
     seconds = duration_of(value)
     if value is None or (seconds is not None and seconds > 0):
@@ -249,7 +247,6 @@ def _base_url(url: str, provider: str) -> str:
 
 
 def read_memory(agent: Agent, _: Section) -> ir.Node:
-    """An agent that keeps texts in a namespace, or finds them again."""
     operation = agent.text("operation") or "read"
     if operation not in _OPERATIONS:
         advice = did_you_mean(operation, _OPERATIONS) or "operations: read, write"

@@ -66,7 +66,6 @@ def port(run: Run, name: Value, key: Value) -> Value:
 
 
 def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
-    """What a port takes in: its default for null, and a value of its type."""
     spec = from_json(run, written)
     assert isinstance(spec, dict)
     if value is None or value is UNDEFINED:

@@ -64,7 +64,6 @@ Handle = tuple[Literal["output", "input", "dock"], str, str]
 
 
 def flag_of(item: Mapping, name: str) -> bool:
-    """Whether a field is true, or the text `true`."""
     return text_of(item.get(name)).lower() == "true"
 
 

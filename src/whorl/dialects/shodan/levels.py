@@ -73,7 +73,6 @@ class GraphContext(ReadContext):
     folder: str = ""
 
     def add_components(self, root: Mapping) -> None:
-        """Keeps the inline components of a file, which are read when they are used."""
         for entry in object_of(root, "components") or ():
             if isinstance(entry.value, Mapping):
                 self.components.setdefault(entry.name, entry.value)
@@ -125,7 +124,6 @@ class LoopScope:
 
     @property
     def counted(self) -> str:
-        """The number of the iteration, from 1."""
         return f"({given(self.index)} + 1)" if self.held else given(self.number)
 
     def value_of(self, handle: Handle) -> str | None:
@@ -181,7 +179,6 @@ class Level:
         return self.ports is not None and not self.has_interface
 
     def chain(self) -> Iterator[Level]:
-        """This level and those around it."""
         level: Level | None = self
         while level is not None:
             yield level
@@ -236,7 +233,6 @@ class Level:
         return given(name)
 
     def wait(self, name: str, source: str) -> None:
-        """From now on a node of this level waits for another one."""
         self._before.setdefault(name, set()).add(source)
         self._behind.setdefault(source, set()).add(name)
 

@@ -355,7 +355,6 @@ def _builtin(inner: Level, source: Mapping, count: str) -> str | None:
 
 
 def _read_slots(inner: Level) -> None:
-    """Reads the slots, whose values go from one iteration to the next."""
     types = inner.scope.slot_types = slot_types(inner.context, inner.scope.node, "feedback")
     for node in inner.members:
         ports = node.inputs if node.type == "interface-output" else ()

@@ -187,7 +187,6 @@ def _read_folder(level: Level, node: GraphNode) -> ir.Value:
 
 
 def _listed_files(level: Level, node: GraphNode, field: str) -> list[str]:
-    """The texts of the files that a field lists, by paths or objects with a path."""
     written = node.fields.get(field)
     texts: list[str] = []
     for item in written if isinstance(written, Sequence) else ():
@@ -313,7 +312,6 @@ NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {
 
 
 def read_text(level: Level, node: GraphNode, scalar: Scalar | None) -> ir.Value:
-    """A field of a node with placeholders in it, as a text."""
     if scalar is None:
         return ir.Constant(None)
     source = text_source(level, node, scalar)

@@ -134,7 +134,6 @@ def _inputs_inside(scope: LoopScope) -> list[str]:
 
 
 def slot_types(context: GraphContext, loop: GraphNode, kind: str) -> dict[str, str]:
-    """The dock slots of a loop of one kind, with the types of their values."""
     types: dict[str, str] = {}
     for slot in items_of(context, loop.fields, "dockSlots"):
         check_part(context, slot, "dock slot", f"a dock slot of loop {loop.id!r}")

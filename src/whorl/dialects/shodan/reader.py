@@ -123,7 +123,6 @@ def _read_root_folder(context: GraphContext, header: Mapping) -> str:
 
 
 def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workflow:
-    """The workflow of a file or of an inline component."""
     graph = read_graph(context, root)
     has_interface = any(node.type == "interface-input" for node in graph.nodes.values())
     inputs: dict[str, PortSpec] = {}
@@ -194,7 +193,6 @@ def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ..
 
 
 def _build_block(level: Level, path: str = "") -> ir.Block:
-    """The nodes of a level, each behind all that it waits for."""
     level.context.levels.append(level)
     built: list[tuple[GraphNode, list[ir.Node]]] = []
     for node in level.members:
