@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl import ir
 from whorl.dialects.orka import outputs, scores, tasks
@@ -76,6 +76,8 @@ _STRATEGY_FIELDS = ("type", "agents", "agent", "transform", "priority")
 _BARE_NUMBERS = ("7", "42", "3.5")
 
 _VALIDATORS = ("loop_validator", "plan_validator")
+
+Strategy: TypeAlias = "dict[str, Json]"
 
 
 def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir.Block]) -> ir.Node:
@@ -256,7 +258,7 @@ class Scoring:
     agents: list[str]
     context: str = ""
     weights: dict[str, float] = field(default_factory=dict)
-    strategies: list[dict[str, Json]] = field(default_factory=list)
+    strategies: list[Strategy] = field(default_factory=list)
     high_priority: list[str] = field(default_factory=list)
     agreement: bool = False
     target: str = ""
@@ -303,7 +305,7 @@ def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Sco
         fields = ("strategies", "agreement_fallback")
         context.check_fields(config, fields, "'score_extraction_config'")
         scoring.agreement = is_true(config.get("agreement_fallback"))
-        scoring.strategies.extend(_read_strategies(context, config.get("strategies"), inner))
+        scoring.strategies.extend(_strategies(context, config, inner))
     if inner is not None and (scoring.strategies or scoring.weights):
         scoring.scorers = _scorers(scoring, list(map(inner.agent, speaking)))
     return scoring
@@ -368,14 +370,13 @@ def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None
     scoring.weights = scores.weights_of(scoring.context, tasks.preset_of(context, preset), weights)
 
 
-def _read_strategies(
-    context: FileContext, written: Value | None, inner: Section | None
-) -> list[dict[str, Json]]:
+def _strategies(context: FileContext, config: Mapping, inner: Section | None) -> list[Strategy]:
     """The strategies in the order in which they are tried: by `priority`, then as written."""
+    written = config.get("strategies")
     if written is not None and not isinstance(written, Sequence):
         advice = "write strategies: [{type: pattern, patterns: [...]}]"
         context.report("W007", "'strategies' must be a list", written.span, help=advice)
-    strategies: list[tuple[float, dict[str, Json]]] = []
+    strategies: list[tuple[float, Strategy]] = []
     for item in items_of(written):
         if not isinstance(item, Mapping):
             advice = "write {type: pattern, patterns: [...]}"
@@ -388,9 +389,7 @@ def _read_strategies(
     return [strategy for _, strategy in sorted(strategies, key=lambda pair: pair[0])]
 
 
-def _read_strategy(
-    context: FileContext, item: Mapping, inner: Section | None
-) -> dict[str, Json] | None:
+def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -> Strategy | None:
     word = text_of(item.get("type"))
     kind = _KINDS.get(word)
     if kind is None:
@@ -401,7 +400,7 @@ def _read_strategy(
         return None
     own = ("patterns", "pattern") if kind == "pattern" else _PATHS
     context.check_fields(item, (*_STRATEGY_FIELDS, *own), f"a score strategy {word!r}")
-    strategy: dict[str, Json] = {"type": kind}
+    strategy: Strategy = {"type": kind}
     if kind == "pattern":
         patterns = [*scalars_of(item.get("patterns")), *scalars_of(item.get("pattern"))]
         if not patterns:

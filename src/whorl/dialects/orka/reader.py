@@ -110,7 +110,7 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
         for name in names:
             agent = _agent_read(use, name, run)
             if agent and not (agent in run and use.view.find(agent)[0]):
-                _report_agent(context, use, name, (agent, run))
+                _report_agent(context, use, name, agent, run)
             elif name.name not in bound and not use.view.find(name.name)[0]:
                 _warn_of_name(context, use, name, bound)
             else:
@@ -150,10 +150,7 @@ def _is_provided(use: Use, name: NameUse) -> bool:
     return name.guarded or use.expression.source.startswith(_WITH_FALLBACK, name.offset)
 
 
-def _report_agent(
-    context: FileContext, use: Use, name: NameUse, agent_of: tuple[str, set[str]]
-) -> None:
-    agent, run = agent_of
+def _report_agent(context: FileContext, use: Use, name: NameUse, agent: str, run: set[str]) -> None:
     shown = agent[:60]
     severe = not _is_provided(use, name)
     if agent in run:

@@ -100,14 +100,12 @@ def literal(value: object) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def read_prompt(
-    agent: Agent, name: str, instruction: str = ""
-) -> ir.Constant | ir.Expression | None:
-    """Reads what a model is told, always a text; the instruction follows behind it."""
+def read_prompt(agent: Agent, name: str, added: str = "") -> ir.Constant | ir.Expression | None:
+    """Reads what a model is told, always a text; an instruction may be added to it."""
     written = scalar_of(agent.get(name))
     if written is None:
-        return ir.Constant(instruction) if instruction else None
-    text, behind = written.text, f"\n\n{instruction}" if instruction else ""
+        return ir.Constant(added) if added else None
+    text, behind = written.text, f"\n\n{added}" if added else ""
     if not is_template(text):
         return ir.Constant(text + behind)
     is_expression = text.startswith("{{") and text.endswith("}}")
@@ -191,9 +189,8 @@ def read_classification(agent: Agent, _: Section) -> ir.Node:
         message = f"agent {agent.id!r} has no 'options' to choose from"
         agent.context.report("W006", message, agent.span, help="add options: [first, second]")
     instruction = f"{_CATEGORIES}{options}".replace("'", "")
-    return ask(
-        agent, instruction=instruction, shape=computed("orka_category", "it", literal(options))
-    )
+    shape = computed("orka_category", "it", literal(options))
+    return ask(agent, instruction=instruction, shape=shape)
 
 
 def read_structure(agent: Agent, _: Section) -> ir.Node:

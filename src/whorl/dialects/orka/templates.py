@@ -291,9 +291,6 @@ def _extreme(choose: Callable[[list[float]], float]) -> Callable[..., Value]:
 
 
 _RESPONSE = f"safe_get_response(agent, fallback={NO_RESPONSE!r}, previous_outputs=none)"
-_VOICE_ROWS = tuple(
-    (f"get_{word}_response", _voice(word), f"what the {word} agent said") for word in _VOICES
-)
 # The functions that are given the name of an agent, whose result they read.
 _READS = dict.fromkeys(
     ("get_loop_output", "get_agent_response", "safe_get_response"), outputs.OUTPUTS
@@ -316,7 +313,7 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., Value], str], ...] = (
     ("get_loop_output(loop, previous_outputs=none)", get_loop_output, "the result of a loop"),
     ("get_agent_response(agent)", get_agent_response, "what an agent said"),
     (_RESPONSE, safe_get_response, "what an agent said, or something else"),
-    *_VOICE_ROWS,
+    *((f"get_{word}_response", _voice(word), f"what the {word} agent said") for word in _VOICES),
     ("get_collaborative_responses", get_collaborative_responses, "what each side said"),
     ("get_fork_responses(group=none)", get_fork_responses, "what the branches of a fork said"),
     ("joined_results", joined_results, "what the last join brought together"),

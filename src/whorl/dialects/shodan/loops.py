@@ -274,15 +274,12 @@ def _read_mappings(inner: Level) -> None:
         node = _inner_node(inner, target)
         value = _mapping_source(inner, source)
         if node is not None:
-            _add_mapping(inner, target, node, (when, value))
+            _add(inner, target, node, when, value)
 
 
-def _add_mapping(
-    inner: Level, target: Mapping, node: GraphNode, mapped: tuple[str, str | None]
-) -> None:
+def _add(inner: Level, target: Mapping, node: GraphNode, when: str, value: str | None) -> None:
     """An input takes one value in each iteration; an edge brings one in all of them."""
     name, span = text_of(target.get("input")), span_of(target, "input")
-    when, value = mapped
     inner.expect(node, "input", name, span)
     mappings = inner.scope.mappings.setdefault((node.id, name), [])
     others = [other for other, _ in mappings] + ["all" for _ in inner.edges_into(node, name)]
@@ -412,9 +409,7 @@ def _read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
         kind = "any" if is_list else types.get(name, "any")
         arguments = map(quoted, (name, node.id, kind))
         entries.append((name, expression(called("picked", "it", *arguments))))
-    collected = (
-        ir.Collect(name, take, expression(source)) for name, (take, source) in outputs.items()
-    )
+    collected = [ir.Collect(n, take, expression(source)) for n, (take, source) in outputs.items()]
     return tuple(collected), ir.Fields(tuple(entries))
 
 

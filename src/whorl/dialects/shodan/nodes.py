@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -166,11 +167,8 @@ def _one_by_one(scripts: list[str]) -> str:
     return " && ".join(f"( :\n{script}\n)" for script in scripts)
 
 
-def _task(
-    node: GraphNode, kind: str, inputs: dict[str, ir.Value], shape: ir.Value, returns: Json = None
-) -> ir.Node:
-    given = ir.Fields(tuple(inputs.items()))
-    return ir.Task(name=node.id, kind=kind, inputs=given, shape=shape, returns=returns)
+def _task(node: GraphNode, kind: str, inputs: dict[str, ir.Value], shape: ir.Value) -> ir.Task:
+    return ir.Task(name=node.id, kind=kind, inputs=ir.Fields(tuple(inputs.items())), shape=shape)
 
 
 def _shape(function: str, source: str, node: GraphNode) -> ir.Expression:
@@ -251,8 +249,8 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
         if is_openai:
             inputs["temperature"] = ir.Constant(_OPENAI_TEMPERATURE)
         answer = called("conversed", "it", session, prompt)
-    shape, kind = _shape("answered", answer, node), "agent" if program else "ask"
-    return _task(node, kind, inputs, shape, _schema(level, node))
+    task = _task(node, "agent" if program else "ask", inputs, _shape("answered", answer, node))
+    return replace(task, returns=_schema(level, node))
 
 
 def _prompt(level: Level, node: GraphNode) -> str:
