@@ -36,8 +36,6 @@ _ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
     "rag": tasks.read_rag,
     "duckduckgo": tasks.read_search,
 }
-# A loop has a limit of its own, and the others only compute.
-_UNTIMED = frozenset({"loop", "join", "router"})
 # Templates that read the results of all agents before them.
 _ALL = re.compile(
     r"previous_outputs(?![\w.\[])|joined_results|get_execution_artifacts|get_fork_responses"
@@ -260,7 +258,8 @@ def _placed(
         after=tuple(map(ir.After, after)),
         when=when,
         on_failure="halt" if halts else "continue",
-        timeout_s=None if agent.type in _UNTIMED else read_timeout(agent),
+        # A loop has a limit of its own, and the others only compute.
+        timeout_s=None if agent.type in ("loop", "join", "router") else read_timeout(agent),
         place=agent.place,
     )
     return ir.timed_as_a_whole(placed)

@@ -17,7 +17,6 @@ from whorl.language.values import UNDEFINED, Value
 if TYPE_CHECKING:
     from whorl.language.run import Run
 
-UNCLASSIFIED = "not-classified"
 _YES = re.compile(r"\b(?:yes|true|correct|right|affirmative)\b", re.IGNORECASE)
 _NO = re.compile(r"\b(?:no|not|false|incorrect|wrong|negative)\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;\n]")
@@ -155,7 +154,7 @@ def category(run: Run, it: Value, options: Value) -> str:
         if bare == name.lower():
             return name
     places = [(text.find(name.lower()), name) for name in names if name.lower() in text]
-    return min(places)[1] if places else UNCLASSIFIED
+    return min(places)[1] if places else "not-classified"
 
 
 def structured(run: Run, it: Value, fields: Value) -> Value:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8
 USUAL_TIMEOUT_S = 300.0
-USUAL_LENGTH = 300
 LOOPS_MAX = 1_000_000
 RECORDS_MAX = 20
 MEASURED = "measured_score"
@@ -54,8 +53,6 @@ _SCORE = re.compile(r"\s*+\{\{-?\s*+score\s*+-?\}\}\s*+")
 # What these give was said by others or in other runs: it is no source of scores and lessons.
 _NO_SOURCES = SILENT | {"duckduckgo"}
 HIGH_PRIORITY = ("agreement_moderator", "quality_moderator", "score_moderator")
-USUAL_CONTEXT = "graphscout"
-_SCORING_FIELDS = ("preset", "context", "custom_weights", "mode")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
 _MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 # How people call an agent that scores, and what they tell it to do.
@@ -71,7 +68,6 @@ _KINDS = {
     **dict.fromkeys(("nested_path", "path"), "nested_path"),
 }
 _PATHS = ("json_path", "path", "key")
-_STRATEGY_FIELDS = ("type", "agents", "agent", "transform", "priority")
 # Numbers that no author means when they are read alone.
 _BARE_NUMBERS = ("7", "42", "3.5")
 
@@ -194,7 +190,7 @@ def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:
     is_learning = is_true(config.get("enabled"))
     patterns = _read_lessons(agent.context, config) if is_learning else {}
     length = number_of(config.get("max_length_per_category"))
-    length_max = int(length) if length is not None and length > 0 else USUAL_LENGTH
+    length_max = int(length) if length is not None and length > 0 else 300
     # The names that the templates of a record may use, beside those of the iteration.
     bind: dict[str, ir.Value] = {}
     for category in CATEGORIES:
@@ -356,7 +352,7 @@ def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None
     named = loop.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
     wanted = ""
     if config is not None:
-        context.check_fields(config, _SCORING_FIELDS, "'scoring'")
+        context.check_fields(config, ("preset", "context", "custom_weights", "mode"), "'scoring'")
         wanted = tasks.choice(context, config.get("context"), scores.CONTEXTS, "context")
         preset, changed = config.get("preset"), config.get("custom_weights")
     # A loop with a validator of plans may say itself where its score is.
@@ -364,7 +360,7 @@ def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None
         return
     else:
         preset, changed = validator.get("scoring_preset"), validator.get("custom_weights")
-    usual = USUAL_CONTEXT if validator is None else tasks.criteria_of(validator, "")
+    usual = "graphscout" if validator is None else tasks.criteria_of(validator, "")
     scoring.context = wanted or usual
     weights = _changed_weights(context, changed, scoring.context)
     scoring.weights = scores.weights_of(scoring.context, tasks.preset_of(context, preset), weights)
@@ -399,7 +395,8 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
         context.report("W007", message, item.span, label="unknown strategy", help=advice)
         return None
     own = ("patterns", "pattern") if kind == "pattern" else _PATHS
-    context.check_fields(item, (*_STRATEGY_FIELDS, *own), f"a score strategy {word!r}")
+    fields = ("type", "agents", "agent", "transform", "priority", *own)
+    context.check_fields(item, fields, f"a score strategy {word!r}")
     strategy: Strategy = {"type": kind}
     if kind == "pattern":
         patterns = [*scalars_of(item.get("patterns")), *scalars_of(item.get("pattern"))]

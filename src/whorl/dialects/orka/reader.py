@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 MAIN_OUTPUT = "response"
 _METHODS = ("get", "items", "keys", "values")
-_WITH_FALLBACK = "safe_get_response"
-_FIGURES = ("loops_completed", "final_score", "threshold_met")
 # Members that results have in the public system: here they are empty, but nobody misspelt them.
 _ELSEWHERE = words(
     "input status confidence internal_reasoning formatted_prompt _metrics insights improvements "
@@ -147,7 +145,7 @@ def _is_function(use: Use, name: NameUse) -> bool:
 
 def _is_provided(use: Use, name: NameUse) -> bool:
     """Whether a template has something for the case that there is no result."""
-    return name.guarded or use.expression.source.startswith(_WITH_FALLBACK, name.offset)
+    return name.guarded or use.expression.source.startswith("safe_get_response", name.offset)
 
 
 def _report_agent(context: FileContext, use: Use, name: NameUse, agent: str, run: set[str]) -> None:
@@ -204,7 +202,8 @@ def _shape_of(node: ir.Node | None) -> Shape | None:
     """The shape of a node's result as templates see it; None where it may be anything."""
     if isinstance(node, ir.Loop):
         # The figures of a loop stand beside its agents in `result`, too.
-        figures: dict[str, Shape | None] = {**dict.fromkeys(_FIGURES, PLAIN)}
+        plain = ("loops_completed", "final_score", "threshold_met")
+        figures: dict[str, Shape | None] = {**dict.fromkeys(plain, PLAIN)}
         figures["past_loops"] = _shape_of_records(node)
         results = {name: _shape_of(inner) for name, inner in names_given(node.body)}
         whole = {"response": None, "result": Shape("object", figures | results)}

@@ -36,7 +36,6 @@ _WORDED = re.compile(
 )
 _TOKEN = re.compile(r"\w+")
 JOINT = " | "
-_LESSON_MIN = 3
 _LESSON_MAX = 200
 _LESSONS_MAX = 50
 
@@ -228,7 +227,7 @@ def _lessons_in(text: str, source: str) -> Iterator[str]:
         for match in islice(matches, _LESSONS_MAX):
             words = next((part for part in match.groups if part), None) or match.group(0) or ""
             lesson = " ".join(words.split())
-            if len(lesson) >= _LESSON_MIN:
+            if len(lesson) >= 3:
                 yield lesson[:_LESSON_MAX] + "..." if len(lesson) > _LESSON_MAX else lesson
     except LanguageError:
         # The reader has reported a pattern that does not compile.

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 LIBRARY = "orka"
-USUAL_LIMIT = 5
-USUAL_NAMESPACE = "default"
-USUAL_PRESET = "moderate"
 # The name that an operator maps to a search, in [tasks] of the configuration.
 SEARCH_TASK = "duckduckgo"
 _MARKS = ("{{", "{%", "{#")
@@ -39,8 +36,6 @@ _AS_TEXT = "{{ '' }}"
 _INPUT = ir.Expression("template", "{{ get_input() }}{{ '' }}", LIBRARY)
 _OPERATIONS = ("read", "write")
 _STRUCTURED = words("enabled mode schema require_code_block coerce_types strict")
-_SCHEMA = words("required optional types")
-_BINARY = "Answer with true or false, and with nothing else."
 _CATEGORIES = "Answer with exactly one of these categories, and with nothing else: "
 _OBJECT = "Answer with one JSON object and nothing else"
 _STRUCTURE = (
@@ -57,7 +52,6 @@ _ENDPOINT = re.compile(r"/(?:v1/)?(?:chat/completions|completions)/?$|/api/(?:ge
 # The types of JSON Schema by the words that files have for them.
 _TYPES = {"str": "string", "text": "string", "float": "number", "int": "integer", "bool": "boolean"}
 _TYPES |= {"list": "array", "dict": "object"}
-_TEMPERATURE = 0.1
 # The contexts by parts of words that mean them.
 _MEANINGS = {"graph": "graphscout", "path": "graphscout"} | dict.fromkeys(
     ("loop", "converge"), "loop_convergence"
@@ -151,7 +145,7 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
     schema = mapping_of(output.get("schema")) or Mapping((), output.span)
     check = agent.context.check_fields
     check(output, _STRUCTURED, "'structured_output'", warns=True)
-    check(schema, _SCHEMA, "the schema of 'structured_output'", warns=True)
+    check(schema, words("required optional types"), "the schema of 'structured_output'", warns=True)
     if not is_true(output.get("enabled")):
         return ask(agent)
     required = [scalar.text for scalar in scalars_of(schema.get("required"))] or ["response"]
@@ -180,7 +174,8 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
 
 
 def read_binary(agent: Agent, _: Section) -> ir.Node:
-    return ask(agent, instruction=_BINARY, shape=computed("orka_binary", "it"))
+    instruction = "Answer with true or false, and with nothing else."
+    return ask(agent, instruction=instruction, shape=computed("orka_binary", "it"))
 
 
 def read_classification(agent: Agent, _: Section) -> ir.Node:
@@ -257,7 +252,7 @@ def _use_memory(agent: Agent, operation: str) -> ir.Task:
     limit = number_of(agent.get("limit", "top_k"))
     entries: list[tuple[str, ir.Value]] = [
         ("operation", ir.Constant(operation)),
-        ("namespace", read_prompt(agent, "namespace") or ir.Constant(USUAL_NAMESPACE)),
+        ("namespace", read_prompt(agent, "namespace") or ir.Constant("default")),
     ]
     if operation == "write":
         metadata = read_fields(agent.context, agent.get("metadata"))
@@ -267,7 +262,7 @@ def _use_memory(agent: Agent, operation: str) -> ir.Task:
             metadata = ir.Fields((*metadata.entries, named))
         entries += [("content", text), ("metadata", metadata)]
     else:
-        most = int(limit) if limit is not None and limit >= 1 else USUAL_LIMIT
+        most = int(limit) if limit is not None and limit >= 1 else 5
         entries += [("query", text), ("limit", ir.Constant(most))]
     shape = computed("orka_memories", "it")
     return ir.Task(name=agent.id, kind="memory", inputs=ir.Fields(tuple(entries)), shape=shape)
@@ -308,7 +303,7 @@ def read_validator(agent: Agent, section: Section) -> ir.Node:
     task = ask(agent, prompt=prompt, shape=computed("orka_validation", "it", literal(criteria)))
     if agent.get("temperature") is not None:
         return task
-    temperature = ("temperature", ir.Constant(_TEMPERATURE))
+    temperature = ("temperature", ir.Constant(0.1))
     return replace(task, inputs=ir.Fields((*task.inputs.entries, temperature)))
 
 
@@ -336,7 +331,7 @@ def choice(context: FileContext, value: Value | None, choices: Collection[str], 
 
 
 def preset_of(context: FileContext, value: Value | None) -> str:
-    return choice(context, value, PRESETS, "preset") or USUAL_PRESET
+    return choice(context, value, PRESETS, "preset") or "moderate"
 
 
 def _check_model(agent: Agent) -> None:

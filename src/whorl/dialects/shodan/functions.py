@@ -33,7 +33,6 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
 }
 TYPES = ("string", "number", "boolean", "json", "file", "files", "any")
-SHOWN_MAX = 200
 ANSWER_SHOWN_MAX = 500
 # What an agent has beside its answer; all other outputs are fields of the answer.
 _WHOLE = ("output", "response")
@@ -362,7 +361,7 @@ def described(value: Value) -> str:
         return "undefined"
     if isinstance(value, list | dict):
         return kind_of(value)
-    return to_json_text(value)[:SHOWN_MAX]
+    return to_json_text(value)[:200]
 
 
 def _typed(run: Run, value: Value, wanted: Value, what: str) -> Value:
@@ -426,5 +425,4 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("messages(session, prompt)", messages, "a conversation, and a prompt after it"),
     ("conversed(value, session, prompt)", conversed, "an answer with its conversation"),
 )
-_family = Family("function", "ports")
-LIBRARY = Library(functions=tuple(_family(*function) for function in _FUNCTIONS))
+LIBRARY = Library(functions=tuple(Family("function", "ports")(*row) for row in _FUNCTIONS))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 ITERATIONS = 10
 ITERATIONS_MAX = 1_000_000
 PARALLEL_MAX = 1_000
-EXIT = "exit-when"
 OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 WHEN = ("first", "subsequent", "all")
 Take = Literal["last", "first", "all"]
@@ -153,7 +152,8 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
         if inner.leads_to(decider, node.id)
     ]
     when = expression(" and ".join((test, *checks)))
-    leave = ir.Break(name=inner.claim(EXIT), loop=loop.id, after=(ir.After(decider),), when=when)
+    name = inner.claim("exit-when")
+    leave = ir.Break(name=name, loop=loop.id, after=(ir.After(decider),), when=when)
     nodes = [
         replace(node, after=(*node.after, ir.After(leave.name)))
         if any(after.node == decider for after in node.after)

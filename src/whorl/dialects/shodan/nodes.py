@@ -36,12 +36,7 @@ AGENTS = {
     "gemini-cli": "gemini",
     "gemini": "gemini",
 }
-DEFAULT_RUNNER = "claude-code"
-_OPENAI_MODEL = "gpt-4o"
-_OPENAI_TEMPERATURE = 0.7
-_TRIGGERS = ("manual", "cron", "idle")
 _CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
-NUMBERS = "WHORL_N"
 _PLACE = re.compile(r"\{\{([^{}]*+)\}\}")
 _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
 _COUNTS = (COUNT, "iteration")
@@ -62,7 +57,7 @@ def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
         level.context.warn("W023", message, span, label="never fires", help=advice)
     outputs: dict[str, ir.Value] = {
         "timestamp": expression("timestamp()"),
-        "type": ir.Constant(kind if kind in _TRIGGERS else "manual"),
+        "type": ir.Constant(kind if kind in ("manual", "cron", "idle") else "manual"),
     }
     for port in trigger_ports(level, node):
         source: str | None = None
@@ -220,7 +215,7 @@ def _read_function(level: Level, node: GraphNode) -> ir.Node:
 
 def _read_agent(level: Level, node: GraphNode) -> ir.Node:
     """Asks an agent program or a model; its answer fills the outputs."""
-    runner = text_of(node.fields.get("runner")) or DEFAULT_RUNNER
+    runner = text_of(node.fields.get("runner")) or "claude-code"
     model = text_of(node.fields.get("model")) or None
     prompt = _prompt(level, node)
     session = level.own(node, SESSION) or "none"
@@ -244,10 +239,10 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
         inputs = {
             "messages": expression(called("messages", session, prompt)),
             "provider": ir.Constant(runner),
-            "model": ir.Constant(model or (_OPENAI_MODEL if is_openai else None)),
+            "model": ir.Constant(model or ("gpt-4o" if is_openai else None)),
         }
         if is_openai:
-            inputs["temperature"] = ir.Constant(_OPENAI_TEMPERATURE)
+            inputs["temperature"] = ir.Constant(0.7)
         answer = called("conversed", "it", session, prompt)
     task = _task(node, "agent" if program else "ask", inputs, _shape("answered", answer, node))
     return replace(task, returns=_schema(level, node))
@@ -350,7 +345,7 @@ def _put_numbers(level: Level, node: GraphNode, scalar: Scalar, variables: Entri
         source = _resolve(level, node, place) if _PLACE.fullmatch(written) else None
         if source is None:
             continue
-        name = f"{NUMBERS}{len(variables) + 1}"
+        name = f"WHORL_N{len(variables) + 1}"
         # Spaces, which mean nothing in a calculation, keep later placeholders where they stand.
         variable = f"${{{name}}}".ljust(fault.length)
         text = text[: fault.offset] + variable + text[fault.offset + fault.length :]

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from whorl.errors import Severity
 
 SESSION = "sessionId"
-# What every agent gives beside the fields of its answer, and takes beside what its prompt names.
-_ANSWER = ("output", "response", "structured", "exitCode")
+# What every agent takes beside what its prompt names.
 TAKEN = ("prompt", SESSION)
 _PRINTED = ("output", "stdout", "stderr", "exitCode")
 # Outputs that nodes have without declaring them.
@@ -33,7 +32,6 @@ USUAL = {
     "loop": (COUNT,),
 }
 # Outputs of these are always the same, whatever the file declares.
-_FIXED = ("constant", "wire", "workdir")
 _TRIGGER = USUAL["trigger"][:2]
 _STARTED_WITH = (
     PortSpec("text", "string", description="the text that the workflow is started with"),
@@ -73,7 +71,7 @@ def _check(reference: Reference, names: Names) -> None:
 def _check_declared(level: Level, node: GraphNode) -> None:
     """What a node declares without having it would be null, or be lost."""
     takes, gives = _ports_called(level.context, node)
-    if node.type in _FIXED:
+    if node.type in ("constant", "wire", "workdir"):
         gives = list(USUAL[node.type])
     gives = gives and [*gives, "output"]
     for kind, ports, names in (("input", node.inputs, takes), ("output", node.outputs, gives)):
@@ -159,7 +157,7 @@ def _outputs(level: Level, node: GraphNode) -> Names:
             schema = read_schema(text_of(node.fields.get("outputSchema"))) or {}
             properties = schema.get("properties")
             fields = [*declared, *(properties if isinstance(properties, dict) else ())]
-            names = [*fields, *_ANSWER] if fields else None
+            names = [*fields, "output", "response", "structured", "exitCode"] if fields else None
         case "function":
             names = declared or None
         case "component":
