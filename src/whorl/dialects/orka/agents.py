@@ -249,8 +249,7 @@ def read_section(
         code, message, span = "W006", "there are no agents", root.span
         if written is not None:
             code, message, span = "W007", "'agents' must be a list of agents", written.span
-        advice = "add agents: [{id: ..., type: ..., prompt: ...}]"
-        context.report(code, message, span, help=advice)
+        context.report(code, message, span, help="add agents: [{id: ..., type: ..., prompt: ...}]")
         return None
     section = Section(context, {}, around or {})
     section.name = text_of(orchestrator.get("id"))

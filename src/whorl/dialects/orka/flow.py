@@ -28,9 +28,8 @@ WAITS_MAX = 200_000
 # The types that give an answer of their own, which a failover can try.
 _ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
     **dict.fromkeys(("openai-answer", "local_llm"), tasks.read_answer),
-    **dict.fromkeys(("openai-binary", "binary"), tasks.read_binary),
-    **dict.fromkeys(("openai-classification", "classification"), tasks.read_classification),
-    "validate_and_structure": tasks.read_structure,
+    **dict.fromkeys(("openai-binary", "binary", "validate_and_structure"), tasks.read_fixed),
+    **dict.fromkeys(("openai-classification", "classification"), tasks.read_fixed),
     **dict.fromkeys(("plan_validator", "loop_validator"), tasks.read_validator),
     "memory": tasks.read_memory,
     "rag": tasks.read_rag,
@@ -245,8 +244,7 @@ class _BlockReader:
         # In a loop, an iteration in which no way was taken must not count as a good one.
         chosen = computed("orka_route", *arguments, literal(self._section.is_loop))
         self._context.places.remember_part(chosen, span)
-        warns = computed("orka_misread", *arguments)
-        return ir.Compute(name=agent.id, value=chosen, warns=warns)
+        return ir.Compute(name=agent.id, value=chosen, warns=computed("orka_misread", *arguments))
 
 
 def _placed(
@@ -324,7 +322,6 @@ def _reads(text: str) -> Callable[[str], bool]:
         if reads_all or name in names or _PLAIN.fullmatch(name):
             return reads_all or name in names
         word = re.escape(name)
-        pattern = rf"previous_outputs\.{word}(?![\w-])|['\"]{word}['\"]"
-        return re.search(pattern, text) is not None
+        return re.search(rf"previous_outputs\.{word}(?![\w-])|['\"]{word}['\"]", text) is not None
 
     return reads

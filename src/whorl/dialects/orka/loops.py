@@ -196,8 +196,7 @@ def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:
     for category in CATEGORIES:
         sources = patterns.get(category)
         settings = {"agents": speaking, "patterns": sources, "length_max": length_max}
-        lessons = computed("orka_lessons", literal(settings))
-        bind[category] = lessons if sources else ir.Constant("")
+        bind[category] = computed("orka_lessons", literal(settings)) if sources else ir.Constant("")
     fallback = literal(number_of(agent.get("fallback_score")) or 0.0)
     bind[MEASURED] = ir.Expression("jinja", "score")
     bind["score"] = ir.Expression("jinja", f"score if score is not none else {fallback}")
@@ -406,8 +405,7 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
         strategy["patterns"] = _read_patterns(context, patterns, is_score=True)
     elif (path := _named_path(context, item)) is not None:
         strategy["path"] = _read_path(context, path)
-    named = [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]
-    agents = _read_agents(inner, named)
+    agents = _read_agents(inner, [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))])
     if agents:
         strategy["agents"] = [*agents]
     elif kind == "agent_key":

@@ -131,9 +131,8 @@ def read_timeout(agent: Agent) -> float | None:
     seconds = duration_of(value)
     if value is None or (seconds is not None and seconds > 0):
         return seconds
-    message = "'timeout' must be a time above 0"
     advice = "write a number of seconds, as in timeout: 60"
-    agent.context.report("W007", message, value.span, help=advice)
+    agent.context.report("W007", "'timeout' must be a time above 0", value.span, help=advice)
     return None
 
 
@@ -173,26 +172,24 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
     return ask(agent, instruction=f"{_OBJECT}. Its fields: {described}.", shape=shape)
 
 
-def read_binary(agent: Agent, _: Section) -> ir.Node:
+def read_fixed(agent: Agent, _: Section) -> ir.Node:
+    """An agent whose answer is true or false, one of some categories, or a fixed structure."""
+    shape = computed("orka_binary", "it")
     instruction = "Answer with true or false, and with nothing else."
-    return ask(agent, instruction=instruction, shape=computed("orka_binary", "it"))
-
-
-def read_classification(agent: Agent, _: Section) -> ir.Node:
-    options = [scalar.text for scalar in agent.scalars("options", "categories")]
-    if not options:
-        message = f"agent {agent.id!r} has no 'options' to choose from"
-        agent.context.report("W006", message, agent.span, help="add options: [first, second]")
-    instruction = f"{_CATEGORIES}{options}".replace("'", "")
-    shape = computed("orka_category", "it", literal(options))
+    if agent.type.endswith("classification"):
+        options = [scalar.text for scalar in agent.scalars("options", "categories")]
+        if not options:
+            message = f"agent {agent.id!r} has no 'options' to choose from"
+            agent.context.report("W006", message, agent.span, help="add options: [first, second]")
+        instruction = f"{_CATEGORIES}{options}".replace("'", "")
+        shape = computed("orka_category", "it", literal(options))
+    elif agent.type == "validate_and_structure":
+        wanted = agent.text("store_structure")
+        instruction = _STRUCTURE
+        instruction += f" The structure of memory_object: {wanted}" if wanted else ""
+        empty = literal({"valid": False, "reason": "", "memory_object": {}})
+        shape = computed("orka_structured", "it", empty)
     return ask(agent, instruction=instruction, shape=shape)
-
-
-def read_structure(agent: Agent, _: Section) -> ir.Node:
-    wanted = agent.text("store_structure")
-    instruction = f"{_STRUCTURE} The structure of memory_object: {wanted}" if wanted else _STRUCTURE
-    empty = literal({"valid": False, "reason": "", "memory_object": {}})
-    return ask(agent, instruction=instruction, shape=computed("orka_structured", "it", empty))
 
 
 def ask(
@@ -258,8 +255,7 @@ def _use_memory(agent: Agent, operation: str) -> ir.Task:
         metadata = read_fields(agent.context, agent.get("metadata"))
         key = agent.get("key_template")
         if key is not None:
-            named = ("key", read_value(agent.context, key))
-            metadata = ir.Fields((*metadata.entries, named))
+            metadata = ir.Fields((*metadata.entries, ("key", read_value(agent.context, key))))
         entries += [("content", text), ("metadata", metadata)]
     else:
         most = int(limit) if limit is not None and limit >= 1 else 5
@@ -315,8 +311,7 @@ def criteria_of(agent: Agent, around: str) -> str:
     if word in CONTEXTS:
         return word
     meant = (name for part, name in _MEANINGS.items() if part in word or part == mode)
-    usual = "graphscout" if agent.type == "plan_validator" else "loop_convergence"
-    return next(meant, usual)
+    return next(meant, "graphscout" if agent.type == "plan_validator" else "loop_convergence")
 
 
 def choice(context: FileContext, value: Value | None, choices: Collection[str], what: str) -> str:

@@ -82,8 +82,7 @@ def items_of(context: Findings, item: Mapping, name: str) -> list[Mapping]:
     value = item.get(name)
     if isinstance(value, Scalar) and value.value is None:
         return []
-    advice = "write a list whose items have names, such as - id: ..."
-    return objects_of(context, item, name, advice)
+    return objects_of(context, item, name, "write a list whose items have names, such as - id: ...")
 
 
 @dataclass(frozen=True, slots=True)

@@ -405,8 +405,7 @@ def _read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
     types = {port.name: port.type for port in node.outputs}
     entries: list[tuple[str, ir.Value]] = []
     for name in dict.fromkeys((*types, *outputs)):
-        is_list = name in outputs and outputs[name][0] == "all"
-        kind = "any" if is_list else types.get(name, "any")
+        kind = "any" if name in outputs and outputs[name][0] == "all" else types.get(name, "any")
         arguments = map(quoted, (name, node.id, kind))
         entries.append((name, expression(called("picked", "it", *arguments))))
     collected = [ir.Collect(n, take, expression(source)) for n, (take, source) in outputs.items()]
