@@ -200,7 +200,7 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
         if name in table or name in folded:
             return table.get(name, folded.get(name))
     run.spend((1 + len(folded)) * (1 + (len(lowered) >> 6)))
-    named = [name for name in folded if name and _has_word(run, lowered, name)]
+    named = [n for n in folded if n and re.search(rf"\b{re.escape(n)}\b", lowered)]
     if len(named) == 1:
         # A sentence may deny a name before it says it, as in `not short`.
         before = _SENTENCE_END.split(lowered[: lowered.find(named[0])])[-1]
@@ -212,23 +212,6 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
             return folded[name]
     # A route for yes alone, or for no alone: the other answer means nobody.
     return [] if {"true", "false", "yes", "no"} & folded.keys() else None
-
-
-def _has_word(run: Run, text: str, word: str) -> bool:
-    """Whether a text has a word, or words, with no letter or digit that goes on at either end."""
-    at = text.find(word)
-    while at >= 0:
-        run.spend(1 + (len(word) >> 6))
-        end = at + len(word)
-        before, after = text[max(0, at - 1) : at], text[end : end + 1]
-        if _is_letter(before) != _is_letter(word[0]) and _is_letter(after) != _is_letter(word[-1]):
-            return True
-        at = text.find(word, at + 1)
-    return False
-
-
-def _is_letter(letter: str) -> bool:
-    return letter.isalnum() or letter == "_"
 
 
 def routed(run: Run, routers: Value, agent: Value) -> bool:
