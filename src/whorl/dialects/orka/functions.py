@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.orka import outputs, scores
 from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
-from whorl.dialects.orka.templates import TEMPLATE_FUNCTIONS
 from whorl.language.entry import Family
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library, Semantics
+from whorl.language.patterns import compiled, pay_search
 from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.language.run import Run
 
 _YES = re.compile(r"\b(?:yes|true|correct|right|affirmative)\b", re.IGNORECASE)
@@ -265,7 +267,41 @@ def memories_text(run: Run, it: Value) -> Value:
     return {"response": text if texts else "NONE", **it}
 
 
-_function = Family("function", "orka")
+def regex_search(
+    run: Run, value: Value, source: Value, groups: tuple[Value, ...], named: dict[str, Value]
+) -> Value:
+    """The match; with groups such as `'\\\\1'`, the list of what they hold."""
+    program = compiled(run, source, "regex_search", ignore_case=bool(named.get("ignorecase")))
+    subject = printed(run, value)
+    pay_search(run, program, len(subject))
+    match = program.search(subject)
+    if not groups:
+        return "" if match is None else match.group(0)
+    return [] if match is None else [match.group(_group(group)) or "" for group in groups]
+
+
+def _group(group: Value) -> int | str:
+    """A group by number: `1`, `'\\\\1'`, or the character that a template makes of `'\\1'`."""
+    if isinstance(group, int):
+        return group
+    if not isinstance(group, str):
+        raise EvaluationError("regex_search needs the number or the name of a group")
+    if len(group) == 1 and ord(group) < 10:
+        return ord(group)
+    name = group.removeprefix("\\")
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _extreme(choose: Callable[[list[float]], float]) -> Callable[..., Value]:
+    def find(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
+        items = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
+        run.check_items(len(items), "min")
+        return choose([item for item in items if isinstance(item, int | float)])
+
+    return find
+
+
+_function, _filter = Family("function", "orka"), Family("filter", "orka")
 _FLOW_FUNCTIONS = (
     _function("orka_score(settings)", score, "the score of an iteration"),
     _function("orka_results(names)", _results, "results by name"),
@@ -289,9 +325,12 @@ _FLOW_FUNCTIONS = (
     _function("orka_failover(it, names)", failover, "the first usable result"),
     _function("orka_search(it)", search_words, "what a search found"),
     _function("orka_memories(it)", memories_text, "what a memory gave"),
+    _function("min(*values)", _extreme(min), "the smallest of some numbers"),
+    _function("max(*values)", _extreme(max), "the largest of some numbers"),
+    _filter("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
 )
 LIBRARY = Library(
-    functions=TEMPLATE_FUNCTIONS + _FLOW_FUNCTIONS,
+    functions=outputs.TEMPLATE_FUNCTIONS + _FLOW_FUNCTIONS,
     semantics=Semantics(
         outputs.member,
         outputs.item,

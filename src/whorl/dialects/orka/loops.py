@@ -431,7 +431,7 @@ def _read_path(context: FileContext, written: Value) -> list[Json]:
         context.report("W007", message, written.span, help=advice)
         return []
     try:
-        return [*outputs.parse_path(written.text)]
+        return [*scores.parse_path(written.text)]
     except LanguageError as fault:
         at = written.locate(min(fault.offset or 0, max(0, len(written.text) - 1)))
         context.report("W007", fault.message, at, label="here", help=fault.help)
@@ -443,7 +443,7 @@ def _read_patterns(context: FileContext, written: list[Scalar], *, is_score: boo
     for scalar in written:
         span, shown = scalar.span, f"pattern {scalar.text[:60]!r}"
         try:
-            compiled = outputs.search_pattern(scalar.text, lessons=not is_score)
+            compiled = scores.search_pattern(scalar.text, lessons=not is_score)
         except LanguageError as fault:
             at = span if fault.offset is None else scalar.locate(fault.offset)
             context.report("W014", fault.message, at, label="here", help=fault.help)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 from whorl.dialects.orka import outputs
 from whorl.dialects.orka.outputs import text_of, texts_in
 from whorl.language.faults import LanguageError
+from whorl.language.patterns import Pattern, pattern
 from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
@@ -35,7 +36,15 @@ _WORDED = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\w+")
-JOINT = " | "
+_AHEAD = "(?="
+# An escaped letter, a class or any other letter of a pattern.
+_LETTERS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|.", re.DOTALL)
+_STEP = re.compile(
+    r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
+    r"""|\[(?P<index>-?\d{1,6})\]"""
+    r"""|\[\s*(?:'(?P<single>[^']+)'|"(?P<double>[^"]+)")\s*\]"""
+)
+_HELP = "write members with dots and positions in brackets, as in $.eval.scores[0]"
 _LESSON_MAX = 200
 _LESSONS_MAX = 50
 
@@ -135,7 +144,7 @@ def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
             return _in_text(text_of(value), strategy)
         part: Value = value if begins_with_agent else outputs.fields_of(value)
         if kind == "json":
-            return score_of(outputs.value_at(part, path))
+            return score_of(value_at(part, path))
         for key in path:
             part = outputs.item(part, key)
         is_whole = kind == "agent_key" and part is UNDEFINED and path == ["response"]
@@ -165,7 +174,7 @@ def _in_text(text: str, strategy: Settings) -> float | None:
 def _numbers_in(text: str, strategy: Settings) -> Iterator[float]:
     for source in texts_in(strategy.get("patterns")):
         try:
-            matches = outputs.search_pattern(source).search_all(text)
+            matches = search_pattern(source).search_all(text)
         except LanguageError:
             continue
         for match in islice(matches, 20):
@@ -217,13 +226,13 @@ def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
         for lesson in _lessons_in(text[-SEARCHED_MAX:], source):
             if len(by_word) < _LESSONS_MAX:
                 by_word.setdefault(lesson.lower(), lesson)
-    joined = JOINT.join(by_word.values())
+    joined = outputs.JOINT.join(by_word.values())
     return joined if len(joined) <= length_max else joined[: max(0, length_max - 3)] + "..."
 
 
 def _lessons_in(text: str, source: str) -> Iterator[str]:
     try:
-        matches = outputs.search_pattern(source, lessons=True).search_all(text)
+        matches = search_pattern(source, lessons=True).search_all(text)
         for match in islice(matches, _LESSONS_MAX):
             words = next((part for part in match.groups if part), None) or match.group(0) or ""
             lesson = " ".join(words.split())
@@ -386,3 +395,53 @@ def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
 
 def is_validation(value: Value) -> TypeGuard[dict[str, Value]]:
     return isinstance(value, dict) and "boolean_evaluations" in value
+
+
+def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
+    """Compiles a pattern; raises LanguageError. Patterns for lessons ignore case and line ends.
+
+    A look-ahead at its very end becomes a group: what a pattern only looks for there may as well
+    belong to what it finds, since no more than its groups is ever read.
+    """
+    start = source.rfind(_AHEAD)
+    if start >= 0 and _closing(source, start) == len(source) - 1:
+        source = f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
+    return pattern(source, ignore_case=lessons, dot_matches_newline=lessons)
+
+
+def _closing(source: str, start: int) -> int:
+    """Where the parenthesis at `start` is closed; -1 where it is not."""
+    depth = 0
+    for token in _LETTERS.finditer(source, start):
+        depth += {"(": 1, ")": -1}.get(token[0], 0)
+        if depth == 0:
+            return token.start()
+    return -1
+
+
+def parse_path(text: str) -> list[str | int]:
+    """The steps of a path; raises LanguageError with the offset of what is wrong."""
+    at = 1 if text.startswith("$") else 0
+    steps: list[str | int] = []
+    while at < len(text):
+        step = _STEP.match(text, at)
+        if step is None or (at > 0 and text[at] not in ".["):
+            raise LanguageError(f"{text[:60]!r} is no path to a value", at, _HELP)
+        index, name = step["index"], step["name"] or step["single"] or step["double"]
+        steps.append(name if index is None else int(index))
+        at = step.end()
+    if not steps:
+        raise LanguageError(f"{text[:60]!r} names no value", 0, _HELP)
+    return steps
+
+
+def value_at(value: Value, steps: list[Value]) -> Value:
+    """The value at the end of a path: members of objects, positions of lists, and nothing else."""
+    for step in steps:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step, UNDEFINED)
+        elif isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return UNDEFINED
+    return value
