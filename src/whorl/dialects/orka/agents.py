@@ -102,10 +102,7 @@ class FileContext(ReadContext):
     def check_fields(
         self, written: Iterable[Entry], known: Collection[str], owner: str, *, warns: bool = False
     ) -> None:
-        """Reports the fields that a part cannot have, each with the nearest one.
-
-        Where the public system takes any field, and reads no others, it only warns of them.
-        """
+        """Reports unknown fields; where the public system takes any, it only `warns` of them."""
         severity: Severity = "warning" if warns else "error"
         for entry, advice in unknown_fields(written, known):
             message = f"{owner} has no field {entry.name[:60]!r}"
@@ -192,11 +189,9 @@ class Section:
         return agent is not None and agent.type in kinds
 
     def check_name(self, scalar: Scalar) -> bool:
-        """Whether the name of an agent is one; if not, it is reported.
-
-        Looking for the nearest name costs time: it is left out where no more errors are kept.
-        """
+        """Whether the name of an agent is one; if not, it is reported."""
         is_agent = self.find(scalar.text) is not None
+        # Looking for the nearest name costs time.
         if not is_agent and not self.context.is_full:
             _report_unknown(self.context, scalar, [*self.agents, *self.around])
         return is_agent
@@ -389,10 +384,7 @@ def targets_of(agent: Agent) -> list[Scalar]:
 def sort_behind(
     names: list[str], before: dict[str, set[str]], *, breaks_circles: bool = False
 ) -> list[str]:
-    """The names in their order, each behind those before it.
-
-    What waits in a circle is left out, or begins with the first of the names.
-    """
+    """The names, each behind those before it; a circle is left out, or begins with its first."""
     places = {name: place for place, name in enumerate(names)}
     waits = {name: before[name] & places.keys() for name in names}
     behind: dict[str, list[str]] = {name: [] for name in names}

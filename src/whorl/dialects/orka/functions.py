@@ -79,10 +79,7 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
 
 
 def _document(results: dict[str, Value], table: dict[str, Value]) -> Value:
-    """What the last agent said that is not the scorer; a validator names its target.
-
-    Whether there is a score must not change which agent that is.
-    """
+    """What the last agent said that is not the scorer, with a score or without; or the target."""
     target = table.get("target")
     if isinstance(target, str) and target in results:
         return response_of(results[target])

@@ -61,12 +61,20 @@ def previous_outputs(run: Run) -> dict[str, Value]:
 
 
 def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
-    """The results of some agents, as far as they have one."""
+    """The results of some agents, as far as they have one; what is null in them is undefined."""
     for name in names:
         run.spend(1)
-        value = run.lookup(name)
+        value: Value = run.lookup(name)
+        if isinstance(value, dict) and not isinstance(value, Output):
+            shown = Output((part, inner) for part, inner in value.items() if inner is not None)
+            result = value.get("result")
+            if "loops_completed" in value and isinstance(result, dict):
+                # Files of the public system read the figures of a loop inside of it, too.
+                figures = {part: inner for part, inner in shown.items() if part not in WORDS}
+                shown["result"] = Output({**figures, **result})
+            value = shown
         if value is not UNDEFINED and value is not None:
-            yield name, presented(value)
+            yield name, value
 
 
 def listed(run: Run, what: str) -> list[str]:
@@ -77,19 +85,6 @@ def listed(run: Run, what: str) -> list[str]:
 
 def texts_in(value: Value) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
-
-
-def presented(value: Value) -> Value:
-    """A result as templates see it: what is null in it is undefined."""
-    if not isinstance(value, dict) or isinstance(value, Output):
-        return value
-    shown = Output((name, part) for name, part in value.items() if part is not None)
-    inner = value.get("result")
-    if "loops_completed" in value and isinstance(inner, dict):
-        # Files of the public system read the figures of a loop inside of its `result`, too.
-        figures = {name: part for name, part in shown.items() if name not in WORDS}
-        shown["result"] = Output({**figures, **inner})
-    return shown
 
 
 def shown_records(past: Sequence[Value]) -> list[Value]:

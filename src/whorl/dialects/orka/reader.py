@@ -1,7 +1,4 @@
-"""Reads a file of agents into the IR, and checks what its templates read.
-
-They may read agents that are none or have not run yet, or members that no result has.
-"""
+"""Reads a file of agents into the IR, and checks which agents and members its templates read."""
 
 from __future__ import annotations
 
@@ -110,7 +107,13 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
             if agent and not (agent in run and use.view.find(agent)[0]):
                 _report_agent(context, use, name, agent, run)
             elif name.name not in bound and not use.view.find(name.name)[0]:
-                _warn_of_name(context, use, name, bound)
+                # Others may be inputs that a run is given.
+                advice = did_you_mean(name.name, sorted({*bound, *use.view.names()}))
+                if advice and not name.guarded and not name.name.startswith("$"):
+                    span = _span(context, use, name.offset, name.name)
+                    message = f"unknown name {name.name[:60]!r}: it is empty unless a run is given "
+                    message += "it as an input"
+                    context.warn("W005", message, span, label="unknown name", help=advice)
             else:
                 _check_members(context, use, name, agent)
 
@@ -118,15 +121,6 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
 def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
     span = context.places.span(use.expression, offset, len(text))
     return span or context.places.node(use.path)
-
-
-def _warn_of_name(context: FileContext, use: Use, name: NameUse, bound: set[str]) -> None:
-    """Warns of a name that is almost a known one; others may be inputs that a run is given."""
-    advice = did_you_mean(name.name, sorted({*bound, *use.view.names()}))
-    if advice and not name.guarded and not name.name.startswith("$"):
-        span = _span(context, use, name.offset, name.name)
-        message = f"unknown name {name.name[:60]!r}: it is empty unless a run is given it as an "
-        context.warn("W005", message + "input", span, label="unknown name", help=advice)
 
 
 def _agent_read(use: Use, name: NameUse, run: set[str]) -> str:

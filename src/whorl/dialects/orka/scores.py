@@ -123,10 +123,7 @@ def _by_criteria(results: Results, settings: Settings) -> Scored | None:
 
 
 def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
-    """The first score in range, later agents first; where there is none, one out of range.
-
-    A strategy looks at the agents that it names, or at all.
-    """
+    """The first score in range of the agents that a strategy names, or of all, the last first."""
     kind, named = strategy.get("type"), texts_in(strategy.get("agents"))
     written = strategy.get("path")
     path: list[Value] = written if isinstance(written, list) else []
@@ -167,23 +164,21 @@ def _by_agreement(results: Results) -> Scored | None:
 
 def _in_text(text: str, strategy: Settings) -> float | None:
     """The first number in range of the first pattern that has one; else one out of range."""
-    best = _best((score, "") for score in _numbers_in(text[-SEARCHED_MAX:], strategy))
-    return None if best is None else best[0]
-
-
-def _numbers_in(text: str, strategy: Settings) -> Iterator[float]:
+    searched, beyond = text[-SEARCHED_MAX:], None
     for source in texts_in(strategy.get("patterns")):
         try:
-            matches = search_pattern(source).search_all(text)
+            matches = search_pattern(source).search_all(searched)
         except LanguageError:
             continue
         for match in islice(matches, 20):
             whole = match.group(0) or ""
             digits = next((part for part in match.groups if part), "") if match.groups else whole
             end = match.span[0] + whole.rfind(digits) + len(digits) if digits else match.span[1]
-            score = _scored(digits, text[end : end + 20])
-            if score is not None:
-                yield score
+            score = _scored(digits, searched[end : end + 20])
+            if score is not None and 0 <= score <= 1:
+                return score
+            beyond = score if beyond is None else beyond
+    return beyond
 
 
 def score_of(value: Value) -> float | None:

@@ -289,7 +289,14 @@ def read_validator(agent: Agent, section: Section) -> ir.Node:
     """A validator of loops or of plans: a model answers fixed criteria with true or false."""
     criteria = criteria_of(agent, section.criteria)
     preset = preset_of(agent.context, agent.get("scoring_preset"))
-    _check_model(agent)
+    model = agent.fields.entry("model")
+    if agent.get("llm_model") is None and model is None:
+        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
+        agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
+    elif agent.get("llm_model") is None and model is not None:
+        message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
+        label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
+        agent.context.warn("W004", message, model.key.span, label=label, help=advice)
     groups = (
         (name, ", ".join(f'"{part}": true or false' for part in parts))
         for name, parts in CONTEXTS[criteria].items()
@@ -327,19 +334,6 @@ def choice(context: FileContext, value: Value | None, choices: Collection[str], 
 
 def preset_of(context: FileContext, value: Value | None) -> str:
     return choice(context, value, PRESETS, "preset") or "moderate"
-
-
-def _check_model(agent: Agent) -> None:
-    if agent.get("llm_model") is not None:
-        return
-    model = agent.fields.entry("model")
-    if model is None:
-        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
-        agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
-        return
-    message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
-    label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
-    agent.context.warn("W004", message, model.key.span, label=label, help=advice)
 
 
 def _validator_prompt(agent: Agent, section: Section, instruction: str) -> ir.Value:

@@ -282,7 +282,10 @@ class Level:
             return scope.value_of(handle)
         home = self.refer(viewer, name)
         if home is None:
-            return self._exported(name, handle[1], viewer)
+            # An output of a node inside of a loop beside this one: the loop hands it out.
+            around = (holder for holder in self.graph.holders(name) if holder)
+            holder = next((holder for holder in around if self.refer(viewer, holder)), None)
+            return None if holder is None else output(holder, f"{name}.{handle[1]}")
         node, port = home.graph.nodes[name], handle[1]
         if node.type != "interface-input":
             return output(name, port)
@@ -291,13 +294,6 @@ class Level:
             return home.loop.value_of(("input", port, ""))
         spec = next((spec for spec in node.outputs if spec.name == port), PortSpec(port))
         return home.workflow_input(spec) if home.ports is not None else None
-
-    def _exported(self, name: str, port: str, viewer: str) -> str | None:
-        """An output of a node inside of a loop beside this one; the loop hands it out."""
-        for holder in self.graph.holders(name):
-            if holder and self.refer(viewer, holder) is not None:
-                return output(holder, f"{name}.{port}")
-        return None
 
     def fed(self, node: GraphNode, name: str) -> str | None:
         """What comes in at a port by edges and mappings; None if nothing does."""
@@ -328,10 +324,7 @@ class Level:
         return called("arrive", source, quoted(node.id), packed(port.packed()))
 
     def own(self, node: GraphNode, name: str) -> str | None:
-        """An input of a node by its name; None if it has none of that name.
-
-        Of an array it is what comes in at `name[0]`, `name[1]` and so on, as far as they are fed.
-        """
+        """An input of a node, if it has one of that name; of an array what feeds `name[0]`, ..."""
         port = node.input(name)
         if port is not None:
             return self.arrived(node, port)

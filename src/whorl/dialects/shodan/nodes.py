@@ -116,10 +116,7 @@ def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
-    """Runs a file of the project by the program that its ending stands for.
-
-    The shell takes the arguments apart; the outputs are those of a shell node.
-    """
+    """Runs a file by the program that its ending stands for; the shell parts the arguments."""
     file, arguments = (node.fields.get(name) for name in ("scriptFile", "scriptArgs"))
     name = text_of(file).strip()
     program = next((program for end, program in PROGRAMS.items() if name.endswith(end)), "")

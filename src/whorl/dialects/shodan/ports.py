@@ -31,7 +31,6 @@ USUAL = {
     "trigger": ("timestamp", "type", "text", "params"),
     "loop": (COUNT,),
 }
-# Outputs of these are always the same, whatever the file declares.
 _TRIGGER = USUAL["trigger"][:2]
 _STARTED_WITH = (
     PortSpec("text", "string", description="the text that the workflow is started with"),
@@ -50,9 +49,15 @@ def check_ports(context: GraphContext) -> None:
         if key not in names:
             names[key] = _names(level, node, kind)
         _check(reference, names[key])
-    for level in context.levels:
-        for node in level.members:
-            _check_declared(level, node)
+    # What a node declares without having it would be null, or be lost.
+    for level, node in [(home, node) for home in context.levels for node in home.members]:
+        takes, gives = _ports_called(context, node)
+        # Outputs of these are always the same, whatever the file declares.
+        gives = list(USUAL[node.type]) if node.type in ("constant", "wire", "workdir") else gives
+        gives = gives and [*gives, "output"]
+        for kind, ports, known in (("input", node.inputs, takes), ("output", node.outputs, gives)):
+            for port in ports:
+                _check(Reference(level, node, kind, port.name, port.span or node.span), known)
 
 
 def _check(reference: Reference, names: Names) -> None:
@@ -66,17 +71,6 @@ def _check(reference: Reference, names: Names) -> None:
         advice = suggest(name, names) or "declare it there, or leave it out"
         label, severity = f"no such {kind}", reference.severity
         report("W010", message, span, label=label, help=advice, severity=severity)
-
-
-def _check_declared(level: Level, node: GraphNode) -> None:
-    """What a node declares without having it would be null, or be lost."""
-    takes, gives = _ports_called(level.context, node)
-    if node.type in ("constant", "wire", "workdir"):
-        gives = list(USUAL[node.type])
-    gives = gives and [*gives, "output"]
-    for kind, ports, names in (("input", node.inputs, takes), ("output", node.outputs, gives)):
-        for port in ports:
-            _check(Reference(level, node, kind, port.name, port.span or node.span), names)
 
 
 def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
