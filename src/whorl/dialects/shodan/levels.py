@@ -106,21 +106,53 @@ class Reference:
 
 
 @dataclass(slots=True)
-class LoopScope:
-    """What the inside of a loop sees of it, by the names that the loop binds."""
+class Level:
+    """The nodes on the outside of a graph, or right inside of one of its loops."""
 
-    node: GraphNode
-    number: str
+    context: GraphContext
+    graph: Graph
+    holder: str = ""
+    around: Level | None = None
+    # The loop that this is the inside of, and the names that it binds for what is inside.
+    loop: GraphNode | None = None
+    number: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
     slots: dict[str, str] = field(default_factory=dict)
     slot_types: dict[str, str] = field(default_factory=dict)
     previous: dict[tuple[str, str], str] = field(default_factory=dict)
-    # What is mapped to an input of an inner node: in which iterations, and from where.
+    # What is mapped to an input of a node: in which iterations, and from where.
     mappings: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
     # Of a for-each: the name that holds its inputs, those of the item and of its index.
     held: str = ""
     item: tuple[str, str] = ("", "")
     index: str = ""
+    # Where the unfed inputs of nodes are given from outside, by name; None where they are not.
+    ports: dict[str, PortSpec] | None = None
+    # Whether what is given from outside is all that an interface names.
+    has_interface: bool = False
+    renamed: dict[str, str] = field(default_factory=dict)
+    _before: dict[str, set[str]] = field(default_factory=dict)
+    _behind: dict[str, set[str]] = field(default_factory=dict)
+    claimed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for source, target in self.graph.connected[self.holder]:
+            self.wait(target, source)
+
+    @property
+    def owner(self) -> GraphNode:
+        """The loop, where there is one."""
+        assert self.loop is not None
+        return self.loop
+
+    @property
+    def members(self) -> list[GraphNode]:
+        return self.graph.members[self.holder]
+
+    @property
+    def gives_inputs(self) -> bool:
+        """Whether an input that nobody feeds is one of the workflow."""
+        return self.ports is not None and not self.has_interface
 
     @property
     def counted(self) -> str:
@@ -141,43 +173,6 @@ class LoopScope:
         slot = self.slots.get(name if kind == "dock" else name.removeprefix("prev."))
         return None if slot is None else given(slot)
 
-
-@dataclass(slots=True)
-class Level:
-    """The nodes on the outside of a graph, or right inside of one of its loops."""
-
-    context: GraphContext
-    graph: Graph
-    holder: str = ""
-    around: Level | None = None
-    loop: LoopScope | None = None
-    # Where the unfed inputs of nodes are given from outside, by name; None where they are not.
-    ports: dict[str, PortSpec] | None = None
-    # Whether what is given from outside is all that an interface names.
-    has_interface: bool = False
-    renamed: dict[str, str] = field(default_factory=dict)
-    _before: dict[str, set[str]] = field(default_factory=dict)
-    _behind: dict[str, set[str]] = field(default_factory=dict)
-    claimed: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        for source, target in self.graph.connected[self.holder]:
-            self.wait(target, source)
-
-    @property
-    def scope(self) -> LoopScope:
-        assert self.loop is not None
-        return self.loop
-
-    @property
-    def members(self) -> list[GraphNode]:
-        return self.graph.members[self.holder]
-
-    @property
-    def gives_inputs(self) -> bool:
-        """Whether an input that nobody feeds is one of the workflow."""
-        return self.ports is not None and not self.has_interface
-
     def chain(self) -> Iterator[Level]:
         level: Level | None = self
         while level is not None:
@@ -189,7 +184,7 @@ class Level:
 
         An exit code by which the loop itself decides is a result, and no failure.
         """
-        loop = self.loop and self.loop.node.fields
+        loop = self.loop and self.loop.fields
         conditions = (loop and object_of(loop, name) for name in ("continueWhile", "exitWhen"))
         compared = [text_of(condition.get("output")) for condition in conditions if condition]
         end = ".exitCode"
@@ -267,7 +262,7 @@ class Level:
                     level.wait(member, name)
                 return level
             if level.loop is not None:
-                member = level.loop.node.id
+                member = level.loop.id
         return None
 
     def expect(self, node: GraphNode, kind: str, name: str, span: Span) -> None:
@@ -276,10 +271,9 @@ class Level:
 
     def value_at(self, name: str, handle: Handle, viewer: str) -> str | None:
         """What a handle of a node carries, as another node sees it."""
-        loops = (level.loop for level in self.chain() if level.loop is not None)
-        scope = next((loop for loop in loops if loop.node.id == name), None)
-        if scope is not None and self.graph.nodes.get(name) in (None, scope.node):
-            return scope.value_of(handle)
+        inside = next((home for home in self.chain() if home.loop and home.loop.id == name), None)
+        if inside is not None and self.graph.nodes.get(name) in (None, inside.loop):
+            return inside.value_of(handle)
         home = self.refer(viewer, name)
         if home is None:
             # An output of a node inside of a loop beside this one: the loop hands it out.
@@ -291,7 +285,7 @@ class Level:
             return output(name, port)
         # The input node of a loop or component gives what that one is given.
         if home.loop is not None:
-            return home.loop.value_of(("input", port, ""))
+            return home.value_of(("input", port, ""))
         spec = next((spec for spec in node.outputs if spec.name == port), PortSpec(port))
         return home.workflow_input(spec) if home.ports is not None else None
 
@@ -302,12 +296,11 @@ class Level:
             message = f"Multiple edges connected to input {name!r} of {node.id!r}"
             return called("refuse", quoted(message))
         choices = [("all", self.value_at(e.source, e.out, node.id) or "none") for e in edges]
-        if self.loop is not None:
-            choices += self.loop.mappings.get((node.id, name), [])
+        choices += self.mappings.get((node.id, name), [])
         if not choices or [when for when, _ in choices] == ["all"]:
             return choices[0][1] if choices else None
         pairs = [part for when, source in choices for part in (quoted(when), source)]
-        return called("mapped", self.scope.counted, *pairs)
+        return called("mapped", self.counted, *pairs)
 
     def edges_into(self, node: GraphNode, name: str) -> list[Edge]:
         edges = self.graph.leading_to[node.id]
@@ -338,9 +331,7 @@ class Level:
         for edge in self.graph.leading_to[node.id]:
             if edge.into[0] == "input" and edge.into[1].partition("[")[0] not in names:
                 names[edge.into[1]] = None
-        if self.loop is not None:
-            names |= {name: None for owner, name in self.loop.mappings if owner == node.id}
-        return list(names)
+        return list(names | {name: None for owner, name in self.mappings if owner == node.id})
 
     def checked(self, node: GraphNode) -> str:
         """A condition that fails unless all that must arrive does; empty where nothing must."""

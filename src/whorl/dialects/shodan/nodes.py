@@ -64,7 +64,7 @@ def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
         if level.ports is not None:
             source = level.workflow_input(port)
         elif level.loop is not None:
-            source = level.loop.value_of(("input", port.name, ""))
+            source = level.value_of(("input", port.name, ""))
         outputs[port.name] = expression(source or literal(port.default))
     return _compute(node, outputs)
 
@@ -280,8 +280,7 @@ def _check_session(level: Level, node: GraphNode, runner: str) -> None:
     """A runner that keeps no sessions cannot be asked to go on with one."""
     ends = [(edge.source, edge.out[1]) for edge in level.graph.edges]
     ends += [(edge.target, edge.into[1]) for edge in level.graph.edges]
-    if level.loop is not None:
-        ends += [*level.loop.mappings, *level.loop.previous]
+    ends += [*level.mappings, *level.previous]
     if (node.id, SESSION) in ends:
         message = f"agent {node.id!r} is to go on with a session, which runner {runner!r} cannot"
         advice = "use claude-code, codex or openai, or leave sessionId unconnected"
@@ -379,8 +378,7 @@ def _resolve(level: Level, node: GraphNode, place: Placeholder) -> str | None:
         if source is not None:
             return _part(source, own[count:])
     if place.content in _COUNTS:
-        loop = next((home.loop for home in level.chain() if home.loop is not None), None)
-        return None if loop is None else loop.counted
+        return next((home.counted for home in level.chain() if home.loop is not None), None)
     return _of_node(level, node, place) if len(words) > 1 and not is_input else None
 
 
@@ -397,9 +395,9 @@ def _of_node(level: Level, node: GraphNode, place: Placeholder) -> str | None:
                 return None
             return _part(level.value_at(other.id, ("output", output, ""), node.id), path)
         if home.loop is not None:
-            inside = home.loop.node.id
-            if name in (inside, home.loop.node.slug):
-                return _part(home.loop.value_of(("input", output, "")), path)
+            inside = home.loop.id
+            if name in (inside, home.loop.slug):
+                return _part(home.value_of(("input", output, "")), path)
     return None
 
 
@@ -416,7 +414,7 @@ def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
     inputs = [port.name for port in node.inputs]
     members = [member for home in level.chain() for member in home.members]
     nodes = [member.id for member in members if member.id != node.id]
-    loops = {home.loop.node.id for home in level.chain() if home.loop is not None}
+    loops = {home.loop.id for home in level.chain() if home.loop is not None}
     known = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
     message = f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here"
     if _WORDS.fullmatch(content) and first not in known:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
-from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope, Reference
+from whorl.dialects.shodan.levels import GraphContext, Level, Reference
 from whorl.ir.checks.suggest import suggest
 
 if TYPE_CHECKING:
@@ -106,23 +106,23 @@ def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
 
 def _names(level: Level, node: GraphNode, kind: str) -> Names:
     """The names of a node's ports of one kind; of a loop from inside, as its nodes see them."""
-    is_inside = level.loop is not None and level.loop.node is node
+    is_inside = level.loop is node
     match kind:
         case "input":
-            return _inputs_inside(level.scope) if is_inside else _inputs(level, node)
+            return _inputs_inside(level) if is_inside else _inputs(level, node)
         case "output" if not is_inside:
             return _outputs(level, node)
         case "output":
             return [port.name for port in node.outputs]
         case "feedback slot" if is_inside:
-            return list(level.scope.slots)
+            return list(level.slots)
     return [*slot_types(level.context, node, kind.removesuffix(" slot"))] if is_inside else []
 
 
-def _inputs_inside(scope: LoopScope) -> list[str]:
-    slots = [name for slot in scope.slots for name in (f"prev.{slot}", slot)]
-    item = [scope.item[0]] if scope.held else []
-    return [*scope.inputs, *item, *slots, "iteration", COUNT]
+def _inputs_inside(level: Level) -> list[str]:
+    slots = [name for slot in level.slots for name in (f"prev.{slot}", slot)]
+    item = [level.item[0]] if level.held else []
+    return [*level.inputs, *item, *slots, "iteration", COUNT]
 
 
 def slot_types(context: GraphContext, loop: GraphNode, kind: str) -> dict[str, str]:
@@ -144,7 +144,7 @@ def _outputs(level: Level, node: GraphNode) -> Names:
             ports = trigger_ports(level, node)
             if level.loop is not None:
                 # Inside of a loop a trigger hands on only what the loop has.
-                has = _inputs_inside(level.loop)
+                has = _inputs_inside(level)
                 ports = [port for port in ports if port.name in has or port.default is not None]
             names = [*_TRIGGER, *(port.name for port in ports)]
         case "agent":
@@ -160,7 +160,7 @@ def _outputs(level: Level, node: GraphNode) -> Names:
         case "loop":
             names = [*promised_outputs(level.context, node), COUNT]
         case "interface-input":
-            return _inputs_inside(level.loop) if level.loop is not None else declared or None
+            return _inputs_inside(level) if level.loop is not None else declared or None
         case "interface-output" | "interface-continue":
             return []
     return None if names is None else [*names, "output"]
