@@ -123,12 +123,8 @@ class Agent:
     type: str
     fields: Mapping
     span: Span
-
-    @property
-    def holders(self) -> list[Mapping]:
-        """The objects in which further fields of the agent stand."""
-        inner = (self.fields.get(name) for name in ("params", "config"))
-        return [holder for holder in inner if isinstance(holder, Mapping)]
+    # The objects in which further fields stand.
+    holders: tuple[Mapping, ...] = ()
 
     @property
     def place(self) -> str:
@@ -318,7 +314,9 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
         return None
     if kind is None and agent_id in around:
         return around[agent_id]
-    agent = Agent(context, agent_id, text_of(kind), value, name.span)
+    inner = (value.get(field) for field in ("params", "config"))
+    holders = tuple(holder for holder in inner if isinstance(holder, Mapping))
+    agent = Agent(context, agent_id, text_of(kind), value, name.span, holders)
     context.agents.add(agent_id)
     owner, types = f"agent {agent.id[:60]!r}", f"types: {', '.join(sorted(FIELDS))}"
     if kind is None:

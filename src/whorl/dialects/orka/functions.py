@@ -186,8 +186,7 @@ def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
 
 def _route(run: Run, value: Value, choices: Value) -> Value:
     """The agents by the literal answer, by a route that it names, or by yes and no; else null."""
-    table = _table(choices)
-    response = response_of(value)
+    table, response = _table(choices), response_of(value)
     text = "" if response is UNDEFINED or response is None else run.text(response)
     # Some models think aloud before they answer.
     text = text.rpartition("</think>")[2].strip()

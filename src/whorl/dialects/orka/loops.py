@@ -131,8 +131,7 @@ def _read_inner(agent: Agent, section: Section) -> Section | None:
 
 
 def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
-    value = agent.get(name)
-    is_score = name == "score_threshold"
+    value, is_score = agent.get(name), name == "score_threshold"
     number = number_of(value) if is_score else whole_of(value)
     if number is not None and (0 if is_score else 1) <= number <= high:
         return number

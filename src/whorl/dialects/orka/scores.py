@@ -365,8 +365,7 @@ def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
 
 
 def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
-    criteria = CONTEXTS[run.text(context)]
-    paths = paths_of(run.text(context))
+    criteria, paths = CONTEXTS[run.text(context)], paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
     answers = answered(answer, paths) or _in_prose(text, paths)
     passed: list[Value] = [path for path in paths if answers.get(path)]

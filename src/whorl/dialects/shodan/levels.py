@@ -238,8 +238,7 @@ class Level:
 
     def leads_to(self, start: str, end: str) -> bool:
         """Whether a node of this level waits for another one, directly or through others."""
-        sides = ([start], [end])
-        seen = ({start}, {end})
+        sides, seen = ([start], [end]), ({start}, {end})
         while sides[0] and sides[1]:
             for side, near in enumerate((self._before, self._behind)):
                 node = sides[side].pop()

@@ -271,8 +271,7 @@ def _read_mappings(inner: Level) -> None:
             message += f"not {when[:40]!r}"
             span, advice = span_of(mapping, "iterations"), suggest(when, WHEN)
             context.report("W009", message, span, label="unknown word", help=advice)
-        node = _inner_node(inner, target)
-        value = _mapping_source(inner, source)
+        node, value = _inner_node(inner, target), _mapping_source(inner, source)
         if node is not None:
             _add(inner, target, node, when, value)
 

@@ -214,8 +214,7 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
     """Asks an agent program or a model; its answer fills the outputs."""
     runner = text_of(node.fields.get("runner")) or "claude-code"
     model = text_of(node.fields.get("model")) or None
-    prompt = _prompt(level, node)
-    session = level.own(node, SESSION) or "none"
+    prompt, session = _prompt(level, node), level.own(node, SESSION) or "none"
     program, answer = AGENTS.get(runner), "it"
     if program is not None:
         if program == "gemini":
