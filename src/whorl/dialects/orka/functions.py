@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
     from whorl.language.run import Run
 
-_YES = re.compile(r"\b(?:yes|true|correct|right|affirmative)\b", re.IGNORECASE)
-_NO = re.compile(r"\b(?:no|not|false|incorrect|wrong|negative)\b", re.IGNORECASE)
+# The group is there where the word says yes.
+_YES_OR_NO = re.compile(
+    r"\b(?:(yes|true|correct|right|affirmative)|no|not|false|incorrect|wrong|negative)\b",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"[.!?;\n]")
 _DENIAL = re.compile(r"\b(?:no|not|never|neither|nor|cannot|hardly|without)\b|n['’]t\b")
 _SHOWN_MAX = 200
@@ -137,11 +140,8 @@ def binary(run: Run, it: Value) -> bool:
     response = response_of(it)
     if isinstance(response, bool):
         return response
-    text = run.text(response)
-    first_no, first_yes = _NO.search(text), _YES.search(text)
-    if first_yes is None:
-        return False
-    return first_no is None or first_yes.start() < first_no.start()
+    first = _YES_OR_NO.search(run.text(response))
+    return first is not None and first[1] is not None
 
 
 def category(run: Run, it: Value, options: Value) -> str:

@@ -78,7 +78,6 @@ Strategy: TypeAlias = "dict[str, Json]"
 
 def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir.Block]) -> ir.Node:
     """Reads a loop with all that is inside of it; `read_block` reads the agents of a section."""
-    context = agent.context
     inner = _read_inner(agent, section)
     names = [] if inner is None else inner.names()
     speaking = [name for name in names if inner and not inner.is_of(name, _NO_SOURCES)]
@@ -90,7 +89,7 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
     if not (scoring.weights or scoring.strategies or scoring.agreement):
         message = f"loop {agent.id!r} does not say where its score comes from"
         advice = r"""add score_extraction_pattern: "SCORE:\\s*([0-9.]+)", or a loop_validator"""
-        context.report("W006", message, agent.span, label="no score", help=advice)
+        agent.context.report("W006", message, agent.span, label="no score", help=advice)
     inner.enter(section.flow)
     inner.path = f"{section.path}/{agent.id}" if section.path else agent.id
     inner.criteria, inner.is_loop = scoring.context, True

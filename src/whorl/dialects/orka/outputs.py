@@ -333,11 +333,10 @@ def get_my_past_memory(run: Run, agent_type: Value) -> str:
 
 
 def get_my_past_decisions(run: Run, name: Value) -> str:
-    wanted = run.text(name)
     decisions = (
         f"Loop {run.text(member(record, 'loop_number'))}: {printed(run, decision)}"
         for record in get_past_loops(run)
-        if (decision := member(record, wanted)) is not UNDEFINED
+        if (decision := member(record, run.text(name))) is not UNDEFINED
     )
     text = joined(run, "\n", decisions, "get_my_past_decisions")
     return text or _memories(run, name) or "No past decisions found"

@@ -74,7 +74,6 @@ def _read_workflow(context: FileContext, section: Section) -> ir.Workflow:
     names = section.flow["here"]
     speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
     main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
-    answer = computed("orka_answer", literal(speaking or names))
     results = ((name, computed("orka_value", literal(name))) for name in names)
     return ir.Workflow(
         name=context.name,
@@ -82,7 +81,7 @@ def _read_workflow(context: FileContext, section: Section) -> ir.Workflow:
         body=body,
         inputs=(ir.Port("input", "any", required=False, default=""),),
         main_input="input",
-        outputs=((main, answer), *results),
+        outputs=((main, computed("orka_answer", literal(speaking or names))), *results),
         variables=((FLOW, flow_constant(section)),),
         open_inputs=True,
     )
@@ -119,8 +118,7 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
 
 
 def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
-    span = context.places.span(use.expression, offset, len(text))
-    return span or context.places.node(use.path)
+    return context.places.span(use.expression, offset, len(text)) or context.places.node(use.path)
 
 
 def _agent_read(use: Use, name: NameUse, run: set[str]) -> str:

@@ -227,8 +227,7 @@ def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
 
 def _lessons_in(text: str, source: str) -> Iterator[str]:
     try:
-        matches = search_pattern(source, lessons=True).search_all(text)
-        for match in islice(matches, _LESSONS_MAX):
+        for match in islice(search_pattern(source, lessons=True).search_all(text), _LESSONS_MAX):
             words = next((part for part in match.groups if part), None) or match.group(0) or ""
             lesson = " ".join(words.split())
             if len(lesson) >= 3:

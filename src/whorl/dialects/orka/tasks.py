@@ -280,8 +280,7 @@ def read_search(agent: Agent, _: Section) -> ir.Node:
     most = agent.get("max_results")
     if most is not None:
         arguments.append(("max_results", read_value(agent.context, most)))
-    task = ("task", ir.Constant(SEARCH_TASK))
-    inputs = ir.Fields((task, ("with", ir.Fields(tuple(arguments)))))
+    inputs = ir.Fields((("task", ir.Constant(SEARCH_TASK)), ("with", ir.Fields(tuple(arguments)))))
     return ir.Task(name=agent.id, kind="use", inputs=inputs, shape=computed("orka_search", "it"))
 
 
@@ -352,8 +351,7 @@ def _validator_prompt(agent: Agent, section: Section, instruction: str) -> ir.Va
         introduction = introduction.replace("{content}", content)
     elif not is_template(introduction):
         introduction = f"{introduction}\n\n{content}"
-    before = _BEFORE.format(target=literal(name))
-    expression = template(f"{introduction}\n{before}\n{instruction}")
+    expression = template(f"{introduction}\n{_BEFORE.format(target=literal(name))}\n{instruction}")
     if isinstance(written, Scalar):
         agent.context.places.remember(expression, written)
     else:
