@@ -71,28 +71,24 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     table, whole = _table(settings), _table(it)
     loop = _table(whole.get("loop"))
     by_agent = {name: whole[name] for name in texts_in(table.get("results")) if name in whole}
+    results = {name: value for name, value in by_agent.items() if value is not None}
+    # The document is what the last agent said that is not the scorer, with a score or without.
+    names = [name for name in texts_in(table.get("agents")) if name in results]
+    scored = scores.find_score({name: results[name] for name in names}, table)
+    scorers = [name for name in texts_in(table.get("scorers")) if name in results]
+    scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
+    others = [n for n in names if n != scorer and not scores.is_validation(results[n])]
+    last, target = (others or names)[-1:], table.get("target")
+    if isinstance(target, str) and target in results:
+        last = [target]
     return {
-        "response": _document({k: v for k, v in by_agent.items() if v is not None}, table),
+        "response": response_of(results[last[0]]) if last else None,
         "loops_completed": loop.get("returned_iteration") or 0,
         "final_score": loop.get("score"),
         "threshold_met": loop.get("exit_reason") == "condition_met",
         "past_loops": outputs.shown_records(past) if isinstance(past, list) else [],
         "result": by_agent,
     }
-
-
-def _document(results: dict[str, Value], table: dict[str, Value]) -> Value:
-    """What the last agent said that is not the scorer, with a score or without; or the target."""
-    target = table.get("target")
-    if isinstance(target, str) and target in results:
-        return response_of(results[target])
-    names = [name for name in texts_in(table.get("agents")) if name in results]
-    scored = scores.find_score({name: results[name] for name in names}, table)
-    scorers = [name for name in texts_in(table.get("scorers")) if name in results]
-    scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
-    others = [n for n in names if n != scorer and not scores.is_validation(results[n])]
-    last = (others or names)[-1:]
-    return response_of(results[last[0]]) if last else None
 
 
 def value(run: Run, name: Value) -> Value:

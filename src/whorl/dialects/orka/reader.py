@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka import agents
-from whorl.dialects.orka.agents import FileContext, Section
+from whorl.dialects.orka.agents import FileContext
 from whorl.dialects.orka.flow import read_block
 from whorl.dialects.orka.loops import flow_constant
 from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
@@ -59,32 +59,27 @@ class OrkaReader:
                 advice = "name them: orchestrator: {agents: [...]}"
                 context.report("W006", "no agent is run", document.root.span, help=advice)
             return context.finish(None)
-        workflow = _read_workflow(context, section)
+        root = document.root
+        title = text_of(root.get("name")) if isinstance(root, Mapping) else ""
+        context.name = section.name or title or context.stem
+        section.enter({})
+        names = section.flow["here"]
+        speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
+        main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
+        results = ((name, computed("orka_value", literal(name))) for name in names)
+        workflow = ir.Workflow(
+            name=context.name,
+            dialect=self.name,
+            body=read_block(section),
+            inputs=(ir.Port("input", "any", required=False, default=""),),
+            main_input="input",
+            outputs=((main, computed("orka_answer", literal(speaking or names))), *results),
+            variables=((FLOW, flow_constant(section)),),
+            open_inputs=True,
+        )
         context.adopt(check(workflow, context.places, context.names))
         _check_references(context, workflow)
         return context.finish(workflow)
-
-
-def _read_workflow(context: FileContext, section: Section) -> ir.Workflow:
-    root = context.document.root
-    title = text_of(root.get("name")) if isinstance(root, Mapping) else ""
-    context.name = section.name or title or context.stem
-    section.enter({})
-    body = read_block(section)
-    names = section.flow["here"]
-    speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
-    main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
-    results = ((name, computed("orka_value", literal(name))) for name in names)
-    return ir.Workflow(
-        name=context.name,
-        dialect=OrkaReader.name,
-        body=body,
-        inputs=(ir.Port("input", "any", required=False, default=""),),
-        main_input="input",
-        outputs=((main, computed("orka_answer", literal(speaking or names))), *results),
-        variables=((FLOW, flow_constant(section)),),
-        open_inputs=True,
-    )
 
 
 def _check_references(context: FileContext, workflow: ir.Workflow) -> None:

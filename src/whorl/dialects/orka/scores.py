@@ -98,9 +98,17 @@ def _candidates(results: Results, settings: Settings) -> Iterator[Scored]:
         scored = _by_strategy(results, strategy)
         if scored is not None:
             yield scored
-    agreed = _by_agreement(results) if settings.get("agreement") is True else None
-    if agreed is not None:
-        yield agreed
+    if settings.get("agreement") is not True:
+        return
+    # How much the agents agree: the mean likeness of the words that they use.
+    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:COMPARED_MAX])) for v in results.values()]
+    likenesses: list[float] = []
+    for bag, other in combinations(filter(None, bags), 2):
+        shared = sum(count * other[word] for word, count in bag.items())
+        lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
+        likenesses.append(min(1.0, shared / math.prod(lengths)))
+    if likenesses:
+        yield round(sum(likenesses) / len(likenesses), 4), ""
 
 
 def _by_criteria(results: Results, settings: Settings) -> Scored | None:
@@ -149,17 +157,6 @@ def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
 
     scores = ((score_in(results[name]), name) for name in names)
     return _best((score, name) for score, name in scores if score is not None)
-
-
-def _by_agreement(results: Results) -> Scored | None:
-    """How much the agents agree: the mean likeness of the words that they use."""
-    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:COMPARED_MAX])) for v in results.values()]
-    likenesses: list[float] = []
-    for bag, other in combinations(filter(None, bags), 2):
-        shared = sum(count * other[word] for word, count in bag.items())
-        lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
-        likenesses.append(min(1.0, shared / math.prod(lengths)))
-    return (round(sum(likenesses) / len(likenesses), 4), "") if likenesses else None
 
 
 def _in_text(text: str, strategy: Settings) -> float | None:
@@ -218,23 +215,20 @@ def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
     """What the patterns find, each once, joined, and cut at a length."""
     by_word: dict[str, str] = {}
     for text, source in product(texts, patterns):
-        for lesson in _lessons_in(text[-SEARCHED_MAX:], source):
-            if len(by_word) < _LESSONS_MAX:
-                by_word.setdefault(lesson.lower(), lesson)
-    joined = outputs.JOINT.join(by_word.values())
-    return joined if len(joined) <= length_max else joined[: max(0, length_max - 3)] + "..."
-
-
-def _lessons_in(text: str, source: str) -> Iterator[str]:
-    try:
-        for match in islice(search_pattern(source, lessons=True).search_all(text), _LESSONS_MAX):
+        try:
+            matches = search_pattern(source, lessons=True).search_all(text[-SEARCHED_MAX:])
+            matched = list(islice(matches, _LESSONS_MAX))
+        except LanguageError:
+            # The reader has reported a pattern that does not compile.
+            continue
+        for match in matched:
             words = next((part for part in match.groups if part), None) or match.group(0) or ""
             lesson = " ".join(words.split())
-            if len(lesson) >= 3:
-                yield lesson[:_LESSON_MAX] + "..." if len(lesson) > _LESSON_MAX else lesson
-    except LanguageError:
-        # The reader has reported a pattern that does not compile.
-        return
+            if len(lesson) >= 3 and len(by_word) < _LESSONS_MAX:
+                cut = lesson[:_LESSON_MAX] + "..." if len(lesson) > _LESSON_MAX else lesson
+                by_word.setdefault(cut.lower(), cut)
+    joined = outputs.JOINT.join(by_word.values())
+    return joined if len(joined) <= length_max else joined[: max(0, length_max - 3)] + "..."
 
 
 PRESETS = ("strict", "moderate", "lenient")
@@ -396,20 +390,14 @@ def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
     A look-ahead at its very end becomes a group: what a pattern only looks for there may as well
     belong to what it finds, since no more than its groups is ever read.
     """
-    start = source.rfind(_AHEAD)
-    if start >= 0 and _closing(source, start) == len(source) - 1:
-        source = f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
-    return pattern(source, ignore_case=lessons, dot_matches_newline=lessons)
-
-
-def _closing(source: str, start: int) -> int:
-    """Where the parenthesis at `start` is closed; -1 where it is not."""
-    depth = 0
-    for token in _LETTERS.finditer(source, start):
-        depth += {"(": 1, ")": -1}.get(token[0], 0)
+    start, depth = source.rfind(_AHEAD), 0
+    for letter in _LETTERS.finditer(source, start) if start >= 0 else ():
+        depth += {"(": 1, ")": -1}.get(letter[0], 0)
         if depth == 0:
-            return token.start()
-    return -1
+            if letter.end() == len(source):
+                source = f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
+            break
+    return pattern(source, ignore_case=lessons, dot_matches_newline=lessons)
 
 
 def parse_path(text: str) -> list[str | int]:

@@ -226,7 +226,13 @@ def _follow(value: Value, path: str) -> Value:
 
 
 def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
-    text, structure = _answer(run, value)
+    # An answer that was checked has its JSON beside its text.
+    answer, structure = value, None
+    if isinstance(value, dict) and "text" in value:
+        answer, structure = _text(value["text"]), value.get("value")
+    text = _text(answer) if isinstance(answer, str) else run.json_text(answer)
+    if structure is None:
+        structure = find_object(run, answer) if isinstance(answer, str) else answer
     usual: dict[str, Value] = {
         "output": text,
         "response": text,
@@ -246,16 +252,6 @@ def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
         else:
             outputs[name] = _field(run, spec, specs, (text, fields, str(node)))
     return _with_rest(outputs, usual | fields)
-
-
-def _answer(run: Run, value: Value) -> tuple[str, Value]:
-    """The text of an answer and the JSON in it; an answer that was checked has its own."""
-    checked = None
-    if isinstance(value, dict) and "text" in value:
-        checked, value = value.get("value"), _text(value["text"])
-    if not isinstance(value, str):
-        return run.json_text(value), value
-    return _text(value), find_object(run, value) if checked is None else checked
 
 
 def _field(

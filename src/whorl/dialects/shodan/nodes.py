@@ -378,17 +378,15 @@ def _resolve(level: Level, node: GraphNode, place: Placeholder) -> str | None:
             return _part(source, own[count:])
     if place.content in _COUNTS:
         return next((home.counted for home in level.chain() if home.loop is not None), None)
-    return _of_node(level, node, place) if len(words) > 1 and not is_input else None
-
-
-def _of_node(level: Level, node: GraphNode, place: Placeholder) -> str | None:
-    name, output, *path = place.content.split(".")
+    if len(words) == 1 or is_input:
+        return None
+    name, output, *path = words
     inside = node.id
     for home in level.chain():
         other = home.named(name)
+        if other is not None and other.id == inside:
+            return None
         if other is not None:
-            if other.id == inside:
-                return None
             home.expect(other, "output", output, place.span)
             if home.leads_to(other.id, inside):
                 return None
