@@ -5,11 +5,11 @@ Names of nodes are arguments, since a node may have a name that no expression ca
 
 from __future__ import annotations
 
-import operator
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
+from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any
 
 from whorl.language.core.conversion import from_json
@@ -24,14 +24,8 @@ if TYPE_CHECKING:
 
     from whorl.language.run import Run
 
-OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-}
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": lt, ">": gt}
+OPERATORS |= {"<=": le, ">=": ge}
 TYPES = ("string", "number", "boolean", "json", "file", "files", "any")
 ANSWER_SHOWN_MAX = 500
 # What an agent has beside its answer; all other outputs are fields of the answer.
@@ -41,13 +35,8 @@ _FENCE = re.compile(r"```[A-Za-z]*+[ \t]*+\n(.*?)```", re.DOTALL)
 _PLACES_MAX = 50
 _NUMBER = re.compile(r"[+-]?(?:\d{1,18}|(?=[\d.]{2,40}$)\d*\.\d*)(?:[eE][+-]?\d{1,3})?")
 # The types that a value can be checked against without changing it.
-_CHECKED: dict[str, type | tuple[type, ...]] = {
-    "string": str,
-    "file": str,
-    "number": (int, float),
-    "boolean": bool,
-    "files": list,
-}
+_CHECKED: dict[str, type | tuple[type, ...]] = {"string": str, "file": str, "number": (int, float)}
+_CHECKED |= {"boolean": bool, "files": list}
 
 
 def given(run: Run, name: Value) -> Value:

@@ -29,13 +29,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
-AGENTS = {
-    "claude-code": "claude",
-    "claude": "claude",
-    "codex": "codex",
-    "gemini-cli": "gemini",
-    "gemini": "gemini",
-}
+AGENTS = {"claude-code": "claude", "gemini-cli": "gemini"}
+AGENTS |= {name: name for name in ("claude", "codex", "gemini")}
 _CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
 _PLACE = re.compile(r"\{\{([^{}]*+)\}\}")
 _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
