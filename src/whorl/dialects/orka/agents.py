@@ -102,10 +102,7 @@ class FileContext(ReadContext):
     def check_fields(
         self, written: Iterable[Entry], known: Collection[str], owner: str, *, warns: bool = False
     ) -> None:
-        """Reports the fields that a part cannot have, each with the nearest one.
-
-        Where the public system takes any field, and reads no others, it only warns of them.
-        """
+        """Reports unknown fields; where the public system takes any, it only `warns` of them."""
         severity: Severity = "warning" if warns else "error"
         for entry, advice in unknown_fields(written, known):
             message = f"{owner} has no field {entry.name[:60]!r}"
@@ -126,12 +123,8 @@ class Agent:
     type: str
     fields: Mapping
     span: Span
-
-    @property
-    def holders(self) -> list[Mapping]:
-        """The objects in which further fields of the agent stand."""
-        inner = (self.fields.get(name) for name in ("params", "config"))
-        return [holder for holder in inner if isinstance(holder, Mapping)]
+    # The objects in which further fields stand.
+    holders: tuple[Mapping, ...] = ()
 
     @property
     def place(self) -> str:
@@ -188,16 +181,13 @@ class Section:
         return self.agents.get(name) or self.around[name]
 
     def is_of(self, name: str, kinds: Collection[str]) -> bool:
-        """Whether there is an agent of that name and of one of these types."""
         agent = self.find(name)
         return agent is not None and agent.type in kinds
 
     def check_name(self, scalar: Scalar) -> bool:
-        """Whether the name of an agent is one; if not, it is reported.
-
-        Looking for the nearest name costs time: it is left out where no more errors are kept.
-        """
+        """Whether the name of an agent is one; if not, it is reported."""
         is_agent = self.find(scalar.text) is not None
+        # Looking for the nearest name costs time.
         if not is_agent and not self.context.is_full:
             _report_unknown(self.context, scalar, [*self.agents, *self.around])
         return is_agent
@@ -250,8 +240,7 @@ def read_section(
         code, message, span = "W006", "there are no agents", root.span
         if written is not None:
             code, message, span = "W007", "'agents' must be a list of agents", written.span
-        advice = "add agents: [{id: ..., type: ..., prompt: ...}]"
-        context.report(code, message, span, help=advice)
+        context.report(code, message, span, help="add agents: [{id: ..., type: ..., prompt: ...}]")
         return None
     section = Section(context, {}, around or {})
     section.name = text_of(orchestrator.get("id"))
@@ -290,7 +279,6 @@ def _read_orchestrator(context: FileContext, root: Mapping, is_file: bool) -> Ma
 
 
 def _read_agents(section: Section, written: Sequence) -> list[str]:
-    """Reads the agents; gives their names in the order in which they are written."""
     context, agents, names = section.context, section.agents, []
     for item in written:
         if isinstance(item, Scalar):
@@ -326,7 +314,9 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
         return None
     if kind is None and agent_id in around:
         return around[agent_id]
-    agent = Agent(context, agent_id, text_of(kind), value, name.span)
+    inner = (value.get(field) for field in ("params", "config"))
+    holders = tuple(holder for holder in inner if isinstance(holder, Mapping))
+    agent = Agent(context, agent_id, text_of(kind), value, name.span, holders)
     context.agents.add(agent_id)
     owner, types = f"agent {agent.id[:60]!r}", f"types: {', '.join(sorted(FIELDS))}"
     if kind is None:
@@ -366,7 +356,6 @@ def _check_dependencies(section: Section) -> None:
 
 
 def called_by(agent: Agent) -> list[str]:
-    """The agents that a fork or a router runs."""
     return forked_by(agent) or [target.text for target in targets_of(agent)]
 
 
@@ -393,10 +382,7 @@ def targets_of(agent: Agent) -> list[Scalar]:
 def sort_behind(
     names: list[str], before: dict[str, set[str]], *, breaks_circles: bool = False
 ) -> list[str]:
-    """The names in their order, each behind those before it.
-
-    What waits in a circle is left out, or begins with the first of the names.
-    """
+    """The names, each behind those before it; a circle is left out, or begins with its first."""
     places = {name: place for place, name in enumerate(names)}
     waits = {name: before[name] & places.keys() for name in names}
     behind: dict[str, list[str]] = {name: [] for name in names}

@@ -8,7 +8,7 @@ iteration, and nothing follows a loop that has failed.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -28,16 +28,13 @@ WAITS_MAX = 200_000
 # The types that give an answer of their own, which a failover can try.
 _ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
     **dict.fromkeys(("openai-answer", "local_llm"), tasks.read_answer),
-    **dict.fromkeys(("openai-binary", "binary"), tasks.read_binary),
-    **dict.fromkeys(("openai-classification", "classification"), tasks.read_classification),
-    "validate_and_structure": tasks.read_structure,
+    **dict.fromkeys(("openai-binary", "binary", "validate_and_structure"), tasks.read_fixed),
+    **dict.fromkeys(("openai-classification", "classification"), tasks.read_fixed),
     **dict.fromkeys(("plan_validator", "loop_validator"), tasks.read_validator),
     "memory": tasks.read_memory,
     "rag": tasks.read_rag,
     "duckduckgo": tasks.read_search,
 }
-# A loop has a limit of its own, and the others only compute.
-_UNTIMED = frozenset({"loop", "join", "router"})
 # Templates that read the results of all agents before them.
 _ALL = re.compile(
     r"previous_outputs(?![\w.\[])|joined_results|get_execution_artifacts|get_fork_responses"
@@ -49,7 +46,6 @@ _PLAIN = re.compile(r"[\w-]++")
 
 
 def read_block(section: Section) -> ir.Block:
-    """Reads the agents of a section into a block, in the order that they have."""
     # What runs in a fork runs there, wherever else it is listed.
     forked = {name for agent in section.flow["here"] for name in forked_by(section.agent(agent))}
     names = [name for name in section.order if name not in forked]
@@ -67,40 +63,38 @@ def read_block(section: Section) -> ir.Block:
     return ir.Block(tuple(reader.in_order([*placed, *left], section.path)))
 
 
+@dataclass(slots=True)
 class _BlockReader:
     """Puts every agent of a section into its place, once."""
 
-    def __init__(self, section: Section) -> None:
-        self._section = section
-        self._context = section.context
-        self._placed: set[str] = set()
-        self._routers: dict[str, list[str]] = {}
-        # By agent: whether its texts may read the result of another one.
-        self._reads: dict[str, Callable[[str], bool]] = {}
-        self._fork = ""
+    _section: Section
+    _placed: set[str] = field(default_factory=set)
+    _routers: dict[str, list[str]] = field(default_factory=dict)
+    # By agent: whether its texts may read the result of another one.
+    _reads: dict[str, Callable[[str], bool]] = field(default_factory=dict)
+    _fork: str = ""
 
     def _expand(self, names: list[str]) -> list[str]:
         """The names with those that routers may send the run to behind their router."""
-        queue = frozenset(names)
         steps: list[str] = []
-        for name in names:
-            self._place(name, steps, queue)
+        section, queue = self._section, frozenset(names)
+        waiting = [(name, "") for name in reversed(names)]
+        while waiting:
+            name, router = waiting.pop()
+            if router:
+                is_placed = name in self._placed and name not in self._routers
+                # What stands in the order itself runs in any case.
+                if name in queue or is_placed:
+                    continue
+                self._routers.setdefault(name, []).append(router)
+            if name not in self._placed:
+                self._placed.add(name)
+                steps.append(name)
+                targets = filter(section.check_name, agents.targets_of(section.agent(name)))
+                waiting += [(target.text, name) for target in reversed([*targets])]
         return steps
 
-    def _place(self, name: str, steps: list[str], queue: frozenset[str]) -> None:
-        if name in self._placed:
-            return
-        self._placed.add(name)
-        steps.append(name)
-        for target in agents.targets_of(self._section.agent(name)):
-            is_placed = target.text in self._placed and target.text not in self._routers
-            # What stands in the order itself runs in any case.
-            if self._section.check_name(target) and target.text not in queue and not is_placed:
-                self._routers.setdefault(target.text, []).append(name)
-                self._place(target.text, steps, queue)
-
     def in_order(self, names: list[str], path: str) -> list[ir.Node]:
-        """The nodes of agents that run one after the other, in a block at a path."""
         steps = self._expand(names)
         # The last ones decide that answer: an agent, or a router with its choices.
         speaking = [index for index, name in enumerate(steps) if self._speaks(name)]
@@ -132,7 +126,7 @@ class _BlockReader:
                 message = f"agents wait for each other in more than {WAITS_MAX:,} places"
                 advice = "read the results of some agents by name, or run them one after the other"
                 span = self._section.agent(name).span
-                self._context.report("W002", message, span, label="here", help=advice)
+                self._section.context.report("W002", message, span, label="here", help=advice)
                 return []
         # Those decide that no other answer comes after, and the routers that choose among them.
         before = [other for name in steps if self._speaks(name) for other in waits[name]]
@@ -171,7 +165,7 @@ class _BlockReader:
     def _node(self, name: str, after: Iterable[str], path: str, *, decides: bool) -> ir.Node:
         section, agent = self._section, self._section.agent(name)
         path = f"{path}/{name}" if path else name
-        self._context.places.remember_node(path, agent.span)
+        self._section.context.places.remember_node(path, agent.span)
         # Its type is reported already; others may still refer to its name.
         node: ir.Node = ir.Compute(name=name, value=ir.Constant(None))
         match agent.type:
@@ -213,7 +207,7 @@ class _BlockReader:
         if not branches:
             message = f"fork {agent.id!r} has no 'targets'"
             advice = "add targets: [[first_agent], [second_agent]]"
-            self._context.report("W006", message, agent.span, help=advice)
+            self._section.context.report("W006", message, agent.span, help=advice)
         return ir.Group(name=agent.id, body=ir.Block(tuple(nodes), open=True))
 
     def _read_join(self, agent: Agent) -> ir.Value:
@@ -225,7 +219,7 @@ class _BlockReader:
         problem = f"there is no fork {name!r}" if name else "there is no fork before this"
         message = f"join {agent.id!r} waits for a fork, but {problem}"
         advice = did_you_mean(name, forks) or f"forks: {', '.join(forks) or 'none'}"
-        self._context.report("W010", message, agent.span_of("group"), help=advice)
+        self._section.context.report("W010", message, agent.span_of("group"), help=advice)
         return ir.Constant(None)
 
     def _read_router(self, agent: Agent) -> ir.Node:
@@ -237,20 +231,19 @@ class _BlockReader:
                 code = "W010"
                 message = f"'decision_key' names {name[:60]!r}, but there is no such agent"
             advice = did_you_mean(name, names) or "add decision_key: AGENT"
-            self._context.report(code, message, span, help=advice)
+            self._section.context.report(code, message, span, help=advice)
             return ir.Compute(name=agent.id, value=ir.Constant(None))
         routes = agent.mapping("routing_map")
         if routes is None:
             message, at = f"router {agent.id!r} has no 'routing_map'", agent.span_of("routing_map")
             advice = "add routing_map: {'yes': [AGENT], 'no': [AGENT]}"
-            self._context.report("W006", message, at, help=advice)
+            self._section.context.report("W006", message, at, help=advice)
         table = {entry.name: [s.text for s in scalars_of(entry.value)] for entry in routes or ()}
         arguments = (f"previous_outputs[{literal(name)}]", literal(table), literal(agent.id))
         # In a loop, an iteration in which no way was taken must not count as a good one.
         chosen = computed("orka_route", *arguments, literal(self._section.is_loop))
-        self._context.places.remember_part(chosen, span)
-        warns = computed("orka_misread", *arguments)
-        return ir.Compute(name=agent.id, value=chosen, warns=warns)
+        self._section.context.places.remember_part(chosen, span)
+        return ir.Compute(name=agent.id, value=chosen, warns=computed("orka_misread", *arguments))
 
 
 def _placed(
@@ -262,7 +255,8 @@ def _placed(
         after=tuple(map(ir.After, after)),
         when=when,
         on_failure="halt" if halts else "continue",
-        timeout_s=None if agent.type in _UNTIMED else read_timeout(agent),
+        # A loop has a limit of its own, and the others only compute.
+        timeout_s=None if agent.type in ("loop", "join", "router") else read_timeout(agent),
         place=agent.place,
     )
     return ir.timed_as_a_whole(placed)
@@ -309,7 +303,6 @@ def _children(agent: Agent, section: Section) -> list[Agent]:
 
 
 def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:
-    """Some names, and all that can be reached from them."""
     reached = set(starts)
     waiting = list(reached)
     while waiting:
@@ -328,7 +321,6 @@ def _reads(text: str) -> Callable[[str], bool]:
         if reads_all or name in names or _PLAIN.fullmatch(name):
             return reads_all or name in names
         word = re.escape(name)
-        pattern = rf"previous_outputs\.{word}(?![\w-])|['\"]{word}['\"]"
-        return re.search(pattern, text) is not None
+        return re.search(rf"previous_outputs\.{word}(?![\w-])|['\"]{word}['\"]", text) is not None
 
     return reads

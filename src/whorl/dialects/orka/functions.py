@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.orka import outputs, scores
 from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
-from whorl.dialects.orka.templates import TEMPLATE_FUNCTIONS
 from whorl.language.entry import Family
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library, Semantics
+from whorl.language.patterns import compiled, pay_search
 from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.language.run import Run
 
-UNCLASSIFIED = "not-classified"
-_YES = re.compile(r"\b(?:yes|true|correct|right|affirmative)\b", re.IGNORECASE)
-_NO = re.compile(r"\b(?:no|not|false|incorrect|wrong|negative)\b", re.IGNORECASE)
+# The group is there where the word says yes.
+_YES_OR_NO = re.compile(
+    r"\b(?:(yes|true|correct|right|affirmative)|no|not|false|incorrect|wrong|negative)\b",
+    re.IGNORECASE,
+)
 _SENTENCE_END = re.compile(r"[.!?;\n]")
 _DENIAL = re.compile(r"\b(?:no|not|never|neither|nor|cannot|hardly|without)\b|n['’]t\b")
 _SHOWN_MAX = 200
@@ -67,8 +71,18 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     table, whole = _table(settings), _table(it)
     loop = _table(whole.get("loop"))
     by_agent = {name: whole[name] for name in texts_in(table.get("results")) if name in whole}
+    results = {name: value for name, value in by_agent.items() if value is not None}
+    # The document is what the last agent said that is not the scorer, with a score or without.
+    names = [name for name in texts_in(table.get("agents")) if name in results]
+    scored = scores.find_score({name: results[name] for name in names}, table)
+    scorers = [name for name in texts_in(table.get("scorers")) if name in results]
+    scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
+    others = [n for n in names if n != scorer and not scores.is_validation(results[n])]
+    last, target = (others or names)[-1:], table.get("target")
+    if isinstance(target, str) and target in results:
+        last = [target]
     return {
-        "response": _document({k: v for k, v in by_agent.items() if v is not None}, table),
+        "response": response_of(results[last[0]]) if last else None,
         "loops_completed": loop.get("returned_iteration") or 0,
         "final_score": loop.get("score"),
         "threshold_met": loop.get("exit_reason") == "condition_met",
@@ -77,25 +91,7 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     }
 
 
-def _document(results: dict[str, Value], table: dict[str, Value]) -> Value:
-    """What the last agent said that is not the scorer; a validator names its target.
-
-    Whether there is a score must not change which agent that is.
-    """
-    target = table.get("target")
-    if isinstance(target, str) and target in results:
-        return response_of(results[target])
-    names = [name for name in texts_in(table.get("agents")) if name in results]
-    scored = scores.find_score({name: results[name] for name in names}, table)
-    scorers = [name for name in texts_in(table.get("scorers")) if name in results]
-    scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
-    others = [n for n in names if n != scorer and not scores.is_validation(results[n])]
-    last = (others or names)[-1:]
-    return response_of(results[last[0]]) if last else None
-
-
 def value(run: Run, name: Value) -> Value:
-    """The result of one agent as it is; nothing where it did not run."""
     result = run.lookup(run.text(name))
     return None if result is UNDEFINED else result
 
@@ -140,11 +136,8 @@ def binary(run: Run, it: Value) -> bool:
     response = response_of(it)
     if isinstance(response, bool):
         return response
-    text = run.text(response)
-    first_no, first_yes = _NO.search(text), _YES.search(text)
-    if first_yes is None:
-        return False
-    return first_no is None or first_yes.start() < first_no.start()
+    first = _YES_OR_NO.search(run.text(response))
+    return first is not None and first[1] is not None
 
 
 def category(run: Run, it: Value, options: Value) -> str:
@@ -156,7 +149,7 @@ def category(run: Run, it: Value, options: Value) -> str:
         if bare == name.lower():
             return name
     places = [(text.find(name.lower()), name) for name in names if name.lower() in text]
-    return min(places)[1] if places else UNCLASSIFIED
+    return min(places)[1] if places else "not-classified"
 
 
 def structured(run: Run, it: Value, fields: Value) -> Value:
@@ -189,8 +182,7 @@ def _misread(run: Run, value: Value, choices: Value, router: Value) -> str:
 
 def _route(run: Run, value: Value, choices: Value) -> Value:
     """The agents by the literal answer, by a route that it names, or by yes and no; else null."""
-    table = _table(choices)
-    response = response_of(value)
+    table, response = _table(choices), response_of(value)
     text = "" if response is UNDEFINED or response is None else run.text(response)
     # Some models think aloud before they answer.
     text = text.rpartition("</think>")[2].strip()
@@ -202,7 +194,7 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
         if name in table or name in folded:
             return table.get(name, folded.get(name))
     run.spend((1 + len(folded)) * (1 + (len(lowered) >> 6)))
-    named = [name for name in folded if name and _has_word(run, lowered, name)]
+    named = [n for n in folded if n and re.search(rf"\b{re.escape(n)}\b", lowered)]
     if len(named) == 1:
         # A sentence may deny a name before it says it, as in `not short`.
         before = _SENTENCE_END.split(lowered[: lowered.find(named[0])])[-1]
@@ -214,23 +206,6 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
             return folded[name]
     # A route for yes alone, or for no alone: the other answer means nobody.
     return [] if {"true", "false", "yes", "no"} & folded.keys() else None
-
-
-def _has_word(run: Run, text: str, word: str) -> bool:
-    """Whether a text has a word, or words, with no letter or digit that goes on at either end."""
-    at = text.find(word)
-    while at >= 0:
-        run.spend(1 + (len(word) >> 6))
-        end = at + len(word)
-        before, after = text[max(0, at - 1) : at], text[end : end + 1]
-        if _is_letter(before) != _is_letter(word[0]) and _is_letter(after) != _is_letter(word[-1]):
-            return True
-        at = text.find(word, at + 1)
-    return False
-
-
-def _is_letter(letter: str) -> bool:
-    return letter.isalnum() or letter == "_"
 
 
 def routed(run: Run, routers: Value, agent: Value) -> bool:
@@ -284,7 +259,41 @@ def memories_text(run: Run, it: Value) -> Value:
     return {"response": text if texts else "NONE", **it}
 
 
-_function = Family("function", "orka")
+def regex_search(
+    run: Run, value: Value, source: Value, groups: tuple[Value, ...], named: dict[str, Value]
+) -> Value:
+    """The match; with groups such as `'\\\\1'`, the list of what they hold."""
+    program = compiled(run, source, "regex_search", ignore_case=bool(named.get("ignorecase")))
+    subject = printed(run, value)
+    pay_search(run, program, len(subject))
+    match = program.search(subject)
+    if not groups:
+        return "" if match is None else match.group(0)
+    return [] if match is None else [match.group(_group(group)) or "" for group in groups]
+
+
+def _group(group: Value) -> int | str:
+    """A group by number: `1`, `'\\\\1'`, or the character that a template makes of `'\\1'`."""
+    if isinstance(group, int):
+        return group
+    if not isinstance(group, str):
+        raise EvaluationError("regex_search needs the number or the name of a group")
+    if len(group) == 1 and ord(group) < 10:
+        return ord(group)
+    name = group.removeprefix("\\")
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _extreme(choose: Callable[[list[float]], float]) -> Callable[..., Value]:
+    def find(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
+        items = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
+        run.check_items(len(items), "min")
+        return choose([item for item in items if isinstance(item, int | float)])
+
+    return find
+
+
+_function, _filter = Family("function", "orka"), Family("filter", "orka")
 _FLOW_FUNCTIONS = (
     _function("orka_score(settings)", score, "the score of an iteration"),
     _function("orka_results(names)", _results, "results by name"),
@@ -308,9 +317,12 @@ _FLOW_FUNCTIONS = (
     _function("orka_failover(it, names)", failover, "the first usable result"),
     _function("orka_search(it)", search_words, "what a search found"),
     _function("orka_memories(it)", memories_text, "what a memory gave"),
+    _function("min(*values)", _extreme(min), "the smallest of some numbers"),
+    _function("max(*values)", _extreme(max), "the largest of some numbers"),
+    _filter("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
 )
 LIBRARY = Library(
-    functions=TEMPLATE_FUNCTIONS + _FLOW_FUNCTIONS,
+    functions=outputs.TEMPLATE_FUNCTIONS + _FLOW_FUNCTIONS,
     semantics=Semantics(
         outputs.member,
         outputs.item,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl import ir
 from whorl.dialects.orka import outputs, scores, tasks
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8
 USUAL_TIMEOUT_S = 300.0
-USUAL_LENGTH = 300
 LOOPS_MAX = 1_000_000
 RECORDS_MAX = 20
 MEASURED = "measured_score"
@@ -57,8 +56,6 @@ _SCORE = re.compile(r"\s*+\{\{-?\s*+score\s*+-?\}\}\s*+")
 # What these give was said by others or in other runs: it is no source of scores and lessons.
 _NO_SOURCES = SILENT | {"duckduckgo"}
 HIGH_PRIORITY = ("agreement_moderator", "quality_moderator", "score_moderator")
-USUAL_CONTEXT = "graphscout"
-_SCORING_FIELDS = ("preset", "context", "custom_weights", "mode")
 _PHRASE = re.compile(r"[A-Za-z][A-Za-z0-9_ ]{2,}:?")
 _MARKS = re.compile(r"\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}", re.DOTALL)
 # How people call an agent that scores, and what they tell it to do.
@@ -74,16 +71,16 @@ _KINDS = {
     **dict.fromkeys(("nested_path", "path"), "nested_path"),
 }
 _PATHS = ("json_path", "path", "key")
-_STRATEGY_FIELDS = ("type", "agents", "agent", "transform", "priority")
 # Numbers that no author means when they are read alone.
 _BARE_NUMBERS = ("7", "42", "3.5")
 
 _VALIDATORS = ("loop_validator", "plan_validator")
 
+Strategy: TypeAlias = "dict[str, Json]"
+
 
 def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir.Block]) -> ir.Node:
     """Reads a loop with all that is inside of it; `read_block` reads the agents of a section."""
-    context = agent.context
     inner = _read_inner(agent, section)
     names = [] if inner is None else inner.names()
     speaking = [name for name in names if inner and not inner.is_of(name, _NO_SOURCES)]
@@ -95,7 +92,7 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
     if not (scoring.weights or scoring.strategies or scoring.agreement):
         message = f"loop {agent.id!r} does not say where its score comes from"
         advice = r"""add score_extraction_pattern: "SCORE:\\s*([0-9.]+)", or a loop_validator"""
-        context.report("W006", message, agent.span, label="no score", help=advice)
+        agent.context.report("W006", message, agent.span, label="no score", help=advice)
     inner.enter(section.flow)
     inner.path = f"{section.path}/{agent.id}" if section.path else agent.id
     inner.criteria, inner.is_loop = scoring.context, True
@@ -136,9 +133,7 @@ def _read_inner(agent: Agent, section: Section) -> Section | None:
 
 
 def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
-    """A limit of a loop; one that is none is reported."""
-    value = agent.get(name)
-    is_score = name == "score_threshold"
+    value, is_score = agent.get(name), name == "score_threshold"
     number = number_of(value) if is_score else whole_of(value)
     if number is not None and (0 if is_score else 1) <= number <= high:
         return number
@@ -196,14 +191,13 @@ def _read_memory(agent: Agent, speaking: list[str], path: str) -> ir.Memory:
     is_learning = is_true(config.get("enabled"))
     patterns = _read_lessons(agent.context, config) if is_learning else {}
     length = number_of(config.get("max_length_per_category"))
-    length_max = int(length) if length is not None and length > 0 else USUAL_LENGTH
+    length_max = int(length) if length is not None and length > 0 else 300
     # The names that the templates of a record may use, beside those of the iteration.
     bind: dict[str, ir.Value] = {}
     for category in CATEGORIES:
         sources = patterns.get(category)
         settings = {"agents": speaking, "patterns": sources, "length_max": length_max}
-        lessons = computed("orka_lessons", literal(settings))
-        bind[category] = lessons if sources else ir.Constant("")
+        bind[category] = computed("orka_lessons", literal(settings)) if sources else ir.Constant("")
     fallback = literal(number_of(agent.get("fallback_score")) or 0.0)
     bind[MEASURED] = ir.Expression("jinja", "score")
     bind["score"] = ir.Expression("jinja", f"score if score is not none else {fallback}")
@@ -260,7 +254,7 @@ class Scoring:
     agents: list[str]
     context: str = ""
     weights: dict[str, float] = field(default_factory=dict)
-    strategies: list[dict[str, Json]] = field(default_factory=list)
+    strategies: list[Strategy] = field(default_factory=list)
     high_priority: list[str] = field(default_factory=list)
     agreement: bool = False
     target: str = ""
@@ -268,7 +262,6 @@ class Scoring:
 
     @property
     def described(self) -> str:
-        """How the score is looked for, for people."""
         sources = (outputs.texts_in(strategy.get("patterns")) for strategy in self.strategies)
         patterns = [repr(source) for listed in sources for source in listed]
         if patterns:
@@ -292,7 +285,6 @@ class Scoring:
 
 
 def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Scoring:
-    """Reads all that says how a loop scores; `speaking` are its agents that say something."""
     context = loop.context
     moderators = _read_agents(inner, loop.scalars("high_priority_agents"))
     scoring = Scoring(speaking, high_priority=moderators or list(HIGH_PRIORITY))
@@ -309,7 +301,7 @@ def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Sco
         fields = ("strategies", "agreement_fallback")
         context.check_fields(config, fields, "'score_extraction_config'")
         scoring.agreement = is_true(config.get("agreement_fallback"))
-        scoring.strategies.extend(_read_strategies(context, config.get("strategies"), inner))
+        scoring.strategies.extend(_strategies(context, config, inner))
     if inner is not None and (scoring.strategies or scoring.weights):
         scoring.scorers = _scorers(scoring, list(map(inner.agent, speaking)))
     return scoring
@@ -360,7 +352,7 @@ def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None
     named = loop.get("score_extraction_pattern", "score_extraction_key", "score_extraction_config")
     wanted = ""
     if config is not None:
-        context.check_fields(config, _SCORING_FIELDS, "'scoring'")
+        context.check_fields(config, ("preset", "context", "custom_weights", "mode"), "'scoring'")
         wanted = tasks.choice(context, config.get("context"), scores.CONTEXTS, "context")
         preset, changed = config.get("preset"), config.get("custom_weights")
     # A loop with a validator of plans may say itself where its score is.
@@ -368,20 +360,19 @@ def _read_criteria(loop: Agent, inner: Section | None, scoring: Scoring) -> None
         return
     else:
         preset, changed = validator.get("scoring_preset"), validator.get("custom_weights")
-    usual = USUAL_CONTEXT if validator is None else tasks.criteria_of(validator, "")
+    usual = "graphscout" if validator is None else tasks.criteria_of(validator, "")
     scoring.context = wanted or usual
     weights = _changed_weights(context, changed, scoring.context)
     scoring.weights = scores.weights_of(scoring.context, tasks.preset_of(context, preset), weights)
 
 
-def _read_strategies(
-    context: FileContext, written: Value | None, inner: Section | None
-) -> list[dict[str, Json]]:
+def _strategies(context: FileContext, config: Mapping, inner: Section | None) -> list[Strategy]:
     """The strategies in the order in which they are tried: by `priority`, then as written."""
+    written = config.get("strategies")
     if written is not None and not isinstance(written, Sequence):
         advice = "write strategies: [{type: pattern, patterns: [...]}]"
         context.report("W007", "'strategies' must be a list", written.span, help=advice)
-    strategies: list[tuple[float, dict[str, Json]]] = []
+    strategies: list[tuple[float, Strategy]] = []
     for item in items_of(written):
         if not isinstance(item, Mapping):
             advice = "write {type: pattern, patterns: [...]}"
@@ -394,9 +385,7 @@ def _read_strategies(
     return [strategy for _, strategy in sorted(strategies, key=lambda pair: pair[0])]
 
 
-def _read_strategy(
-    context: FileContext, item: Mapping, inner: Section | None
-) -> dict[str, Json] | None:
+def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -> Strategy | None:
     word = text_of(item.get("type"))
     kind = _KINDS.get(word)
     if kind is None:
@@ -406,8 +395,9 @@ def _read_strategy(
         context.report("W007", message, item.span, label="unknown strategy", help=advice)
         return None
     own = ("patterns", "pattern") if kind == "pattern" else _PATHS
-    context.check_fields(item, (*_STRATEGY_FIELDS, *own), f"a score strategy {word!r}")
-    strategy: dict[str, Json] = {"type": kind}
+    fields = ("type", "agents", "agent", "transform", "priority", *own)
+    context.check_fields(item, fields, f"a score strategy {word!r}")
+    strategy: Strategy = {"type": kind}
     if kind == "pattern":
         patterns = [*scalars_of(item.get("patterns")), *scalars_of(item.get("pattern"))]
         if not patterns:
@@ -416,8 +406,7 @@ def _read_strategy(
         strategy["patterns"] = _read_patterns(context, patterns, is_score=True)
     elif (path := _named_path(context, item)) is not None:
         strategy["path"] = _read_path(context, path)
-    named = [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))]
-    agents = _read_agents(inner, named)
+    agents = _read_agents(inner, [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))])
     if agents:
         strategy["agents"] = [*agents]
     elif kind == "agent_key":
@@ -443,7 +432,7 @@ def _read_path(context: FileContext, written: Value) -> list[Json]:
         context.report("W007", message, written.span, help=advice)
         return []
     try:
-        return [*outputs.parse_path(written.text)]
+        return [*scores.parse_path(written.text)]
     except LanguageError as fault:
         at = written.locate(min(fault.offset or 0, max(0, len(written.text) - 1)))
         context.report("W007", fault.message, at, label="here", help=fault.help)
@@ -455,7 +444,7 @@ def _read_patterns(context: FileContext, written: list[Scalar], *, is_score: boo
     for scalar in written:
         span, shown = scalar.span, f"pattern {scalar.text[:60]!r}"
         try:
-            compiled = outputs.search_pattern(scalar.text, lessons=not is_score)
+            compiled = scores.search_pattern(scalar.text, lessons=not is_score)
         except LanguageError as fault:
             at = span if fault.offset is None else scalar.locate(fault.offset)
             context.report("W014", fault.message, at, label="here", help=fault.help)

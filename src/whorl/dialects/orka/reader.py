@@ -1,7 +1,4 @@
-"""Reads a file of agents into the IR, and checks what its templates read.
-
-They may read agents that are none or have not run yet, or members that no result has.
-"""
+"""Reads a file of agents into the IR, and checks which agents and members its templates read."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka import agents
-from whorl.dialects.orka.agents import FileContext, Section
+from whorl.dialects.orka.agents import FileContext
 from whorl.dialects.orka.flow import read_block
 from whorl.dialects.orka.loops import flow_constant
 from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
@@ -30,8 +27,6 @@ if TYPE_CHECKING:
 
 MAIN_OUTPUT = "response"
 _METHODS = ("get", "items", "keys", "values")
-_WITH_FALLBACK = "safe_get_response"
-_FIGURES = ("loops_completed", "final_score", "threshold_met")
 # Members that results have in the public system: here they are empty, but nobody misspelt them.
 _ELSEWHERE = words(
     "input status confidence internal_reasoning formatted_prompt _metrics insights improvements "
@@ -64,33 +59,27 @@ class OrkaReader:
                 advice = "name them: orchestrator: {agents: [...]}"
                 context.report("W006", "no agent is run", document.root.span, help=advice)
             return context.finish(None)
-        workflow = _read_workflow(context, section)
+        root = document.root
+        title = text_of(root.get("name")) if isinstance(root, Mapping) else ""
+        context.name = section.name or title or context.stem
+        section.enter({})
+        names = section.flow["here"]
+        speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
+        main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
+        results = ((name, computed("orka_value", literal(name))) for name in names)
+        workflow = ir.Workflow(
+            name=context.name,
+            dialect=self.name,
+            body=read_block(section),
+            inputs=(ir.Port("input", "any", required=False, default=""),),
+            main_input="input",
+            outputs=((main, computed("orka_answer", literal(speaking or names))), *results),
+            variables=((FLOW, flow_constant(section)),),
+            open_inputs=True,
+        )
         context.adopt(check(workflow, context.places, context.names))
         _check_references(context, workflow)
         return context.finish(workflow)
-
-
-def _read_workflow(context: FileContext, section: Section) -> ir.Workflow:
-    root = context.document.root
-    title = text_of(root.get("name")) if isinstance(root, Mapping) else ""
-    context.name = section.name or title or context.stem
-    section.enter({})
-    body = read_block(section)
-    names = section.flow["here"]
-    speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
-    main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
-    answer = computed("orka_answer", literal(speaking or names))
-    results = ((name, computed("orka_value", literal(name))) for name in names)
-    return ir.Workflow(
-        name=context.name,
-        dialect=OrkaReader.name,
-        body=body,
-        inputs=(ir.Port("input", "any", required=False, default=""),),
-        main_input="input",
-        outputs=((main, answer), *results),
-        variables=((FLOW, flow_constant(section)),),
-        open_inputs=True,
-    )
 
 
 def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
@@ -110,26 +99,21 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
         for name in names:
             agent = _agent_read(use, name, run)
             if agent and not (agent in run and use.view.find(agent)[0]):
-                _report_agent(context, use, name, (agent, run))
+                _report_agent(context, use, name, agent, run)
             elif name.name not in bound and not use.view.find(name.name)[0]:
-                _warn_of_name(context, use, name, bound)
+                # Others may be inputs that a run is given.
+                advice = did_you_mean(name.name, sorted({*bound, *use.view.names()}))
+                if advice and not name.guarded and not name.name.startswith("$"):
+                    span = _span(context, use, name.offset, name.name)
+                    message = f"unknown name {name.name[:60]!r}: it is empty unless a run is given "
+                    message += "it as an input"
+                    context.warn("W005", message, span, label="unknown name", help=advice)
             else:
                 _check_members(context, use, name, agent)
 
 
 def _span(context: FileContext, use: Use, offset: int, text: str) -> Span | None:
-    """Where a part of an expression stands, or else the node."""
-    span = context.places.span(use.expression, offset, len(text))
-    return span or context.places.node(use.path)
-
-
-def _warn_of_name(context: FileContext, use: Use, name: NameUse, bound: set[str]) -> None:
-    """Warns of a name that is almost a known one; others may be inputs that a run is given."""
-    advice = did_you_mean(name.name, sorted({*bound, *use.view.names()}))
-    if advice and not name.guarded and not name.name.startswith("$"):
-        span = _span(context, use, name.offset, name.name)
-        message = f"unknown name {name.name[:60]!r}: it is empty unless a run is given it as an "
-        context.warn("W005", message + "input", span, label="unknown name", help=advice)
+    return context.places.span(use.expression, offset, len(text)) or context.places.node(use.path)
 
 
 def _agent_read(use: Use, name: NameUse, run: set[str]) -> str:
@@ -148,13 +132,10 @@ def _is_function(use: Use, name: NameUse) -> bool:
 
 def _is_provided(use: Use, name: NameUse) -> bool:
     """Whether a template has something for the case that there is no result."""
-    return name.guarded or use.expression.source.startswith(_WITH_FALLBACK, name.offset)
+    return name.guarded or use.expression.source.startswith("safe_get_response", name.offset)
 
 
-def _report_agent(
-    context: FileContext, use: Use, name: NameUse, agent_of: tuple[str, set[str]]
-) -> None:
-    agent, run = agent_of
+def _report_agent(context: FileContext, use: Use, name: NameUse, agent: str, run: set[str]) -> None:
     shown = agent[:60]
     severe = not _is_provided(use, name)
     if agent in run:
@@ -208,7 +189,8 @@ def _shape_of(node: ir.Node | None) -> Shape | None:
     """The shape of a node's result as templates see it; None where it may be anything."""
     if isinstance(node, ir.Loop):
         # The figures of a loop stand beside its agents in `result`, too.
-        figures: dict[str, Shape | None] = {**dict.fromkeys(_FIGURES, PLAIN)}
+        plain = ("loops_completed", "final_score", "threshold_met")
+        figures: dict[str, Shape | None] = {**dict.fromkeys(plain, PLAIN)}
         figures["past_loops"] = _shape_of_records(node)
         results = {name: _shape_of(inner) for name, inner in names_given(node.body)}
         whole = {"response": None, "result": Shape("object", figures | results)}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 from whorl.dialects.orka import outputs
 from whorl.dialects.orka.outputs import text_of, texts_in
 from whorl.language.faults import LanguageError
+from whorl.language.patterns import Pattern, pattern
 from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
@@ -35,14 +36,20 @@ _WORDED = re.compile(
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"\w+")
-JOINT = " | "
-_LESSON_MIN = 3
+_AHEAD = "(?="
+# An escaped letter, a class or any other letter of a pattern.
+_LETTERS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*+\]?|.", re.DOTALL)
+_STEP = re.compile(
+    r"""\.?(?P<name>[^.\[\]'"$*?@\s](?:[^.\[\]'"*?@]*[^.\[\]'"*?@\s])?)"""
+    r"""|\[(?P<index>-?\d{1,6})\]"""
+    r"""|\[\s*(?:'(?P<single>[^']+)'|"(?P<double>[^"]+)")\s*\]"""
+)
+_HELP = "write members with dots and positions in brackets, as in $.eval.scores[0]"
 _LESSON_MAX = 200
 _LESSONS_MAX = 50
 
 
 def pay_score(run: Run, results: Results, settings: Settings) -> None:
-    """Pay for all that may be looked at in search of a score."""
     texts = [text_of(value) for value in results.values()]
     strategies = _tables(settings.get("strategies"))
     patterns = sum(1 + len(texts_in(strategy.get("patterns"))) for strategy in strategies)
@@ -91,9 +98,17 @@ def _candidates(results: Results, settings: Settings) -> Iterator[Scored]:
         scored = _by_strategy(results, strategy)
         if scored is not None:
             yield scored
-    agreed = _by_agreement(results) if settings.get("agreement") is True else None
-    if agreed is not None:
-        yield agreed
+    if settings.get("agreement") is not True:
+        return
+    # How much the agents agree: the mean likeness of the words that they use.
+    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:COMPARED_MAX])) for v in results.values()]
+    likenesses: list[float] = []
+    for bag, other in combinations(filter(None, bags), 2):
+        shared = sum(count * other[word] for word, count in bag.items())
+        lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
+        likenesses.append(min(1.0, shared / math.prod(lengths)))
+    if likenesses:
+        yield round(sum(likenesses) / len(likenesses), 4), ""
 
 
 def _by_criteria(results: Results, settings: Settings) -> Scored | None:
@@ -116,10 +131,7 @@ def _by_criteria(results: Results, settings: Settings) -> Scored | None:
 
 
 def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
-    """The first score in range, later agents first; where there is none, one out of range.
-
-    A strategy looks at the agents that it names, or at all.
-    """
+    """The first score in range of the agents that a strategy names, or of all, the last first."""
     kind, named = strategy.get("type"), texts_in(strategy.get("agents"))
     written = strategy.get("path")
     path: list[Value] = written if isinstance(written, list) else []
@@ -137,7 +149,7 @@ def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
             return _in_text(text_of(value), strategy)
         part: Value = value if begins_with_agent else outputs.fields_of(value)
         if kind == "json":
-            return score_of(outputs.value_at(part, path))
+            return score_of(value_at(part, path))
         for key in path:
             part = outputs.item(part, key)
         is_whole = kind == "agent_key" and part is UNDEFINED and path == ["response"]
@@ -147,40 +159,26 @@ def _by_strategy(results: Results, strategy: Settings) -> Scored | None:
     return _best((score, name) for score, name in scores if score is not None)
 
 
-def _by_agreement(results: Results) -> Scored | None:
-    """How much the agents agree: the mean likeness of the words that they use."""
-    bags = [Counter(_TOKEN.findall(text_of(v).lower()[:COMPARED_MAX])) for v in results.values()]
-    likenesses: list[float] = []
-    for bag, other in combinations(filter(None, bags), 2):
-        shared = sum(count * other[word] for word, count in bag.items())
-        lengths = (math.sqrt(sum(n * n for n in words.values())) for words in (bag, other))
-        likenesses.append(min(1.0, shared / math.prod(lengths)))
-    return (round(sum(likenesses) / len(likenesses), 4), "") if likenesses else None
-
-
 def _in_text(text: str, strategy: Settings) -> float | None:
     """The first number in range of the first pattern that has one; else one out of range."""
-    best = _best((score, "") for score in _numbers_in(text[-SEARCHED_MAX:], strategy))
-    return None if best is None else best[0]
-
-
-def _numbers_in(text: str, strategy: Settings) -> Iterator[float]:
+    searched, beyond = text[-SEARCHED_MAX:], None
     for source in texts_in(strategy.get("patterns")):
         try:
-            matches = outputs.search_pattern(source).search_all(text)
+            matches = search_pattern(source).search_all(searched)
         except LanguageError:
             continue
         for match in islice(matches, 20):
             whole = match.group(0) or ""
             digits = next((part for part in match.groups if part), "") if match.groups else whole
             end = match.span[0] + whole.rfind(digits) + len(digits) if digits else match.span[1]
-            score = _scored(digits, text[end : end + 20])
-            if score is not None:
-                yield score
+            score = _scored(digits, searched[end : end + 20])
+            if score is not None and 0 <= score <= 1:
+                return score
+            beyond = score if beyond is None else beyond
+    return beyond
 
 
 def score_of(value: Value) -> float | None:
-    """A score that is a number, or a text that says one."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _normalised(float(value), "")
     stripped = value.strip() if isinstance(value, str) else ""
@@ -217,24 +215,20 @@ def lessons(texts: Iterable[str], patterns: list[str], length_max: int) -> str:
     """What the patterns find, each once, joined, and cut at a length."""
     by_word: dict[str, str] = {}
     for text, source in product(texts, patterns):
-        for lesson in _lessons_in(text[-SEARCHED_MAX:], source):
-            if len(by_word) < _LESSONS_MAX:
-                by_word.setdefault(lesson.lower(), lesson)
-    joined = JOINT.join(by_word.values())
-    return joined if len(joined) <= length_max else joined[: max(0, length_max - 3)] + "..."
-
-
-def _lessons_in(text: str, source: str) -> Iterator[str]:
-    try:
-        matches = outputs.search_pattern(source, lessons=True).search_all(text)
-        for match in islice(matches, _LESSONS_MAX):
+        try:
+            matches = search_pattern(source, lessons=True).search_all(text[-SEARCHED_MAX:])
+            matched = list(islice(matches, _LESSONS_MAX))
+        except LanguageError:
+            # The reader has reported a pattern that does not compile.
+            continue
+        for match in matched:
             words = next((part for part in match.groups if part), None) or match.group(0) or ""
             lesson = " ".join(words.split())
-            if len(lesson) >= _LESSON_MIN:
-                yield lesson[:_LESSON_MAX] + "..." if len(lesson) > _LESSON_MAX else lesson
-    except LanguageError:
-        # The reader has reported a pattern that does not compile.
-        return
+            if len(lesson) >= 3 and len(by_word) < _LESSONS_MAX:
+                cut = lesson[:_LESSON_MAX] + "..." if len(lesson) > _LESSON_MAX else lesson
+                by_word.setdefault(cut.lower(), cut)
+    joined = outputs.JOINT.join(by_word.values())
+    return joined if len(joined) <= length_max else joined[: max(0, length_max - 3)] + "..."
 
 
 PRESETS = ("strict", "moderate", "lenient")
@@ -364,8 +358,7 @@ def _in_prose(text: str, paths: list[str]) -> dict[str, bool]:
 
 
 def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
-    criteria = CONTEXTS[run.text(context)]
-    paths = paths_of(run.text(context))
+    criteria, paths = CONTEXTS[run.text(context)], paths_of(run.text(context))
     text = answer if isinstance(answer, str) else ""
     answers = answered(answer, paths) or _in_prose(text, paths)
     passed: list[Value] = [path for path in paths if answers.get(path)]
@@ -389,3 +382,47 @@ def validation(run: Run, answer: Value, context: Value) -> dict[str, Value]:
 
 def is_validation(value: Value) -> TypeGuard[dict[str, Value]]:
     return isinstance(value, dict) and "boolean_evaluations" in value
+
+
+def search_pattern(source: str, *, lessons: bool = False) -> Pattern:
+    """Compiles a pattern; raises LanguageError. Patterns for lessons ignore case and line ends.
+
+    A look-ahead at its very end becomes a group: what a pattern only looks for there may as well
+    belong to what it finds, since no more than its groups is ever read.
+    """
+    start, depth = source.rfind(_AHEAD), 0
+    for letter in _LETTERS.finditer(source, start) if start >= 0 else ():
+        depth += {"(": 1, ")": -1}.get(letter[0], 0)
+        if depth == 0:
+            if letter.end() == len(source):
+                source = f"{source[:start]}(?:{source[start + len(_AHEAD) :]}"
+            break
+    return pattern(source, ignore_case=lessons, dot_matches_newline=lessons)
+
+
+def parse_path(text: str) -> list[str | int]:
+    """The steps of a path; raises LanguageError with the offset of what is wrong."""
+    at = 1 if text.startswith("$") else 0
+    steps: list[str | int] = []
+    while at < len(text):
+        step = _STEP.match(text, at)
+        if step is None or (at > 0 and text[at] not in ".["):
+            raise LanguageError(f"{text[:60]!r} is no path to a value", at, _HELP)
+        index, name = step["index"], step["name"] or step["single"] or step["double"]
+        steps.append(name if index is None else int(index))
+        at = step.end()
+    if not steps:
+        raise LanguageError(f"{text[:60]!r} names no value", 0, _HELP)
+    return steps
+
+
+def value_at(value: Value, steps: list[Value]) -> Value:
+    """The value at the end of a path: members of objects, positions of lists, and nothing else."""
+    for step in steps:
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step, UNDEFINED)
+        elif isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return UNDEFINED
+    return value

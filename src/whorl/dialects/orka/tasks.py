@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 LIBRARY = "orka"
-USUAL_LIMIT = 5
-USUAL_NAMESPACE = "default"
-USUAL_PRESET = "moderate"
 # The name that an operator maps to a search, in [tasks] of the configuration.
 SEARCH_TASK = "duckduckgo"
 _MARKS = ("{{", "{%", "{#")
@@ -39,8 +36,6 @@ _AS_TEXT = "{{ '' }}"
 _INPUT = ir.Expression("template", "{{ get_input() }}{{ '' }}", LIBRARY)
 _OPERATIONS = ("read", "write")
 _STRUCTURED = words("enabled mode schema require_code_block coerce_types strict")
-_SCHEMA = words("required optional types")
-_BINARY = "Answer with true or false, and with nothing else."
 _CATEGORIES = "Answer with exactly one of these categories, and with nothing else: "
 _OBJECT = "Answer with one JSON object and nothing else"
 _STRUCTURE = (
@@ -57,7 +52,6 @@ _ENDPOINT = re.compile(r"/(?:v1/)?(?:chat/completions|completions)/?$|/api/(?:ge
 # The types of JSON Schema by the words that files have for them.
 _TYPES = {"str": "string", "text": "string", "float": "number", "int": "integer", "bool": "boolean"}
 _TYPES |= {"list": "array", "dict": "object"}
-_TEMPERATURE = 0.1
 # The contexts by parts of words that mean them.
 _MEANINGS = {"graph": "graphscout", "path": "graphscout"} | dict.fromkeys(
     ("loop", "converge"), "loop_convergence"
@@ -93,7 +87,6 @@ def computed(function: str, *arguments: str) -> ir.Expression:
 
 
 def literal(value: object) -> str:
-    """A JSON value as an expression writes it."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{literal(k)}: {literal(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -101,14 +94,12 @@ def literal(value: object) -> str:
     return "none" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def read_prompt(
-    agent: Agent, name: str, instruction: str = ""
-) -> ir.Constant | ir.Expression | None:
-    """Reads what a model is told, always a text; the instruction follows behind it."""
+def read_prompt(agent: Agent, name: str, added: str = "") -> ir.Constant | ir.Expression | None:
+    """Reads what a model is told, always a text; an instruction may be added to it."""
     written = scalar_of(agent.get(name))
     if written is None:
-        return ir.Constant(instruction) if instruction else None
-    text, behind = written.text, f"\n\n{instruction}" if instruction else ""
+        return ir.Constant(added) if added else None
+    text, behind = written.text, f"\n\n{added}" if added else ""
     if not is_template(text):
         return ir.Constant(text + behind)
     is_expression = text.startswith("{{") and text.endswith("}}")
@@ -136,14 +127,12 @@ def read_fields(context: FileContext, value: Value | None) -> ir.Fields:
 
 
 def read_timeout(agent: Agent) -> float | None:
-    """The seconds that an agent has; what is no time is reported."""
     value = agent.get("timeout")
     seconds = duration_of(value)
     if value is None or (seconds is not None and seconds > 0):
         return seconds
-    message = "'timeout' must be a time above 0"
     advice = "write a number of seconds, as in timeout: 60"
-    agent.context.report("W007", message, value.span, help=advice)
+    agent.context.report("W007", "'timeout' must be a time above 0", value.span, help=advice)
     return None
 
 
@@ -155,7 +144,7 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
     schema = mapping_of(output.get("schema")) or Mapping((), output.span)
     check = agent.context.check_fields
     check(output, _STRUCTURED, "'structured_output'", warns=True)
-    check(schema, _SCHEMA, "the schema of 'structured_output'", warns=True)
+    check(schema, words("required optional types"), "the schema of 'structured_output'", warns=True)
     if not is_true(output.get("enabled")):
         return ask(agent)
     required = [scalar.text for scalar in scalars_of(schema.get("required"))] or ["response"]
@@ -183,26 +172,24 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
     return ask(agent, instruction=f"{_OBJECT}. Its fields: {described}.", shape=shape)
 
 
-def read_binary(agent: Agent, _: Section) -> ir.Node:
-    return ask(agent, instruction=_BINARY, shape=computed("orka_binary", "it"))
-
-
-def read_classification(agent: Agent, _: Section) -> ir.Node:
-    options = [scalar.text for scalar in agent.scalars("options", "categories")]
-    if not options:
-        message = f"agent {agent.id!r} has no 'options' to choose from"
-        agent.context.report("W006", message, agent.span, help="add options: [first, second]")
-    instruction = f"{_CATEGORIES}{options}".replace("'", "")
-    return ask(
-        agent, instruction=instruction, shape=computed("orka_category", "it", literal(options))
-    )
-
-
-def read_structure(agent: Agent, _: Section) -> ir.Node:
-    wanted = agent.text("store_structure")
-    instruction = f"{_STRUCTURE} The structure of memory_object: {wanted}" if wanted else _STRUCTURE
-    empty = literal({"valid": False, "reason": "", "memory_object": {}})
-    return ask(agent, instruction=instruction, shape=computed("orka_structured", "it", empty))
+def read_fixed(agent: Agent, _: Section) -> ir.Node:
+    """An agent whose answer is true or false, one of some categories, or a fixed structure."""
+    shape = computed("orka_binary", "it")
+    instruction = "Answer with true or false, and with nothing else."
+    if agent.type.endswith("classification"):
+        options = [scalar.text for scalar in agent.scalars("options", "categories")]
+        if not options:
+            message = f"agent {agent.id!r} has no 'options' to choose from"
+            agent.context.report("W006", message, agent.span, help="add options: [first, second]")
+        instruction = f"{_CATEGORIES}{options}".replace("'", "")
+        shape = computed("orka_category", "it", literal(options))
+    elif agent.type == "validate_and_structure":
+        wanted = agent.text("store_structure")
+        instruction = _STRUCTURE
+        instruction += f" The structure of memory_object: {wanted}" if wanted else ""
+        empty = literal({"valid": False, "reason": "", "memory_object": {}})
+        shape = computed("orka_structured", "it", empty)
+    return ask(agent, instruction=instruction, shape=shape)
 
 
 def ask(
@@ -249,7 +236,6 @@ def _base_url(url: str, provider: str) -> str:
 
 
 def read_memory(agent: Agent, _: Section) -> ir.Node:
-    """An agent that keeps texts in a namespace, or finds them again."""
     operation = agent.text("operation") or "read"
     if operation not in _OPERATIONS:
         advice = did_you_mean(operation, _OPERATIONS) or "operations: read, write"
@@ -263,17 +249,16 @@ def _use_memory(agent: Agent, operation: str) -> ir.Task:
     limit = number_of(agent.get("limit", "top_k"))
     entries: list[tuple[str, ir.Value]] = [
         ("operation", ir.Constant(operation)),
-        ("namespace", read_prompt(agent, "namespace") or ir.Constant(USUAL_NAMESPACE)),
+        ("namespace", read_prompt(agent, "namespace") or ir.Constant("default")),
     ]
     if operation == "write":
         metadata = read_fields(agent.context, agent.get("metadata"))
         key = agent.get("key_template")
         if key is not None:
-            named = ("key", read_value(agent.context, key))
-            metadata = ir.Fields((*metadata.entries, named))
+            metadata = ir.Fields((*metadata.entries, ("key", read_value(agent.context, key))))
         entries += [("content", text), ("metadata", metadata)]
     else:
-        most = int(limit) if limit is not None and limit >= 1 else USUAL_LIMIT
+        most = int(limit) if limit is not None and limit >= 1 else 5
         entries += [("query", text), ("limit", ir.Constant(most))]
     shape = computed("orka_memories", "it")
     return ir.Task(name=agent.id, kind="memory", inputs=ir.Fields(tuple(entries)), shape=shape)
@@ -295,8 +280,7 @@ def read_search(agent: Agent, _: Section) -> ir.Node:
     most = agent.get("max_results")
     if most is not None:
         arguments.append(("max_results", read_value(agent.context, most)))
-    task = ("task", ir.Constant(SEARCH_TASK))
-    inputs = ir.Fields((task, ("with", ir.Fields(tuple(arguments)))))
+    inputs = ir.Fields((("task", ir.Constant(SEARCH_TASK)), ("with", ir.Fields(tuple(arguments)))))
     return ir.Task(name=agent.id, kind="use", inputs=inputs, shape=computed("orka_search", "it"))
 
 
@@ -304,7 +288,14 @@ def read_validator(agent: Agent, section: Section) -> ir.Node:
     """A validator of loops or of plans: a model answers fixed criteria with true or false."""
     criteria = criteria_of(agent, section.criteria)
     preset = preset_of(agent.context, agent.get("scoring_preset"))
-    _check_model(agent)
+    model = agent.fields.entry("model")
+    if agent.get("llm_model") is None and model is None:
+        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
+        agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
+    elif agent.get("llm_model") is None and model is not None:
+        message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
+        label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
+        agent.context.warn("W004", message, model.key.span, label=label, help=advice)
     groups = (
         (name, ", ".join(f'"{part}": true or false' for part in parts))
         for name, parts in CONTEXTS[criteria].items()
@@ -314,7 +305,7 @@ def read_validator(agent: Agent, section: Section) -> ir.Node:
     task = ask(agent, prompt=prompt, shape=computed("orka_validation", "it", literal(criteria)))
     if agent.get("temperature") is not None:
         return task
-    temperature = ("temperature", ir.Constant(_TEMPERATURE))
+    temperature = ("temperature", ir.Constant(0.1))
     return replace(task, inputs=ir.Fields((*task.inputs.entries, temperature)))
 
 
@@ -326,8 +317,7 @@ def criteria_of(agent: Agent, around: str) -> str:
     if word in CONTEXTS:
         return word
     meant = (name for part, name in _MEANINGS.items() if part in word or part == mode)
-    usual = "graphscout" if agent.type == "plan_validator" else "loop_convergence"
-    return next(meant, usual)
+    return next(meant, "graphscout" if agent.type == "plan_validator" else "loop_convergence")
 
 
 def choice(context: FileContext, value: Value | None, choices: Collection[str], what: str) -> str:
@@ -342,20 +332,7 @@ def choice(context: FileContext, value: Value | None, choices: Collection[str], 
 
 
 def preset_of(context: FileContext, value: Value | None) -> str:
-    return choice(context, value, PRESETS, "preset") or USUAL_PRESET
-
-
-def _check_model(agent: Agent) -> None:
-    if agent.get("llm_model") is not None:
-        return
-    model = agent.fields.entry("model")
-    if model is None:
-        message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
-        agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
-        return
-    message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
-    label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
-    agent.context.warn("W004", message, model.key.span, label=label, help=advice)
+    return choice(context, value, PRESETS, "preset") or "moderate"
 
 
 def _validator_prompt(agent: Agent, section: Section, instruction: str) -> ir.Value:
@@ -374,8 +351,7 @@ def _validator_prompt(agent: Agent, section: Section, instruction: str) -> ir.Va
         introduction = introduction.replace("{content}", content)
     elif not is_template(introduction):
         introduction = f"{introduction}\n\n{content}"
-    before = _BEFORE.format(target=literal(name))
-    expression = template(f"{introduction}\n{before}\n{instruction}")
+    expression = template(f"{introduction}\n{_BEFORE.format(target=literal(name))}\n{instruction}")
     if isinstance(written, Scalar):
         agent.context.places.remember(expression, written)
     else:

@@ -5,11 +5,11 @@ Names of nodes are arguments, since a node may have a name that no expression ca
 
 from __future__ import annotations
 
-import operator
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
+from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any
 
 from whorl.language.core.conversion import from_json
@@ -24,16 +24,9 @@ if TYPE_CHECKING:
 
     from whorl.language.run import Run
 
-OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    ">": operator.gt,
-    "<=": operator.le,
-    ">=": operator.ge,
-}
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": lt, ">": gt}
+OPERATORS |= {"<=": le, ">=": ge}
 TYPES = ("string", "number", "boolean", "json", "file", "files", "any")
-SHOWN_MAX = 200
 ANSWER_SHOWN_MAX = 500
 # What an agent has beside its answer; all other outputs are fields of the answer.
 _WHOLE = ("output", "response")
@@ -42,13 +35,8 @@ _FENCE = re.compile(r"```[A-Za-z]*+[ \t]*+\n(.*?)```", re.DOTALL)
 _PLACES_MAX = 50
 _NUMBER = re.compile(r"[+-]?(?:\d{1,18}|(?=[\d.]{2,40}$)\d*\.\d*)(?:[eE][+-]?\d{1,3})?")
 # The types that a value can be checked against without changing it.
-_CHECKED: dict[str, type | tuple[type, ...]] = {
-    "string": str,
-    "file": str,
-    "number": (int, float),
-    "boolean": bool,
-    "files": list,
-}
+_CHECKED: dict[str, type | tuple[type, ...]] = {"string": str, "file": str, "number": (int, float)}
+_CHECKED |= {"boolean": bool, "files": list}
 
 
 def given(run: Run, name: Value) -> Value:
@@ -66,7 +54,6 @@ def port(run: Run, name: Value, key: Value) -> Value:
 
 
 def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:
-    """What a port takes in: its default for null, and a value of its type."""
     spec = from_json(run, written)
     assert isinstance(spec, dict)
     if value is None or value is UNDEFINED:
@@ -228,7 +215,13 @@ def _follow(value: Value, path: str) -> Value:
 
 
 def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
-    text, structure = _answer(run, value)
+    # An answer that was checked has its JSON beside its text.
+    answer, structure = value, None
+    if isinstance(value, dict) and "text" in value:
+        answer, structure = _text(value["text"]), value.get("value")
+    text = _text(answer) if isinstance(answer, str) else run.json_text(answer)
+    if structure is None:
+        structure = find_object(run, answer) if isinstance(answer, str) else answer
     usual: dict[str, Value] = {
         "output": text,
         "response": text,
@@ -248,16 +241,6 @@ def answered(run: Run, value: Value, node: Value, written: Value) -> Value:
         else:
             outputs[name] = _field(run, spec, specs, (text, fields, str(node)))
     return _with_rest(outputs, usual | fields)
-
-
-def _answer(run: Run, value: Value) -> tuple[str, Value]:
-    """The text of an answer and the JSON in it; an answer that was checked has its own."""
-    checked = None
-    if isinstance(value, dict) and "text" in value:
-        checked, value = value.get("value"), _text(value["text"])
-    if not isinstance(value, str):
-        return run.json_text(value), value
-    return _text(value), find_object(run, value) if checked is None else checked
 
 
 def _field(
@@ -363,7 +346,7 @@ def described(value: Value) -> str:
         return "undefined"
     if isinstance(value, list | dict):
         return kind_of(value)
-    return to_json_text(value)[:SHOWN_MAX]
+    return to_json_text(value)[:200]
 
 
 def _typed(run: Run, value: Value, wanted: Value, what: str) -> Value:
@@ -427,5 +410,4 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., object], str], ...] = (
     ("messages(session, prompt)", messages, "a conversation, and a prompt after it"),
     ("conversed(value, session, prompt)", conversed, "an answer with its conversation"),
 )
-_family = Family("function", "ports")
-LIBRARY = Library(functions=tuple(_family(*function) for function in _FUNCTIONS))
+LIBRARY = Library(functions=tuple(Family("function", "ports")(*row) for row in _FUNCTIONS))

@@ -64,7 +64,6 @@ Handle = tuple[Literal["output", "input", "dock"], str, str]
 
 
 def flag_of(item: Mapping, name: str) -> bool:
-    """Whether a field is true, or the text `true`."""
     return text_of(item.get(name)).lower() == "true"
 
 
@@ -83,8 +82,7 @@ def items_of(context: Findings, item: Mapping, name: str) -> list[Mapping]:
     value = item.get(name)
     if isinstance(value, Scalar) and value.value is None:
         return []
-    advice = "write a list whose items have names, such as - id: ..."
-    return objects_of(context, item, name, advice)
+    return objects_of(context, item, name, "write a list whose items have names, such as - id: ...")
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,7 +73,6 @@ class GraphContext(ReadContext):
     folder: str = ""
 
     def add_components(self, root: Mapping) -> None:
-        """Keeps the inline components of a file, which are read when they are used."""
         for entry in object_of(root, "components") or ():
             if isinstance(entry.value, Mapping):
                 self.components.setdefault(entry.name, entry.value)
@@ -107,25 +106,56 @@ class Reference:
 
 
 @dataclass(slots=True)
-class LoopScope:
-    """What the inside of a loop sees of it, by the names that the loop binds."""
+class Level:
+    """The nodes on the outside of a graph, or right inside of one of its loops."""
 
-    node: GraphNode
-    number: str
+    context: GraphContext
+    graph: Graph
+    holder: str = ""
+    around: Level | None = None
+    # The loop that this is the inside of, and the names that it binds for what is inside.
+    loop: GraphNode | None = None
+    number: str = ""
     inputs: dict[str, str] = field(default_factory=dict)
     slots: dict[str, str] = field(default_factory=dict)
     slot_types: dict[str, str] = field(default_factory=dict)
     previous: dict[tuple[str, str], str] = field(default_factory=dict)
-    # What is mapped to an input of an inner node: in which iterations, and from where.
+    # What is mapped to an input of a node: in which iterations, and from where.
     mappings: dict[tuple[str, str], list[tuple[str, str]]] = field(default_factory=dict)
     # Of a for-each: the name that holds its inputs, those of the item and of its index.
     held: str = ""
     item: tuple[str, str] = ("", "")
     index: str = ""
+    # Where the unfed inputs of nodes are given from outside, by name; None where they are not.
+    ports: dict[str, PortSpec] | None = None
+    # Whether what is given from outside is all that an interface names.
+    has_interface: bool = False
+    renamed: dict[str, str] = field(default_factory=dict)
+    _before: dict[str, set[str]] = field(default_factory=dict)
+    _behind: dict[str, set[str]] = field(default_factory=dict)
+    claimed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for source, target in self.graph.connected[self.holder]:
+            self.wait(target, source)
+
+    @property
+    def owner(self) -> GraphNode:
+        """The loop, where there is one."""
+        assert self.loop is not None
+        return self.loop
+
+    @property
+    def members(self) -> list[GraphNode]:
+        return self.graph.members[self.holder]
+
+    @property
+    def gives_inputs(self) -> bool:
+        """Whether an input that nobody feeds is one of the workflow."""
+        return self.ports is not None and not self.has_interface
 
     @property
     def counted(self) -> str:
-        """The number of the iteration, from 1."""
         return f"({given(self.index)} + 1)" if self.held else given(self.number)
 
     def value_of(self, handle: Handle) -> str | None:
@@ -143,45 +173,7 @@ class LoopScope:
         slot = self.slots.get(name if kind == "dock" else name.removeprefix("prev."))
         return None if slot is None else given(slot)
 
-
-@dataclass(slots=True)
-class Level:
-    """The nodes on the outside of a graph, or right inside of one of its loops."""
-
-    context: GraphContext
-    graph: Graph
-    holder: str = ""
-    around: Level | None = None
-    loop: LoopScope | None = None
-    # Where the unfed inputs of nodes are given from outside, by name; None where they are not.
-    ports: dict[str, PortSpec] | None = None
-    # Whether what is given from outside is all that an interface names.
-    has_interface: bool = False
-    renamed: dict[str, str] = field(default_factory=dict)
-    _before: dict[str, set[str]] = field(default_factory=dict)
-    _behind: dict[str, set[str]] = field(default_factory=dict)
-    claimed: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        for source, target in self.graph.connected[self.holder]:
-            self.wait(target, source)
-
-    @property
-    def scope(self) -> LoopScope:
-        assert self.loop is not None
-        return self.loop
-
-    @property
-    def members(self) -> list[GraphNode]:
-        return self.graph.members[self.holder]
-
-    @property
-    def gives_inputs(self) -> bool:
-        """Whether an input that nobody feeds is one of the workflow."""
-        return self.ports is not None and not self.has_interface
-
     def chain(self) -> Iterator[Level]:
-        """This level and those around it."""
         level: Level | None = self
         while level is not None:
             yield level
@@ -192,7 +184,7 @@ class Level:
 
         An exit code by which the loop itself decides is a result, and no failure.
         """
-        loop = self.loop and self.loop.node.fields
+        loop = self.loop and self.loop.fields
         conditions = (loop and object_of(loop, name) for name in ("continueWhile", "exitWhen"))
         compared = [text_of(condition.get("output")) for condition in conditions if condition]
         end = ".exitCode"
@@ -236,7 +228,6 @@ class Level:
         return given(name)
 
     def wait(self, name: str, source: str) -> None:
-        """From now on a node of this level waits for another one."""
         self._before.setdefault(name, set()).add(source)
         self._behind.setdefault(source, set()).add(name)
 
@@ -247,8 +238,7 @@ class Level:
 
     def leads_to(self, start: str, end: str) -> bool:
         """Whether a node of this level waits for another one, directly or through others."""
-        sides = ([start], [end])
-        seen = ({start}, {end})
+        sides, seen = ([start], [end]), ({start}, {end})
         while sides[0] and sides[1]:
             for side, near in enumerate((self._before, self._behind)):
                 node = sides[side].pop()
@@ -271,7 +261,7 @@ class Level:
                     level.wait(member, name)
                 return level
             if level.loop is not None:
-                member = level.loop.node.id
+                member = level.loop.id
         return None
 
     def expect(self, node: GraphNode, kind: str, name: str, span: Span) -> None:
@@ -280,28 +270,23 @@ class Level:
 
     def value_at(self, name: str, handle: Handle, viewer: str) -> str | None:
         """What a handle of a node carries, as another node sees it."""
-        loops = (level.loop for level in self.chain() if level.loop is not None)
-        scope = next((loop for loop in loops if loop.node.id == name), None)
-        if scope is not None and self.graph.nodes.get(name) in (None, scope.node):
-            return scope.value_of(handle)
+        inside = next((home for home in self.chain() if home.loop and home.loop.id == name), None)
+        if inside is not None and self.graph.nodes.get(name) in (None, inside.loop):
+            return inside.value_of(handle)
         home = self.refer(viewer, name)
         if home is None:
-            return self._exported(name, handle[1], viewer)
+            # An output of a node inside of a loop beside this one: the loop hands it out.
+            around = (holder for holder in self.graph.holders(name) if holder)
+            holder = next((holder for holder in around if self.refer(viewer, holder)), None)
+            return None if holder is None else output(holder, f"{name}.{handle[1]}")
         node, port = home.graph.nodes[name], handle[1]
         if node.type != "interface-input":
             return output(name, port)
         # The input node of a loop or component gives what that one is given.
         if home.loop is not None:
-            return home.loop.value_of(("input", port, ""))
+            return home.value_of(("input", port, ""))
         spec = next((spec for spec in node.outputs if spec.name == port), PortSpec(port))
         return home.workflow_input(spec) if home.ports is not None else None
-
-    def _exported(self, name: str, port: str, viewer: str) -> str | None:
-        """An output of a node inside of a loop beside this one; the loop hands it out."""
-        for holder in self.graph.holders(name):
-            if holder and self.refer(viewer, holder) is not None:
-                return output(holder, f"{name}.{port}")
-        return None
 
     def fed(self, node: GraphNode, name: str) -> str | None:
         """What comes in at a port by edges and mappings; None if nothing does."""
@@ -310,12 +295,11 @@ class Level:
             message = f"Multiple edges connected to input {name!r} of {node.id!r}"
             return called("refuse", quoted(message))
         choices = [("all", self.value_at(e.source, e.out, node.id) or "none") for e in edges]
-        if self.loop is not None:
-            choices += self.loop.mappings.get((node.id, name), [])
+        choices += self.mappings.get((node.id, name), [])
         if not choices or [when for when, _ in choices] == ["all"]:
             return choices[0][1] if choices else None
         pairs = [part for when, source in choices for part in (quoted(when), source)]
-        return called("mapped", self.scope.counted, *pairs)
+        return called("mapped", self.counted, *pairs)
 
     def edges_into(self, node: GraphNode, name: str) -> list[Edge]:
         edges = self.graph.leading_to[node.id]
@@ -332,10 +316,7 @@ class Level:
         return called("arrive", source, quoted(node.id), packed(port.packed()))
 
     def own(self, node: GraphNode, name: str) -> str | None:
-        """An input of a node by its name; None if it has none of that name.
-
-        Of an array it is what comes in at `name[0]`, `name[1]` and so on, as far as they are fed.
-        """
+        """An input of a node, if it has one of that name; of an array what feeds `name[0]`, ..."""
         port = node.input(name)
         if port is not None:
             return self.arrived(node, port)
@@ -349,9 +330,7 @@ class Level:
         for edge in self.graph.leading_to[node.id]:
             if edge.into[0] == "input" and edge.into[1].partition("[")[0] not in names:
                 names[edge.into[1]] = None
-        if self.loop is not None:
-            names |= {name: None for owner, name in self.loop.mappings if owner == node.id}
-        return list(names)
+        return list(names | {name: None for owner, name in self.mappings if owner == node.id})
 
     def checked(self, node: GraphNode) -> str:
         """A condition that fails unless all that must arrive does; empty where nothing must."""

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 ITERATIONS = 10
 ITERATIONS_MAX = 1_000_000
 PARALLEL_MAX = 1_000
-EXIT = "exit-when"
 OPPOSITES = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 WHEN = ("first", "subsequent", "all")
 Take = Literal["last", "first", "all"]
@@ -42,13 +41,13 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
     """A loop, or a for-each where the file asks for one, with the level inside of it."""
-    node = inner.scope.node
+    node = inner.owner
     if object_of(node.fields, "forEach") is not None or flag_of(node.fields, "forEach"):
         return _read_each(level, inner, build)
     carried: list[ir.Carry] = []
     for name, source in _loop_inputs(level, inner):
-        inner.scope.inputs[name] = inner.claim(name)
-        carried.append(ir.Carry(inner.scope.inputs[name], first=expression(source)))
+        inner.inputs[name] = inner.claim(name)
+        carried.append(ir.Carry(inner.inputs[name], first=expression(source)))
     _read_mappings(inner)
     _read_slots(inner)
     body = _read_exit(inner, build(inner))
@@ -62,7 +61,7 @@ def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
             on_limit="finish",
             carry=(*carried, *_carry_values(inner)),
             collect=collect,
-            facts=((inner.scope.number, "number"),),
+            facts=((inner.number, "number"),),
             shape=shape,
             words={"fields": {"max_iterations": "maxIterations", "budget": "--budget"}},
         )
@@ -88,7 +87,7 @@ def _whole(written: Scalar) -> int:
 
 def _read_until(inner: Level) -> ir.When | None:
     """The condition to stop: the opposite of what the file says."""
-    loop = inner.scope.node
+    loop = inner.owner
     written = object_of(loop.fields, "continueWhile")
     if written is not None:
         comparison = _comparison(inner, written, "continueWhile")
@@ -141,7 +140,7 @@ def _comparison(inner: Level, written: Mapping, field: str) -> tuple[str, str, s
 
 def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
     """Leaves the loop as soon as an output says so, before the rest of the iteration runs."""
-    loop = inner.scope.node
+    loop = inner.owner
     written = object_of(loop.fields, "exitWhen")
     comparison = None if written is None else _comparison(inner, written, "exitWhen")
     if comparison is None:
@@ -154,7 +153,8 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
         if inner.leads_to(decider, node.id)
     ]
     when = expression(" and ".join((test, *checks)))
-    leave = ir.Break(name=inner.claim(EXIT), loop=loop.id, after=(ir.After(decider),), when=when)
+    name = inner.claim("exit-when")
+    leave = ir.Break(name=name, loop=loop.id, after=(ir.After(decider),), when=when)
     nodes = [
         replace(node, after=(*node.after, ir.After(leave.name)))
         if any(after.node == decider for after in node.after)
@@ -166,10 +166,10 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
 
 def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:
     """A for-each, behind a node that holds what the loop is given."""
-    scope, node, context = inner.scope, inner.scope.node, level.context
+    node, context = inner.owner, level.context
     options = object_of(node.fields, "forEach") or Mapping((), node.span)
     check_part(context, options, "forEach", f"'forEach' of loop {node.id!r}")
-    scope.item = _read_item(inner, options)
+    inner.item = _read_item(inner, options)
     inputs = dict(_loop_inputs(level, inner))
     items = text_of(options.get("items")) or next(iter(inputs), "")
     if items not in inputs:
@@ -184,28 +184,28 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
             message = f"{name!r} of loop {node.id!r} has no effect: 'forEach' takes all items"
             span, advice = span_of(node.fields, name), "leave it out, or leave 'forEach' out"
             context.warn("W023", message, span, label="no effect", help=advice)
-    scope.held = level.free_name(f"{node.id}.inputs")
-    scope.inputs = dict.fromkeys(inputs, scope.held)
-    scope.index = inner.claim("index")
+    inner.held = level.free_name(f"{node.id}.inputs")
+    inner.inputs = dict.fromkeys(inputs, inner.held)
+    inner.index = inner.claim("index")
     _read_mappings(inner)
     each = ir.ForEach(
         name=node.id,
-        items=expression(called("dig", given(scope.held), quoted(items))),
+        items=expression(called("dig", given(inner.held), quoted(items))),
         body=build(inner),
-        item_name=scope.item[1],
-        index_name=scope.index,
+        item_name=inner.item[1],
+        index_name=inner.index,
         concurrency=_read_parallel(level, options),
         on_item_failure="halt",
         shape=_gathered(inner),
     )
     held = ir.Fields(tuple((name, expression(source)) for name, source in inputs.items()))
-    return [ir.Compute(name=scope.held, value=held), each]
+    return [ir.Compute(name=inner.held, value=held), each]
 
 
 def _read_item(inner: Level, options: Mapping) -> tuple[str, str]:
     """What the item is called inside, where it stands beside the inputs of the loop."""
     name, span = text_of(options.get("item")) or "item", span_of(options, "item")
-    loop = inner.scope.node
+    loop = inner.owner
     if not _NAME.fullmatch(name):
         message = f"'item' names what the inside is given, and {name[:60]!r} is no name"
         advice = "write a word of letters, digits, _ and -; a part of an item is read inside"
@@ -242,7 +242,7 @@ def _gathered(inner: Level) -> ir.Fields:
 
 def _loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
     """The names of the loop's inputs, and what arrives there: looked at once, before all else."""
-    node = inner.scope.node
+    node = inner.owner
     names = dict.fromkeys(level.input_names(node))
     for mapping in items_of(level.context, node.fields, "inputMappings"):
         source = object_of(mapping, "source")
@@ -251,13 +251,13 @@ def _loop_inputs(level: Level, inner: Level) -> list[tuple[str, str]]:
     return [
         (name, level.own(node, name) or level.arrived(node, PortSpec(name)))
         for name in names
-        if name and (name != inner.scope.item[0] or node.input(name) is not None)
+        if name and (name != inner.item[0] or node.input(name) is not None)
     ]
 
 
 def _read_mappings(inner: Level) -> None:
-    context, owner = inner.context, f"an input mapping of loop {inner.scope.node.id!r}"
-    for mapping in items_of(context, inner.scope.node.fields, "inputMappings"):
+    context, owner = inner.context, f"an input mapping of loop {inner.owner.id!r}"
+    for mapping in items_of(context, inner.owner.fields, "inputMappings"):
         if not check_part(context, mapping, "input mapping", owner):
             continue
         target, source = object_of(mapping, "target"), object_of(mapping, "source")
@@ -272,20 +272,16 @@ def _read_mappings(inner: Level) -> None:
             message += f"not {when[:40]!r}"
             span, advice = span_of(mapping, "iterations"), suggest(when, WHEN)
             context.report("W009", message, span, label="unknown word", help=advice)
-        node = _inner_node(inner, target)
-        value = _mapping_source(inner, source)
+        node, value = _inner_node(inner, target), _mapping_source(inner, source)
         if node is not None:
-            _add_mapping(inner, target, node, (when, value))
+            _add(inner, target, node, when, value)
 
 
-def _add_mapping(
-    inner: Level, target: Mapping, node: GraphNode, mapped: tuple[str, str | None]
-) -> None:
+def _add(inner: Level, target: Mapping, node: GraphNode, when: str, value: str | None) -> None:
     """An input takes one value in each iteration; an edge brings one in all of them."""
     name, span = text_of(target.get("input")), span_of(target, "input")
-    when, value = mapped
     inner.expect(node, "input", name, span)
-    mappings = inner.scope.mappings.setdefault((node.id, name), [])
+    mappings = inner.mappings.setdefault((node.id, name), [])
     others = [other for other, _ in mappings] + ["all" for _ in inner.edges_into(node, name)]
     if any(when == other or "all" in (when, other) for other in others):
         message = f"input {name!r} of {node.id!r} is given two values in the same iteration"
@@ -302,7 +298,7 @@ def _inner_node(inner: Level, where: Mapping) -> GraphNode | None:
     node = inner.named(name)
     if node is not None and not node.is_interface:
         return node
-    message = f"loop {inner.scope.node.id!r} has no node {name[:60]!r} inside"
+    message = f"loop {inner.owner.id!r} has no node {name[:60]!r} inside"
     span, advice = span_of(where, "node"), suggest(name, [member.id for member in inner.members])
     inner.context.report("W010", message, span, label="no such node", help=advice)
     return None
@@ -318,26 +314,26 @@ def _inner_output(inner: Level, source: Mapping) -> tuple[str, str] | None:
 
 
 def _mapping_source(inner: Level, source: Mapping) -> str | None:
-    scope, kind, name = inner.scope, text_of(source.get("type")), text_of(source.get("name"))
+    kind, name = text_of(source.get("type")), text_of(source.get("name"))
     match kind:
         case "outer":
             # An input of the loop, or the item that is present.
-            if not scope.held or name != scope.item[0]:
+            if not inner.held or name != inner.item[0]:
                 assert inner.around is not None
-                inner.around.expect(scope.node, "input", name, span_of(source, "name"))
-            return scope.value_of(("input", name, ""))
-        case "previous" if not scope.held:
+                inner.around.expect(inner.owner, "input", name, span_of(source, "name"))
+            return inner.value_of(("input", name, ""))
+        case "previous" if not inner.held:
             key = _inner_output(inner, source)
             if key is None:
                 return None
-            if key not in scope.previous:
-                scope.previous[key] = inner.claim(f"{key[0]}.{key[1]}")
-            return given(scope.previous[key])
+            if key not in inner.previous:
+                inner.previous[key] = inner.claim(f"{key[0]}.{key[1]}")
+            return given(inner.previous[key])
         case "builtin":
-            return _builtin(inner, source, scope.counted)
-        case "item" if scope.held:
-            return given(scope.item[1])
-    kinds = ("outer", "item" if scope.held else "previous", "builtin")
+            return _builtin(inner, source, inner.counted)
+        case "item" if inner.held:
+            return given(inner.item[1])
+    kinds = ("outer", "item" if inner.held else "previous", "builtin")
     message = f"the source of a mapping is of the type {kind[:40]!r}, which is not known"
     message += " in a for-each" if kind == "previous" else ""
     span, advice = span_of(source, "type"), suggest(kind, kinds)
@@ -356,8 +352,7 @@ def _builtin(inner: Level, source: Mapping, count: str) -> str | None:
 
 
 def _read_slots(inner: Level) -> None:
-    """Reads the slots, whose values go from one iteration to the next."""
-    types = inner.scope.slot_types = slot_types(inner.context, inner.scope.node, "feedback")
+    types = inner.slot_types = slot_types(inner.context, inner.owner, "feedback")
     for node in inner.members:
         ports = node.inputs if node.type == "interface-output" else ()
         if node.type == "interface-input":
@@ -365,22 +360,22 @@ def _read_slots(inner: Level) -> None:
         for port in ports:
             types.setdefault(port.name.removeprefix("prev."), port.type)
     for name in types:
-        inner.scope.slots[name] = inner.claim(f"prev.{name}")
+        inner.slots[name] = inner.claim(f"prev.{name}")
 
 
 def _carry_values(inner: Level) -> list[ir.Carry]:
     """Mapped outputs of the iteration before, and slots; one that is not written is kept."""
-    scope, null = inner.scope, ir.Constant(None)
+    null = ir.Constant(None)
     carried = [
         ir.Carry(name, null, expression(output(node, port)))
-        for (node, port), name in scope.previous.items()
+        for (node, port), name in inner.previous.items()
     ]
-    for name, kind in scope.slot_types.items():
-        slot, source = scope.slots[name], _slot_source(inner, name)
+    for name, kind in inner.slot_types.items():
+        slot, source = inner.slots[name], _slot_source(inner, name)
         following: ir.Expression | None = None
         if source is not None:
             port = packed(PortSpec(name, kind).packed())
-            typed = called("arrive", source, quoted(scope.node.id), port)
+            typed = called("arrive", source, quoted(inner.owner.id), port)
             following = expression(called("kept", typed, given(slot)))
         carried.append(ir.Carry(slot, null, following))
     return carried
@@ -389,7 +384,7 @@ def _carry_values(inner: Level) -> list[ir.Carry]:
 def _slot_source(inner: Level, name: str) -> str | None:
     """What is written into a slot: by a dock's handle, or by the output node of the inside."""
     for edge in inner.graph.edges:
-        if edge.target == inner.scope.node.id and edge.into == ("dock", name, "current"):
+        if edge.target == inner.owner.id and edge.into == ("dock", name, "current"):
             return inner.value_at(edge.source, edge.out, "")
     for node in inner.members:
         if node.type == "interface-output" and node.input(name) is not None:
@@ -399,7 +394,7 @@ def _slot_source(inner: Level, name: str) -> str | None:
 
 def _read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
     """What is collected after each iteration, and the outputs that are made of it."""
-    node, count = inner.scope.node, given(inner.scope.number)
+    node, count = inner.owner, given(inner.number)
     outputs = _loop_outputs(inner, count, "last")
     if inner.holder == node.id:
         # Outputs of inner nodes that nodes outside of the loop are connected to.
@@ -410,37 +405,33 @@ def _read_results(inner: Level) -> tuple[tuple[ir.Collect, ...], ir.Fields]:
     types = {port.name: port.type for port in node.outputs}
     entries: list[tuple[str, ir.Value]] = []
     for name in dict.fromkeys((*types, *outputs)):
-        is_list = name in outputs and outputs[name][0] == "all"
-        kind = "any" if is_list else types.get(name, "any")
+        kind = "any" if name in outputs and outputs[name][0] == "all" else types.get(name, "any")
         arguments = map(quoted, (name, node.id, kind))
         entries.append((name, expression(called("picked", "it", *arguments))))
-    collected = (
-        ir.Collect(name, take, expression(source)) for name, (take, source) in outputs.items()
-    )
+    collected = [ir.Collect(n, take, expression(source)) for n, (take, source) in outputs.items()]
     return tuple(collected), ir.Fields(tuple(entries))
 
 
 def _loop_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
     """What a loop gives by its mappings and edges: what is taken, and from where."""
-    scope = inner.scope
     outputs = _mapped_outputs(inner, count, usual)
-    for port in scope.node.outputs:
+    for port in inner.owner.outputs:
         source = None if port.name in outputs else _output_source(inner, port)
         # Of a for-each only what its nodes gave can be gathered.
-        if source is not None and (not scope.held or source.startswith("port(")):
+        if source is not None and (not inner.held or source.startswith("port(")):
             outputs[port.name] = (usual, source)
         elif port.name not in (*outputs, COUNT):
             near = nearest(port.name, outputs)
             advice = "add it to outputMappings, or connect an inner output to it"
             if near:
                 advice = f"did you mean it where outputMappings says {near!r}?"
-            message = f"output {port.name[:60]!r} of loop {scope.node.id!r} comes from nowhere"
+            message = f"output {port.name[:60]!r} of loop {inner.owner.id!r} comes from nowhere"
             inner.context.report("W010", message, port.span, label="no source", help=advice)
     return outputs
 
 
 def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Take, str]]:
-    loop, report = inner.scope.node, inner.context.report
+    loop, report = inner.owner, inner.context.report
     owner = f"an output mapping of loop {loop.id!r}"
     outputs: dict[str, tuple[Take, str]] = {}
     for mapping in items_of(inner.context, loop.fields, "outputMappings"):
@@ -472,12 +463,11 @@ def _mapped_outputs(inner: Level, count: str, usual: Take) -> dict[str, tuple[Ta
 
 def _output_source(inner: Level, port: PortSpec) -> str | None:
     """What an edge from inside brings to an output, or the slot that can only be meant for it."""
-    scope = inner.scope
     for edge in inner.graph.edges:
-        if edge.target == scope.node.id and edge.into[:2] == ("output", port.name):
+        if edge.target == inner.owner.id and edge.into[:2] == ("output", port.name):
             return inner.value_at(edge.source, edge.out, "")
-    slots = [name for name in scope.slots if name == port.name]
-    slots += [name for name in scope.slots if port.name.endswith(f"_{name}")]
-    if not slots and len(scope.slots) == 1 and len(scope.node.outputs) == 1:
-        slots = list(scope.slots)
+    slots = [name for name in inner.slots if name == port.name]
+    slots += [name for name in inner.slots if port.name.endswith(f"_{name}")]
+    if not slots and len(inner.slots) == 1 and len(inner.owner.outputs) == 1:
+        slots = list(inner.slots)
     return _slot_source(inner, slots[0]) if slots else None

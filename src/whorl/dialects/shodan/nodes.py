@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -29,19 +30,9 @@ if TYPE_CHECKING:
 
 
 PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
-AGENTS = {
-    "claude-code": "claude",
-    "claude": "claude",
-    "codex": "codex",
-    "gemini-cli": "gemini",
-    "gemini": "gemini",
-}
-DEFAULT_RUNNER = "claude-code"
-_OPENAI_MODEL = "gpt-4o"
-_OPENAI_TEMPERATURE = 0.7
-_TRIGGERS = ("manual", "cron", "idle")
+AGENTS = {"claude-code": "claude", "gemini-cli": "gemini"}
+AGENTS |= {name: name for name in ("claude", "codex", "gemini")}
 _CONSTANTS = {"boolean": (bool,), "number": (int, float), "string": (str,)}
-NUMBERS = "WHORL_N"
 _PLACE = re.compile(r"\{\{([^{}]*+)\}\}")
 _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1,4}\])?)*")
 _COUNTS = (COUNT, "iteration")
@@ -62,14 +53,14 @@ def _read_trigger(level: Level, node: GraphNode) -> ir.Node:
         level.context.warn("W023", message, span, label="never fires", help=advice)
     outputs: dict[str, ir.Value] = {
         "timestamp": expression("timestamp()"),
-        "type": ir.Constant(kind if kind in _TRIGGERS else "manual"),
+        "type": ir.Constant(kind if kind in ("manual", "cron", "idle") else "manual"),
     }
     for port in trigger_ports(level, node):
         source: str | None = None
         if level.ports is not None:
             source = level.workflow_input(port)
         elif level.loop is not None:
-            source = level.loop.value_of(("input", port.name, ""))
+            source = level.value_of(("input", port.name, ""))
         outputs[port.name] = expression(source or literal(port.default))
     return _compute(node, outputs)
 
@@ -121,10 +112,7 @@ def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
-    """Runs a file of the project by the program that its ending stands for.
-
-    The shell takes the arguments apart; the outputs are those of a shell node.
-    """
+    """Runs a file by the program that its ending stands for; the shell parts the arguments."""
     file, arguments = (node.fields.get(name) for name in ("scriptFile", "scriptArgs"))
     name = text_of(file).strip()
     program = next((program for end, program in PROGRAMS.items() if name.endswith(end)), "")
@@ -167,11 +155,8 @@ def _one_by_one(scripts: list[str]) -> str:
     return " && ".join(f"( :\n{script}\n)" for script in scripts)
 
 
-def _task(
-    node: GraphNode, kind: str, inputs: dict[str, ir.Value], shape: ir.Value, returns: Json = None
-) -> ir.Node:
-    given = ir.Fields(tuple(inputs.items()))
-    return ir.Task(name=node.id, kind=kind, inputs=given, shape=shape, returns=returns)
+def _task(node: GraphNode, kind: str, inputs: dict[str, ir.Value], shape: ir.Value) -> ir.Task:
+    return ir.Task(name=node.id, kind=kind, inputs=ir.Fields(tuple(inputs.items())), shape=shape)
 
 
 def _shape(function: str, source: str, node: GraphNode) -> ir.Expression:
@@ -188,7 +173,6 @@ def _read_folder(level: Level, node: GraphNode) -> ir.Value:
 
 
 def _listed_files(level: Level, node: GraphNode, field: str) -> list[str]:
-    """The texts of the files that a field lists, by paths or objects with a path."""
     written = node.fields.get(field)
     texts: list[str] = []
     for item in written if isinstance(written, Sequence) else ():
@@ -224,10 +208,9 @@ def _read_function(level: Level, node: GraphNode) -> ir.Node:
 
 def _read_agent(level: Level, node: GraphNode) -> ir.Node:
     """Asks an agent program or a model; its answer fills the outputs."""
-    runner = text_of(node.fields.get("runner")) or DEFAULT_RUNNER
+    runner = text_of(node.fields.get("runner")) or "claude-code"
     model = text_of(node.fields.get("model")) or None
-    prompt = _prompt(level, node)
-    session = level.own(node, SESSION) or "none"
+    prompt, session = _prompt(level, node), level.own(node, SESSION) or "none"
     program, answer = AGENTS.get(runner), "it"
     if program is not None:
         if program == "gemini":
@@ -248,13 +231,13 @@ def _read_agent(level: Level, node: GraphNode) -> ir.Node:
         inputs = {
             "messages": expression(called("messages", session, prompt)),
             "provider": ir.Constant(runner),
-            "model": ir.Constant(model or (_OPENAI_MODEL if is_openai else None)),
+            "model": ir.Constant(model or ("gpt-4o" if is_openai else None)),
         }
         if is_openai:
-            inputs["temperature"] = ir.Constant(_OPENAI_TEMPERATURE)
+            inputs["temperature"] = ir.Constant(0.7)
         answer = called("conversed", "it", session, prompt)
-    shape, kind = _shape("answered", answer, node), "agent" if program else "ask"
-    return _task(node, kind, inputs, shape, _schema(level, node))
+    task = _task(node, "agent" if program else "ask", inputs, _shape("answered", answer, node))
+    return replace(task, returns=_schema(level, node))
 
 
 def _prompt(level: Level, node: GraphNode) -> str:
@@ -292,8 +275,7 @@ def _check_session(level: Level, node: GraphNode, runner: str) -> None:
     """A runner that keeps no sessions cannot be asked to go on with one."""
     ends = [(edge.source, edge.out[1]) for edge in level.graph.edges]
     ends += [(edge.target, edge.into[1]) for edge in level.graph.edges]
-    if level.loop is not None:
-        ends += [*level.loop.mappings, *level.loop.previous]
+    ends += [*level.mappings, *level.previous]
     if (node.id, SESSION) in ends:
         message = f"agent {node.id!r} is to go on with a session, which runner {runner!r} cannot"
         advice = "use claude-code, codex or openai, or leave sessionId unconnected"
@@ -314,7 +296,6 @@ NODE_READERS: dict[str, Callable[[Level, GraphNode], ir.Node]] = {
 
 
 def read_text(level: Level, node: GraphNode, scalar: Scalar | None) -> ir.Value:
-    """A field of a node with placeholders in it, as a text."""
     if scalar is None:
         return ir.Constant(None)
     source = text_source(level, node, scalar)
@@ -355,7 +336,7 @@ def _put_numbers(level: Level, node: GraphNode, scalar: Scalar, variables: Entri
         source = _resolve(level, node, place) if _PLACE.fullmatch(written) else None
         if source is None:
             continue
-        name = f"{NUMBERS}{len(variables) + 1}"
+        name = f"WHORL_N{len(variables) + 1}"
         # Spaces, which mean nothing in a calculation, keep later placeholders where they stand.
         variable = f"${{{name}}}".ljust(fault.length)
         text = text[: fault.offset] + variable + text[fault.offset + fault.length :]
@@ -392,27 +373,24 @@ def _resolve(level: Level, node: GraphNode, place: Placeholder) -> str | None:
         if source is not None:
             return _part(source, own[count:])
     if place.content in _COUNTS:
-        loop = next((home.loop for home in level.chain() if home.loop is not None), None)
-        return None if loop is None else loop.counted
-    return _of_node(level, node, place) if len(words) > 1 and not is_input else None
-
-
-def _of_node(level: Level, node: GraphNode, place: Placeholder) -> str | None:
-    name, output, *path = place.content.split(".")
+        return next((home.counted for home in level.chain() if home.loop is not None), None)
+    if len(words) == 1 or is_input:
+        return None
+    name, output, *path = words
     inside = node.id
     for home in level.chain():
         other = home.named(name)
+        if other is not None and other.id == inside:
+            return None
         if other is not None:
-            if other.id == inside:
-                return None
             home.expect(other, "output", output, place.span)
             if home.leads_to(other.id, inside):
                 return None
             return _part(level.value_at(other.id, ("output", output, ""), node.id), path)
         if home.loop is not None:
-            inside = home.loop.node.id
-            if name in (inside, home.loop.node.slug):
-                return _part(home.loop.value_of(("input", output, "")), path)
+            inside = home.loop.id
+            if name in (inside, home.loop.slug):
+                return _part(home.value_of(("input", output, "")), path)
     return None
 
 
@@ -429,7 +407,7 @@ def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
     inputs = [port.name for port in node.inputs]
     members = [member for home in level.chain() for member in home.members]
     nodes = [member.id for member in members if member.id != node.id]
-    loops = {home.loop.node.id for home in level.chain() if home.loop is not None}
+    loops = {home.loop.id for home in level.chain() if home.loop is not None}
     known = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
     message = f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here"
     if _WORDS.fullmatch(content) and first not in known:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
-from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope, Reference
+from whorl.dialects.shodan.levels import GraphContext, Level, Reference
 from whorl.ir.checks.subject import suggest
 
 if TYPE_CHECKING:
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 
 SESSION = "sessionId"
-# What every agent gives beside the fields of its answer, and takes beside what its prompt names.
-_ANSWER = ("output", "response", "structured", "exitCode")
+# What every agent takes beside what its prompt names.
 TAKEN = ("prompt", SESSION)
 _PRINTED = ("output", "stdout", "stderr", "exitCode")
 # Outputs that nodes have without declaring them.
@@ -33,8 +32,6 @@ USUAL = {
     "trigger": ("timestamp", "type", "text", "params"),
     "loop": (COUNT,),
 }
-# Outputs of these are always the same, whatever the file declares.
-_FIXED = ("constant", "wire", "workdir")
 _TRIGGER = USUAL["trigger"][:2]
 _STARTED_WITH = (
     PortSpec("text", "string", description="the text that the workflow is started with"),
@@ -53,9 +50,15 @@ def check_ports(context: GraphContext) -> None:
         if key not in names:
             names[key] = _names(level, node, kind)
         _check(reference, names[key])
-    for level in context.levels:
-        for node in level.members:
-            _check_declared(level, node)
+    # What a node declares without having it would be null, or be lost.
+    for level, node in [(home, node) for home in context.levels for node in home.members]:
+        takes, gives = _ports_called(context, node)
+        # Outputs of these are always the same, whatever the file declares.
+        gives = list(USUAL[node.type]) if node.type in ("constant", "wire", "workdir") else gives
+        gives = gives and [*gives, "output"]
+        for kind, ports, known in (("input", node.inputs, takes), ("output", node.outputs, gives)):
+            for port in ports:
+                _check(Reference(level, node, kind, port.name, port.span or node.span), known)
 
 
 def _check(reference: Reference, names: Names) -> None:
@@ -69,17 +72,6 @@ def _check(reference: Reference, names: Names) -> None:
         advice = suggest(name, names) or "declare it there, or leave it out"
         label, severity = f"no such {kind}", reference.severity
         report("W010", message, span, label=label, help=advice, severity=severity)
-
-
-def _check_declared(level: Level, node: GraphNode) -> None:
-    """What a node declares without having it would be null, or be lost."""
-    takes, gives = _ports_called(level.context, node)
-    if node.type in _FIXED:
-        gives = list(USUAL[node.type])
-    gives = gives and [*gives, "output"]
-    for kind, ports, names in (("input", node.inputs, takes), ("output", node.outputs, gives)):
-        for port in ports:
-            _check(Reference(level, node, kind, port.name, port.span or node.span), names)
 
 
 def _ends_of_edges(context: GraphContext) -> Iterator[Reference]:
@@ -115,27 +107,26 @@ def _kind(handle: Handle, *, is_inside: bool, is_source: bool) -> str:
 
 def _names(level: Level, node: GraphNode, kind: str) -> Names:
     """The names of a node's ports of one kind; of a loop from inside, as its nodes see them."""
-    is_inside = level.loop is not None and level.loop.node is node
+    is_inside = level.loop is node
     match kind:
         case "input":
-            return _inputs_inside(level.scope) if is_inside else _inputs(level, node)
+            return _inputs_inside(level) if is_inside else _inputs(level, node)
         case "output" if not is_inside:
             return _outputs(level, node)
         case "output":
             return [port.name for port in node.outputs]
         case "feedback slot" if is_inside:
-            return list(level.scope.slots)
+            return list(level.slots)
     return [*slot_types(level.context, node, kind.removesuffix(" slot"))] if is_inside else []
 
 
-def _inputs_inside(scope: LoopScope) -> list[str]:
-    slots = [name for slot in scope.slots for name in (f"prev.{slot}", slot)]
-    item = [scope.item[0]] if scope.held else []
-    return [*scope.inputs, *item, *slots, "iteration", COUNT]
+def _inputs_inside(level: Level) -> list[str]:
+    slots = [name for slot in level.slots for name in (f"prev.{slot}", slot)]
+    item = [level.item[0]] if level.held else []
+    return [*level.inputs, *item, *slots, "iteration", COUNT]
 
 
 def slot_types(context: GraphContext, loop: GraphNode, kind: str) -> dict[str, str]:
-    """The dock slots of a loop of one kind, with the types of their values."""
     types: dict[str, str] = {}
     for slot in items_of(context, loop.fields, "dockSlots"):
         check_part(context, slot, "dock slot", f"a dock slot of loop {loop.id!r}")
@@ -154,14 +145,14 @@ def _outputs(level: Level, node: GraphNode) -> Names:
             ports = trigger_ports(level, node)
             if level.loop is not None:
                 # Inside of a loop a trigger hands on only what the loop has.
-                has = _inputs_inside(level.loop)
+                has = _inputs_inside(level)
                 ports = [port for port in ports if port.name in has or port.default is not None]
             names = [*_TRIGGER, *(port.name for port in ports)]
         case "agent":
             schema = read_schema(text_of(node.fields.get("outputSchema"))) or {}
             properties = schema.get("properties")
             fields = [*declared, *(properties if isinstance(properties, dict) else ())]
-            names = [*fields, *_ANSWER] if fields else None
+            names = [*fields, "output", "response", "structured", "exitCode"] if fields else None
         case "function":
             names = declared or None
         case "component":
@@ -170,7 +161,7 @@ def _outputs(level: Level, node: GraphNode) -> Names:
         case "loop":
             names = [*promised_outputs(level.context, node), COUNT]
         case "interface-input":
-            return _inputs_inside(level.loop) if level.loop is not None else declared or None
+            return _inputs_inside(level) if level.loop is not None else declared or None
         case "interface-output" | "interface-continue":
             return []
     return None if names is None else [*names, "output"]

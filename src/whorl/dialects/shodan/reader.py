@@ -10,7 +10,7 @@ from whorl import ir
 from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, check_part, object_of, read_graph, read_ports
-from whorl.dialects.shodan.levels import GraphContext, Level, LoopScope, expression, given, output
+from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
@@ -123,7 +123,6 @@ def _read_root_folder(context: GraphContext, header: Mapping) -> str:
 
 
 def _read_workflow(context: GraphContext, root: Mapping, name: str) -> ir.Workflow:
-    """The workflow of a file or of an inline component."""
     graph = read_graph(context, root)
     has_interface = any(node.type == "interface-input" for node in graph.nodes.values())
     inputs: dict[str, PortSpec] = {}
@@ -194,7 +193,6 @@ def _outputs(level: Level, interface: Mapping) -> tuple[tuple[str, ir.Value], ..
 
 
 def _build_block(level: Level, path: str = "") -> ir.Block:
-    """The nodes of a level, each behind all that it waits for."""
     level.context.levels.append(level)
     built: list[tuple[GraphNode, list[ir.Node]]] = []
     for node in level.members:
@@ -250,7 +248,7 @@ def _open_inside(level: Level, node: GraphNode) -> Level | None:
             advice = "add inlineWorkflow, workflowRef, or nodes whose parentId is the loop"
             level.context.report("W006", message, node.span, label="an empty loop", help=advice)
         return None
-    inner.loop = LoopScope(node, inner.claim(COUNT))
+    inner.loop, inner.number = node, inner.claim(COUNT)
     return inner
 
 
