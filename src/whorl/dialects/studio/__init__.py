@@ -18,8 +18,14 @@ from whorl.dialects.studio.canvas import (
     VOCABULARY,
     read_canvas,
 )
-from whorl.dialects.studio.regions import find_deciders, find_feedback, find_regions
-from whorl.dialects.studio.scope import Scope, expression, known
+from whorl.dialects.studio.regions import (
+    Scope,
+    expression,
+    find_deciders,
+    find_feedback,
+    find_regions,
+    known,
+)
 from whorl.dialects.studio.texts import NodeReader
 from whorl.source import Mapping, Scalar, Sequence, plain
 

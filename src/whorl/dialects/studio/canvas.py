@@ -167,7 +167,6 @@ class CanvasNode:
     span: Span
 
     def __str__(self) -> str:
-        """What the node is, for messages."""
         return f"{self.type} {self.id!r}"
 
     @property
@@ -217,7 +216,6 @@ class Canvas:
             self.outgoing[edge.source].append(edge)
 
     def without(self, edges: Iterable[Edge]) -> Canvas:
-        """The same canvas without some edges."""
         gone = set(edges)
         return Canvas(self.nodes, [edge for edge in self.edges if edge not in gone])
 

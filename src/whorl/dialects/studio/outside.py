@@ -13,7 +13,7 @@ from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import RESULTS
-from whorl.dialects.studio.scope import expression, known
+from whorl.dialects.studio.regions import expression, known
 from whorl.dialects.studio.texts import is_written, piped, read_script
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
@@ -154,7 +154,6 @@ def _placed(node: NodeReader, content: str) -> str | None:
 
 
 def read_file_glob(node: NodeReader) -> list[ir.Node]:
-    """Finds files of a folder."""
     inputs: Inputs = {
         "folder": node.given("directory"),
         "pattern": node.given("pattern"),
@@ -170,7 +169,6 @@ def read_file_glob(node: NodeReader) -> list[ir.Node]:
 
 
 def read_file_read(node: NodeReader) -> list[ir.Node]:
-    """Reads a file."""
     inputs: Inputs = {
         "path": _path(node),
         "mode": node.word("mode", _MODES, "text"),
@@ -184,7 +182,6 @@ def read_file_read(node: NodeReader) -> list[ir.Node]:
 
 
 def read_file_write(node: NodeReader) -> list[ir.Node]:
-    """Writes a file."""
     content = node.template("content")
     if "content" in node.incoming or content in (ir.Constant(None), ir.Constant("")):
         content = expression(node.incoming.get("content") or node.input or "none")

@@ -1,5 +1,5 @@
-"""The regions of a canvas that run several times: from a loop to its exit, from an iterator to its
-aggregator.
+"""The regions of a canvas that run several times, from a loop to its exit, from an iterator to its
+aggregator; and what nodes see of each other: which value comes in, whether it comes, who waits.
 
 The body of a loop is what lies between the two: forward from the loop, backward from the exit, the
 intersection; where a router decides, also what is reached by its continue branch only. Edges by
@@ -12,12 +12,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl import ir
 from whorl.dialects.reading.scalars import text_of
-from whorl.dialects.studio.canvas import CLOSED_BY, CONTINUE, DEPTH_MAX, DONE, RESULTS
+from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.studio.canvas import (
+    CLOSED_BY,
+    CONTINUE,
+    DEPTH_MAX,
+    DONE,
+    LIBRARY,
+    MAIN_FIELDS,
+    RESULTS,
+)
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
     from whorl.dialects.studio.canvas import Canvas, CanvasNode, Edge
+
+# Handles whose value a node takes bare, when nothing else comes in.
+BARE = ("input", "value")
+LOOKED_AT_MAX = 500_000
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +45,6 @@ class Region:
     parent: Region | None = None
 
     def __str__(self) -> str:
-        """What the region is, for messages."""
         return f"{self.kind} {self.start!r}"
 
 
@@ -296,3 +309,182 @@ def _decider_fault(
         message += f"lacks the branch {name!r}"
         return message, deciding[0], "a branch is missing", f"add {name!r} to its branches"
     return None
+
+
+def known(name: str) -> str:
+    """The source of the value of a name."""
+    return called("known", quoted(name))
+
+
+def field_of(name: str, key: str) -> str:
+    """The source of a field of the result of a node."""
+    return called("field", quoted(name), quoted(key))
+
+
+def expression(source: str) -> ir.Expression:
+    return ir.Expression("jinja", source, LIBRARY)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The canvas, its regions, and the names of inputs (by which node) and variables."""
+
+    context: ReadContext
+    canvas: Canvas
+    regions: Regions
+    feedback: list[Edge]
+    # The router that decides, by the loop that it decides.
+    deciders: dict[str, str]
+    inputs: dict[str, str] = field(default_factory=dict)
+    variables: frozenset[str] = frozenset()
+    timeout_s: float | None = None
+    # What texts refer to, by the node that holds the text: it waits for these, too.
+    references: dict[str, set[str]] = field(default_factory=dict)
+    # What the model nodes of a loop remember from iteration to iteration, beside its input.
+    conversations: dict[str, list[ir.Carry]] = field(default_factory=dict)
+    _may_skip: dict[str, bool] = field(default_factory=dict)
+    # The nodes before each one, as bits.
+    _before: dict[str, int] = field(default_factory=dict)
+    _incoming: dict[str, dict[str, str]] = field(default_factory=dict)
+    _bits: dict[str, int] = field(default_factory=dict)
+    _referred: dict[str, list[str]] = field(default_factory=dict)
+    _looked_at: int = 0
+
+    def __post_init__(self) -> None:
+        self._bits = {name: 1 << index for index, name in enumerate(self.canvas.nodes)}
+        for name in self.canvas.order():
+            edges = self.canvas.incoming[name]
+            self._may_skip[name] = bool(edges) and all(map(self._may_be_dead, edges))
+            self._before[name] = self._bits[name]
+            for edge in edges:
+                self._before[name] |= self._before[edge.source]
+
+    def helper(self, node: str, word: str) -> str:
+        """The name of something that is there for a node and is no node of the canvas."""
+        name = f"{node}.{word}"
+        while name in self.canvas.nodes:
+            name += "_"
+        return name
+
+    def member(self, node: str, level: Region | None) -> str | None:
+        """The node of a level that gives another node's result there; None: it is further out."""
+        ended = self.regions.by_end.get(node)
+        if ended is not None and not is_within(level, ended):
+            node = ended.start
+        return self.regions.member(node, level)
+
+    def output(self, node: str, handle: str, viewer: str) -> str:
+        """What a handle of a node carries, as another node sees it."""
+        started = self.regions.by_start.get(node)
+        if started is not None:
+            return self._started(started, handle, viewer)
+        ended = self.regions.by_end.get(node)
+        if ended is not None:
+            if self.regions.is_inside(viewer, ended):
+                return known(node)
+            return self._started(ended, handle if ended.kind == "iterator" else "output", viewer)
+        kind = self.canvas.nodes[node].type
+        if handle == "output" and kind in MAIN_FIELDS:
+            return field_of(node, MAIN_FIELDS[kind])
+        return known(node) if handle == "output" or kind == "input" else field_of(node, handle)
+
+    def _started(self, region: Region, handle: str, viewer: str) -> str:
+        if self.regions.is_inside(viewer, region):
+            if region.kind == "iterator" and handle in ("index", "total"):
+                return self.counted(region, handle)
+            return known(region.start)
+        if region.kind == "loop":
+            return field_of(region.start, handle if handle in RESULTS["loop"] else "output")
+        return field_of(region.start, handle) if handle != "output" else known(region.start)
+
+    def counted(self, region: Region, word: str) -> str:
+        """Where in its iterations a region is: index (from 0), total, iteration (from 1)."""
+        if word == "total" and region.kind == "iterator":
+            return f"({known(self.helper(region.start, 'items'))} | length)"
+        if word == "iteration" and region.kind == "iterator":
+            return f"({known(self.helper(region.start, 'index'))} + 1)"
+        return known(self.helper(region.start, word))
+
+    def choices(self, edges: list[Edge]) -> list[str]:
+        """When each edge carries something, and what; of several the last one counts."""
+        return [part for e in edges for part in (self._live(e) or "true", self._carried(e))]
+
+    def _carried(self, edge: Edge) -> str:
+        if edge.branch is not None:
+            return field_of(edge.source, "value")
+        return self.output(edge.source, edge.source_handle, edge.target)
+
+    def _live(self, edge: Edge) -> str:
+        """When an edge carries anything; empty where it always does."""
+        if edge.branch is not None:
+            return called("took", quoted(edge.source), quoted(edge.branch))
+        if not self._may_be_dead(edge):
+            return ""
+        ended = self.regions.by_end.get(edge.source)
+        return called("ran", quoted(ended.start if ended else edge.source))
+
+    def _may_be_dead(self, edge: Edge) -> bool:
+        if edge.branch is not None:
+            return True
+        started = self.regions.by_start.get(edge.source)
+        if started is not None and self.regions.is_inside(edge.target, started):
+            return False
+        ended = self.regions.by_end.get(edge.source)
+        return self._may_skip.get(ended.start if ended else edge.source, False)
+
+    def when(self, node: str) -> str:
+        """When a node runs: when any edge to it carries something; empty means always."""
+        if not self._may_skip.get(node):
+            return ""
+        return " or ".join(dict.fromkeys(map(self._live, self.canvas.incoming[node])))
+
+    def incoming(self, node: str) -> dict[str, str]:
+        """What comes in, by the handle where it ends; of several live edges the last one counts."""
+        if node not in self._incoming:
+            by_handle: dict[str, list[Edge]] = {}
+            for edge in self.canvas.incoming[node]:
+                by_handle.setdefault(edge.target_handle, []).append(edge)
+            self._incoming[node] = {name: self._picked(edges) for name, edges in by_handle.items()}
+        return self._incoming[node]
+
+    def _picked(self, edges: list[Edge]) -> str:
+        return self._carried(edges[0]) if len(edges) == 1 else called("pick", *self.choices(edges))
+
+    def value(self, node: str) -> str:
+        """All that comes in: bare where it is one value, or an object by handle."""
+        incoming = self.incoming(node)
+        if not incoming:
+            return "none"
+        if len(incoming) == 1 and next(iter(incoming)) in BARE:
+            return next(iter(incoming.values()))
+        inner = ", ".join(f"{quoted(handle)}: {source}" for handle, source in incoming.items())
+        return f"({{ {inner} }})"
+
+    def leads_to(self, node: str, other: str) -> bool:
+        """Whether another node waits for this one, by edges, by texts, or by their regions.
+
+        When a file asks that too often, the answer is yes: its texts then wait for nothing more.
+        """
+        if self._before[node] & self._bits[other]:
+            return False
+        if self._looked_at > LOOKED_AT_MAX:
+            return True
+        reached = {node: None}
+        queue = [node]
+        for name in queue:
+            around = self.regions.around(name)
+            following = [edge.target for edge in self.canvas.outgoing[name]]
+            following += self._referred.get(name, ())
+            following += [around.end] if around is not None and name != around.end else []
+            self._looked_at += len(following)
+            queue.extend(new for new in dict.fromkeys(following) if new not in reached)
+            reached.update(dict.fromkeys(following))
+        return other in reached
+
+    def refer(self, node: str, other: str, handle: str = "output") -> str:
+        """What another node gives, for a text of a node: it waits for that one."""
+        references = self.references.setdefault(node, set())
+        if other not in references:
+            references.add(other)
+            self._referred.setdefault(other, []).append(node)
+        return self.output(other, handle, node)

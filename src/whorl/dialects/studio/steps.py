@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import CONTINUE, DONE
-from whorl.dialects.studio.regions import continue_targets
-from whorl.dialects.studio.scope import expression, field_of, known
+from whorl.dialects.studio.regions import continue_targets, expression, field_of, known
 from whorl.dialects.studio.texts import NodeReader, is_written
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
     from whorl.dialects.studio.canvas import CanvasNode
-    from whorl.dialects.studio.regions import Region
-    from whorl.dialects.studio.scope import Scope
+    from whorl.dialects.studio.regions import Region, Scope
     from whorl.dialects.studio.texts import Inputs
     from whorl.ir.values import PortType
     from whorl.language import Json
@@ -132,7 +130,6 @@ def read_approval(node: NodeReader) -> list[ir.Node]:
 
 
 def read_validator(node: NodeReader) -> list[ir.Node]:
-    """Checks what comes in against a JSON Schema."""
     fails = "true" if node.flag("failOnError", default=False) else "false"
     inputs: Inputs = {"value": expression(node.value), "schema": _schema(node)}
     return [node.task("validate", inputs, shape=called("checked", "it", quoted(node.id), fails))]
@@ -182,7 +179,6 @@ def read_subworkflow(node: NodeReader) -> list[ir.Node]:
 
 
 def read_llm(node: NodeReader) -> list[ir.Node]:
-    """A question to a model."""
     incoming = node.incoming
     prompt = _prompt(node)
     if "context" in incoming:

@@ -17,7 +17,7 @@ from whorl.dialects.reading.fields import Fields
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
 from whorl.dialects.studio.canvas import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES, read_path
-from whorl.dialects.studio.scope import expression, known
+from whorl.dialects.studio.regions import expression, known
 from whorl.errors import did_you_mean
 from whorl.ir.checks.suggest import suggest
 from whorl.language import LanguageError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects.studio.canvas import CanvasNode
-    from whorl.dialects.studio.scope import Scope
+    from whorl.dialects.studio.regions import Scope
     from whorl.language import Json
     from whorl.source import Value
 
@@ -95,12 +95,10 @@ class NodeReader(Fields):
 
     @property
     def incoming(self) -> dict[str, str]:
-        """What comes in, by handle."""
         return self.scope.incoming(self.id)
 
     @property
     def value(self) -> str:
-        """All that comes in."""
         return self.scope.value(self.id)
 
     @property
@@ -143,7 +141,6 @@ class NodeReader(Fields):
         return read_tree(value, self.read)
 
     def text_source(self, scalar: Scalar) -> str:
-        """The source of a text."""
         return self.source(scalar) or quoted(scalar.text)
 
     def source(self, scalar: Scalar) -> str | None:
@@ -187,7 +184,10 @@ class NodeReader(Fields):
             message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
             advice = suggest(lacking[1], sorted({*RESULTS[lacking[0].type], "output"}))
         else:
-            if near := self._misspelt_input(content):
+            head, *steps = content.split(".")
+            inputs = self.scope.inputs
+            is_field = head.strip() in ("input", "inputs") and steps and steps[0] not in inputs
+            if is_field and (near := did_you_mean(steps[0], islice(inputs, _COMPARED_MAX))):
                 message += " names no input of the workflow, but a field of what comes in"
                 self.context.warn("W005", message, place.span, label="no such input", help=near)
             return source
@@ -211,13 +211,6 @@ class NodeReader(Fields):
         if region is not None and not scope.regions.is_inside(self.id, region):
             return f"{head!r} runs inside of {region.start!r}; its result is {region.end!r}"
         return f"connect {head!r} to {self.id!r}, directly or through other nodes"
-
-    def _misspelt_input(self, content: str) -> str:
-        head, *steps = content.split(".")
-        inputs = self.scope.inputs
-        if head.strip() not in ("input", "inputs") or not steps or steps[0] in inputs:
-            return ""
-        return did_you_mean(steps[0], islice(inputs, _COMPARED_MAX))
 
     def unknown_field(self, content: str) -> tuple[CanvasNode, str] | None:
         """The node and the field that a reference names, where such a node never has that field."""
