@@ -160,6 +160,7 @@ def pay_search(run: Run, program: Pattern, length: int) -> None:
 
 
 def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase: Value) -> Value:
+    """The first match, or one of its groups; none if there is none."""
     program = compiled(run, source, "regex_search", ignore_case=bool(ignorecase))
     subject = run.text(value)
     pay_search(run, program, len(subject))
@@ -170,6 +171,7 @@ def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase
 
 
 def regex_findall(run: Run, value: Value, source: Value, ignorecase: Value) -> list[Value]:
+    """All matches; of a pattern with groups, the groups."""
     program = compiled(run, source, "regex_findall", ignore_case=bool(ignorecase))
     result: list[Value] = []
     for match in _all(run, program, run.text(value)):
@@ -223,16 +225,8 @@ def _expand(run: Run, match: Match, template: str) -> str:
 _regex = Family("filter", "regex")
 
 REGEX: tuple[FunctionEntry, ...] = (
-    _regex(
-        "regex_search(pattern, group=0, ignorecase=false)",
-        regex_search,
-        "the first match, or one of its groups; none if there is none",
-    ),
-    _regex(
-        "regex_findall(pattern, ignorecase=false)",
-        regex_findall,
-        "all matches; of a pattern with groups, the groups",
-    ),
+    _regex("regex_search(pattern, group=0, ignorecase=false)", regex_search),
+    _regex("regex_findall(pattern, ignorecase=false)", regex_findall),
     _regex(
         "regex_replace(pattern, replacement, ignorecase=false)",
         regex_replace,

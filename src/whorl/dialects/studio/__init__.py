@@ -178,7 +178,7 @@ def _block(scope: Scope, level: Region | None = None, path: str = "") -> ir.Bloc
     """The nodes of the whole canvas, or of a region, each behind all that it waits for."""
     built: dict[str, list[ir.Node]] = {}
     for node in scope.canvas.nodes.values():
-        if node.type != "note" and scope.regions.around(node.id) is level:
+        if node.type != "note" and scope.regions.around.get(node.id) is level:
             built[node.id] = _read_node(scope, node, f"{path}/{node.id}" if path else node.id)
     nodes: list[ir.Node] = []
     for name, group in built.items():

@@ -54,18 +54,15 @@ class Regions:
 
     by_start: dict[str, Region] = field(default_factory=dict)
     by_end: dict[str, Region] = field(default_factory=dict)
-    holder: dict[str, Region] = field(default_factory=dict)
-
-    def around(self, node: str) -> Region | None:
-        """The innermost region that a node stands in; an end stands inside of its own."""
-        return self.holder.get(node)
+    # An end stands inside of its own region.
+    around: dict[str, Region] = field(default_factory=dict)
 
     def member(self, node: str, level: Region | None) -> str | None:
         """The node itself or the start of the region that holds it, as `level` sees it.
 
         None means that the node stands outside of the level.
         """
-        name, around = node, self.around(node)
+        name, around = node, self.around.get(node)
         while around is not level:
             if around is None:
                 return None
@@ -75,11 +72,11 @@ class Regions:
     def level(self, node: str) -> Region | None:
         """The region in which a node's result is seen; that of an end is seen outside."""
         closed = self.by_end.get(node)
-        return self.around(node) if closed is None else closed.parent
+        return self.around.get(node) if closed is None else closed.parent
 
     def is_inside(self, node: str, region: Region) -> bool:
         """Whether a node stands in a region, however deep; its end does, its start does not."""
-        return is_within(self.around(node), region)
+        return is_within(self.around.get(node), region)
 
 
 def is_within(inner: Region | None, region: Region) -> bool:
@@ -122,7 +119,14 @@ def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
         region.body = _body(context, canvas, region)
     _nest(context, canvas, regions)
     for region in regions.by_start.values():
-        _check_depth(context, canvas, region)
+        depth, around = 1, region.parent
+        while around is not None:
+            depth, around = depth + 1, around.parent
+        if depth == DEPTH_MAX + 1:
+            message = f"{region} is one too deep: at most {DEPTH_MAX} in each other"
+            advice = "put the inner ones into a file of their own, and call it as a subworkflow"
+            span = canvas.nodes[region.start].span
+            context.report("W002", message, span, label="too deep", help=advice)
         _check_borders(context, canvas, regions, region)
     return regions
 
@@ -136,9 +140,16 @@ def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kind: str) -> 
         if len(ends) == 1:
             region = Region(node.id, ends[0], kind)
             regions.by_start[node.id] = regions.by_end[ends[0]] = region
-        else:
-            is_faulty = True
-            _report_ends(context, canvas, node, ends)
+            continue
+        is_faulty, span, label = True, node.span, f"no {closing}"
+        message = f"{node} has no {closing} behind it"
+        advice = f"add a node of the type {closing!r} behind the last node of the {kind}"
+        if ends:
+            span, label = canvas.nodes[ends[1]].span, "one too many"
+            listed = ", ".join(map(repr, ends))
+            message = f"{node} leads to {len(ends)} nodes of the type {closing!r}: {listed}"
+            advice = f"a {kind} has exactly one {closing}: lead all paths to the same one"
+        context.report("W010", message, span, label=label, help=advice)
     for node in canvas.of_type(closing):
         if node.id not in regions.by_end and not is_faulty:
             message = f"{node} has no {kind} before it"
@@ -168,19 +179,6 @@ def _ends(canvas: Canvas, start: CanvasNode, regions: Regions) -> list[str]:
     return ends
 
 
-def _report_ends(context: ReadContext, canvas: Canvas, node: CanvasNode, ends: list[str]) -> None:
-    closing = CLOSED_BY[node.type]
-    if not ends:
-        message = f"{node} has no {closing} behind it"
-        advice = f"add a node of the type {closing!r} behind the last node of the {node.type}"
-        context.report("W010", message, node.span, label=f"no {closing}", help=advice)
-        return
-    listed = ", ".join(map(repr, ends))
-    message = f"{node} leads to {len(ends)} nodes of the type {closing!r}: {listed}"
-    advice = f"a {node.type} has exactly one {closing}: lead all paths to the same one"
-    context.report("W010", message, canvas.nodes[ends[1]].span, label="one too many", help=advice)
-
-
 def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
     start, end = canvas.nodes[region.start], region.end
     reached = canvas.forward(
@@ -191,20 +189,16 @@ def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
         message = f"{region} has an empty body: nothing lies between it and {end!r}"
         advice = f"put the nodes that are to be repeated between {start.id!r} and {end!r}"
         context.report("W010", message, start.span, label="empty body", help=advice)
-    if is_evaluated(start):
-        body |= _continued(canvas, region, body)
-    return body
-
-
-def _continued(canvas: Canvas, region: Region, body: set[str]) -> set[str]:
-    """What is reached by the continue branch of a router of the body, and in no other way."""
+    if not is_evaluated(start):
+        return body
+    # What is reached by the continue branch of a router of the body, and in no other way.
     routers = {name for name in body if canvas.nodes[name].type == "router"}
     starts = [target for name in routers for target in continue_targets(canvas, name, region)]
-    continued = canvas.forward(starts, lambda edge: edge.target != region.end)
+    continued = canvas.forward(starts, lambda edge: edge.target != end)
     others = canvas.forward(
-        [region.start], lambda edge: not (edge.source in routers and edge.branch == CONTINUE)
+        [start.id], lambda edge: not (edge.source in routers and edge.branch == CONTINUE)
     )
-    return continued - others - {region.start, region.end}
+    return body | (continued - others - {start.id, end})
 
 
 def continue_targets(canvas: Canvas, router: str, region: Region) -> list[str]:
@@ -230,25 +224,12 @@ def _nest(context: ReadContext, canvas: Canvas, regions: Regions) -> None:
             span = canvas.nodes[inner.start].span
             context.report("W010", message, span, label="they overlap", help=advice)
         for name in (*inner.body, inner.end):
-            regions.holder.setdefault(name, inner)
-
-
-def _check_depth(context: ReadContext, canvas: Canvas, region: Region) -> None:
-    depth, around = 1, region.parent
-    while around is not None:
-        depth, around = depth + 1, around.parent
-    if depth == DEPTH_MAX + 1:
-        message = f"{region} is one too deep: at most {DEPTH_MAX} in each other"
-        advice = "put the inner ones into a file of their own, and call it as a subworkflow"
-        span = canvas.nodes[region.start].span
-        context.report("W002", message, span, label="too deep", help=advice)
+            regions.around.setdefault(name, inner)
 
 
 def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, region: Region) -> None:
     """What runs inside gives its result to the outside by the end only."""
-    for node in canvas.nodes.values():
-        if node.id not in region.body:
-            continue
+    for node in (node for node in canvas.nodes.values() if node.id in region.body):
         if node.type == "output":
             message, label = f"{node} stands inside of {region}", "never reached from outside"
             advice = f"put it behind {region.end!r}"
@@ -268,12 +249,12 @@ def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dic
 
     It is the only one of the loop with the branches done and continue, and has no others.
     """
-    deciders: dict[str, str] = {}
+    deciders, around = dict[str, str](), regions.around
     for region in regions.by_start.values():
         loop = canvas.nodes[region.start]
         if not is_evaluated(loop):
             continue
-        routers = [node for node in canvas.of_type("router") if regions.around(node.id) is region]
+        routers = [node for node in canvas.of_type("router") if around.get(node.id) is region]
         deciding = [node for node in routers if {DONE, CONTINUE} & set(node.branches)]
         fault = _decider_fault(loop, routers, deciding)
         if fault is None:
@@ -472,7 +453,7 @@ class Scope:
         reached = {node: None}
         queue = [node]
         for name in queue:
-            around = self.regions.around(name)
+            around = self.regions.around.get(name)
             following = [edge.target for edge in self.canvas.outgoing[name]]
             following += self._referred.get(name, ())
             following += [around.end] if around is not None and name != around.end else []

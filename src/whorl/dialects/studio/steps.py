@@ -223,7 +223,7 @@ def _model(node: NodeReader) -> Inputs:
 def _remember(node: NodeReader, prompt: str, inputs: Inputs) -> list[ir.Node]:
     """In a loop, the conversation of earlier iterations comes before the prompt."""
     scope = node.scope
-    around = scope.regions.around(node.id)
+    around = scope.regions.around.get(node.id)
     keep = int(node.number("maxHistory") or HISTORY)
     if around is None or around.kind != "loop":
         return []

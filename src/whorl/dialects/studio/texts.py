@@ -109,7 +109,7 @@ class NodeReader(Fields):
             return incoming["input"]
         if len(incoming) == 1:
             return next(iter(incoming.values()))
-        around = self.scope.regions.around(self.id)
+        around = self.scope.regions.around.get(self.id)
         if around is not None:
             return known(around.start)
         if incoming:
@@ -201,13 +201,13 @@ class NodeReader(Fields):
 
     def _advice(self, content: str) -> str:
         scope, nodes = self.scope, self.scope.canvas.nodes
-        around = scope.regions.around(self.id)
+        around = scope.regions.around.get(self.id)
         head = re.split(r"[.\[]", content, maxsplit=1)[0]
         if head not in nodes or head == self.id:
             counted = ("item", *_COUNTED) if around is not None else ()
             names = [*counted, *nodes, *scope.inputs, *scope.variables, "input"]
             return suggest(head.strip(), [name for name in names if name != self.id])
-        region = scope.regions.around(head)
+        region = scope.regions.around.get(head)
         if region is not None and not scope.regions.is_inside(self.id, region):
             return f"{head!r} runs inside of {region.start!r}; its result is {region.end!r}"
         return f"connect {head!r} to {self.id!r}, directly or through other nodes"
@@ -263,7 +263,7 @@ class NodeReader(Fields):
 
     def _counted(self, head: str) -> str | None:
         """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""
-        region = self.scope.regions.around(self.id)
+        region = self.scope.regions.around.get(self.id)
         while region is not None:
             if head == "item" and region.kind == "iterator":
                 return known(region.start)

@@ -255,6 +255,7 @@ def _pairs(value: Value) -> dict[str, Value]:
 
 
 def make_namespace(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Namespace:
+    """An object whose members can be set from inside a loop."""
     return Namespace(make_object(run, values, named))
 
 
@@ -265,6 +266,7 @@ def make_cycler(run: Run, values: tuple[Value, ...], named: dict[str, Value]) ->
 
 
 def make_joiner(run: Run, separator: Value) -> Joiner:
+    """Nothing when first called, then the separator."""
     return Joiner(run.text(separator))
 
 
@@ -272,15 +274,9 @@ _objects = Family("function", "objects")
 
 OBJECTS: tuple[FunctionEntry, ...] = (
     _objects("dict(**values)", make_object, "an object of the named values"),
-    _objects(
-        "namespace(**values)",
-        make_namespace,
-        "an object whose members can be set from inside a loop",
-    ),
+    _objects("namespace(**values)", make_namespace),
     _objects("cycler(*values)", make_cycler, "gives its values in turn with `next()`"),
-    _objects(
-        "joiner(separator=', ')", make_joiner, "nothing when first called, then the separator"
-    ),
+    _objects("joiner(separator=', ')", make_joiner),
 )
 
 
