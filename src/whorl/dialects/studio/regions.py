@@ -450,7 +450,7 @@ class Scope:
             return False
         if self._looked_at > LOOKED_AT_MAX:
             return True
-        reached = {node: None}
+        reached = {node}
         queue = [node]
         for name in queue:
             around = self.regions.around.get(name)
@@ -458,8 +458,8 @@ class Scope:
             following += self._referred.get(name, ())
             following += [around.end] if around is not None and name != around.end else []
             self._looked_at += len(following)
-            queue.extend(new for new in dict.fromkeys(following) if new not in reached)
-            reached.update(dict.fromkeys(following))
+            queue.extend(set(following) - reached)
+            reached.update(following)
         return other in reached
 
     def refer(self, node: str, other: str, handle: str = "output") -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
@@ -15,7 +15,7 @@ from whorl.language.entry import items as items_of
 from whorl.language.evaluator.expressions import Context, Evaluate, MacroValue, compile_expression
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import semantics_of
-from whorl.language.names import free_names_of, is_borrowed
+from whorl.language.names import is_borrowed
 from whorl.language.run import Run
 from whorl.language.tree import weight_of
 from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Value, kind_of
@@ -23,7 +23,6 @@ from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Val
 if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry, Kind
     from whorl.language.libraries import Semantics
-    from whorl.language.names import NameUse
     from whorl.language.run import FindFunction
 
 Execute: TypeAlias = Callable[[Run, list[str]], None]
@@ -41,7 +40,6 @@ class Program:
     is_borrowed: bool
     find: FindFunction
     semantics: Semantics
-    free_names: Callable[[], tuple[NameUse, ...]]
 
 
 def compile_tree(source: tree.Tree) -> Program:
@@ -56,7 +54,6 @@ def compile_tree(source: tree.Tree) -> Program:
         source.value is not None and is_borrowed(source.value),
         partial(_find, source.library),
         context.semantics,
-        lru_cache(maxsize=1)(partial(free_names_of, source)),
     )
 
 

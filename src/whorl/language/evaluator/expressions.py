@@ -249,8 +249,8 @@ def _conditional(node: tree.Conditional, context: Context) -> Evaluate:
     return lambda run: then(run) if test(run) else otherwise(run)
 
 
-# What a function of the libraries may raise besides LanguageError; a call turns it into one.
-PYTHON_FAULTS = (TypeError, ValueError, ArithmeticError, LookupError, AssertionError)
+# What a function of the libraries may raise; a call turns all of it into a LanguageError.
+CALL_FAULTS = (LanguageError, TypeError, ValueError, ArithmeticError, LookupError, AssertionError)
 
 
 class MacroValue(Opaque):
@@ -280,9 +280,7 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
             for value in values:
                 pay(run, value)
             return pay(run, call(run, *values))
-        except LanguageError as error:
-            raise error.at(offset) from None
-        except PYTHON_FAULTS as error:
+        except CALL_FAULTS as error:
             raise _fault(entry, error, offset) from None
 
     return applied
@@ -303,15 +301,15 @@ def _variadic(node: tree.Apply, context: Context) -> Evaluate:
             for value in (*values, *further, *named.values()):
                 pay(run, value)
             return pay(run, call(run, *values, further, named))
-        except LanguageError as error:
-            raise error.at(offset) from None
-        except PYTHON_FAULTS as error:
+        except CALL_FAULTS as error:
             raise _fault(entry, error, offset) from None
 
     return applied
 
 
-def _fault(entry: FunctionEntry, error: Exception, offset: int) -> EvaluationError:
+def _fault(entry: FunctionEntry, error: Exception, offset: int) -> LanguageError:
+    if isinstance(error, LanguageError):
+        return error.at(offset)
     return EvaluationError(f"{entry.kind} {entry.name!r} failed: {error}", offset)
 
 
@@ -337,9 +335,7 @@ def _method_call(node: tree.MethodCall, context: Context) -> Evaluate:
             for value in (subject, *values, *named.values()):
                 run.pay(value)
             return run.pay(call_entry(entry, (run, subject), values, named))
-        except LanguageError as error:
-            raise error.at(offset) from None
-        except PYTHON_FAULTS as error:
+        except CALL_FAULTS as error:
             raise _fault(entry, error, offset) from None
 
     return called
