@@ -103,13 +103,22 @@ def _read_scope(context: ReadContext) -> Scope | None:
     feedback = find_feedback(drawn)
     canvas = drawn.without(feedback)
     _check_canvas(context, canvas)
-    if _has_circle(context, canvas) or not canvas.nodes:
+    if canvas.circle() or not canvas.nodes:
         return None
     regions = find_regions(context, canvas)
     deciders = find_deciders(context, canvas, regions)
     if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
         return None
-    _check_branches(context, canvas, deciders)
+    # Branches that lead nowhere; the router of a loop may go on without an edge.
+    for router in canvas.of_type("router"):
+        used = {edge.branch for edge in canvas.outgoing[router.id]}
+        if router.id in deciders.values() or None in used or not used:
+            continue
+        for name in (name for name in router.branches if name not in used):
+            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
+            message += "there goes nowhere"
+            label, advice = "a branch without an edge", "connect it, or remove the branch"
+            context.warn("W023", message, router.span, label=label, help=advice)
     return Scope(context, canvas, regions, feedback, deciders)
 
 
@@ -248,29 +257,12 @@ def _check_canvas(context: ReadContext, canvas: Canvas) -> None:
         if node.type != "note" and not canvas.incoming[node.id] and not canvas.outgoing[node.id]:
             message, advice = f"{node} is connected to nothing", "connect it, or remove it"
             context.warn("W023", message, node.span, label="no edges", help=advice)
-
-
-def _check_branches(context: ReadContext, canvas: Canvas, deciders: dict[str, str]) -> None:
-    """Warns of branches that lead nowhere; the router of a loop may go on without an edge."""
-    for router in canvas.of_type("router"):
-        used = {edge.branch for edge in canvas.outgoing[router.id]}
-        if router.id in deciders.values() or None in used or not used:
-            continue
-        for name in (name for name in router.branches if name not in used):
-            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
-            message += "there goes nowhere"
-            label, advice = "a branch without an edge", "connect it, or remove the branch"
-            context.warn("W023", message, router.span, label=label, help=advice)
-
-
-def _has_circle(context: ReadContext, canvas: Canvas) -> bool:
     circle = canvas.circle()
     if not circle:
-        return False
+        return
     shown = " -> ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
     message = f"nodes lead back to each other: {shown} -> {circle[0]}"
     advice = "to repeat nodes, put them between a loop and its exit; only the continue branch of "
     advice += "the router that decides a loop may lead back"
     span = canvas.nodes[circle[0]].span
     context.report("W011", message, span, label="leads back to itself", help=advice)
-    return True

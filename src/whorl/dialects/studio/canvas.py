@@ -314,13 +314,8 @@ def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
     fields = fields if isinstance(fields, Mapping) else Mapping((), span)
     nodes[name] = node = CanvasNode(name, kind if kind in TYPES else "note", fields, span)
     known = _KINDS[node.type].fields
-    if known is not None:
-        _check_fields(context, node, words(f"{known} timeout"))
-
-
-def _check_fields(context: ReadContext, node: CanvasNode, known: tuple[str, ...]) -> None:
-    names = sorted(known)
-    for entry, near in unknown_fields(node.fields, names):
+    names = sorted(words(f"{known} timeout"))
+    for entry, near in unknown_fields(node.fields, names) if known is not None else ():
         if entry.name in _SHARED:
             continue
         message, span = f"{node} has no field {entry.name[:60]!r}", entry.key.span
@@ -342,21 +337,16 @@ def _read_edge(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
     if "note" in (source.type, target.type):
         return None
     handle = text_of(item.get("sourceHandle")) or "output"
-    branch = _branch_of(source, handle) if source.type == "router" else None
+    # An edge leaves a router by the name of a branch, or by its number from 0.
+    names = source.branches if source.type == "router" else []
+    numbered = _BRANCH.fullmatch(handle)
+    places = names[int(numbered[1]) :] if numbered else []
+    branch = handle if handle in names else next(iter(places), None)
     if branch is None:
         _check_source(context, source, handle, span_of(item, "sourceHandle"))
     target_handle = text_of(item.get("targetHandle")) or "input"
     _check_target(context, target, target_handle, span_of(item, "targetHandle"))
     return Edge(source.id, target.id, handle, target_handle, span_of(item, "source"), branch)
-
-
-def _branch_of(router: CanvasNode, handle: str) -> str | None:
-    """The branch that a handle belongs to: by its name, or by its number from 0."""
-    names = router.branches
-    if handle in names:
-        return handle
-    numbered = _BRANCH.fullmatch(handle)
-    return next(iter(names[int(numbered[1]) :]), None) if numbered else None
 
 
 def _check_source(context: ReadContext, node: CanvasNode, handle: str, span: Span) -> None:

@@ -46,8 +46,13 @@ def read_http(node: NodeReader) -> list[ir.Node]:
         "headers": headers,
         "body": None if method in ("GET", "HEAD", "OPTIONS") else _body(node),
         "accept_status": "any",
-        **_credentials(node),
     }
+    # Keys belong to the operator: a file can name one, but not hold it.
+    if node.word("auth", _AUTH, "none") != "none":
+        key = node.text("authTokenSettingsKey")
+        if not key:
+            node.missing("authTokenSettingsKey", "the name of a key of the operator")
+        inputs["auth"] = ir.Fields((("type", ir.Constant("Key")), ("name", ir.Constant(key))))
     if "headers" in node.incoming:
         parts: list[str] = []
         written = node.get("headers")
@@ -68,16 +73,6 @@ def _body(node: NodeReader) -> ir.Value:
         return node.tree(written)
     source = node.incoming.get("body") or node.input
     return ir.Constant(None) if source is None else expression(source)
-
-
-def _credentials(node: NodeReader) -> Inputs:
-    """Keys belong to the operator: a file can name one, but not hold it."""
-    if node.word("auth", _AUTH, "none") == "none":
-        return {}
-    key = node.text("authTokenSettingsKey")
-    if not key:
-        node.missing("authTokenSettingsKey", "the name of a key of the operator")
-    return {"auth": ir.Fields((("type", ir.Constant("Key")), ("name", ir.Constant(key))))}
 
 
 def _entries(node: NodeReader, name: str) -> tuple[tuple[str, ir.Value], ...]:

@@ -391,24 +391,21 @@ def read_script(source: str) -> Script:
     rest = parts if is_pipe else parts[1:]
     if len(rest) > PIPES_MAX:
         raise LanguageError(f"a script has at most {PIPES_MAX} pipes", rest[PIPES_MAX][1])
-    pipes = tuple(_pipe(text, at) for text, at in rest)
-    return Script("" if is_pipe else bare, len(first) - len(first.lstrip()), pipes)
-
-
-def _pipe(text: str, offset: int) -> Pipe:
-    offset += len(text) - len(text.lstrip())
-    written = text.strip()
-    call = _CALL.fullmatch(written)
-    name = call[1] if call else written
-    if call is None or name not in PIPES:
-        advice = did_you_mean(name, PIPES) or f"there is {', '.join(PIPES)}"
-        raise LanguageError(f"there is no pipe {name[:40]!r}", offset, advice)
-    arguments = _arguments(name, call[2])
-    least, most = ARGUMENTS[name]
-    if not least <= len(arguments) <= most:
-        wanted = str(least) if least == most else f"{least} or {most}"
-        raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)
-    return Pipe(name, arguments)
+    pipes: list[Pipe] = []
+    for text, at in rest:
+        offset = at + len(text) - len(text.lstrip())
+        call = _CALL.fullmatch(text.strip())
+        name = call[1] if call else text.strip()
+        if call is None or name not in PIPES:
+            advice = did_you_mean(name, PIPES) or f"there is {', '.join(PIPES)}"
+            raise LanguageError(f"there is no pipe {name[:40]!r}", offset, advice)
+        arguments = _arguments(name, call[2])
+        least, most = ARGUMENTS[name]
+        if not least <= len(arguments) <= most:
+            wanted = str(least) if least == most else f"{least} or {most}"
+            raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)
+        pipes.append(Pipe(name, arguments))
+    return Script("" if is_pipe else bare, len(first) - len(first.lstrip()), tuple(pipes))
 
 
 def _arguments(name: str, written: str | None) -> tuple[str | int | float, ...]:

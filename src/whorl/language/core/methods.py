@@ -237,21 +237,15 @@ def owner_of(value: Value) -> str:
 
 
 def make_object(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> dict[str, Value]:
-    result: dict[str, Value] = {}
     if len(values) > 1:
         raise EvaluationError("dict takes one object or list of pairs, and named values")
-    for value in values:
-        result.update(_pairs(value))
-    run.check_items(len(result) + len(named), "dict")
-    return result | named
-
-
-def _pairs(value: Value) -> dict[str, Value]:
-    if isinstance(value, dict):
-        return value
-    if isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-        return {key_text(pair[0]): pair[1] for pair in value}
-    raise EvaluationError(f"dict needs an object or a list of pairs, not {kind_of(value)}")
+    given = values[0] if values else {}
+    if isinstance(given, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in given):
+        given = {key_text(pair[0]): pair[1] for pair in given}
+    if not isinstance(given, dict):
+        raise EvaluationError(f"dict needs an object or a list of pairs, not {kind_of(given)}")
+    run.check_items(len(given) + len(named), "dict")
+    return {**given, **named}
 
 
 def make_namespace(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Namespace:

@@ -271,8 +271,8 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
     entry, offset = node.function, node.offset
     call, pay = entry.call, context.semantics.pay
     arguments = [compile_expression(argument, context) for argument in node.arguments]
-    if entry.extra:
-        return _variadic(node, context)
+    extra = [compile_expression(argument, context) for argument in node.extra]
+    keywords = [(name, compile_expression(argument, context)) for name, argument in node.keywords]
 
     def applied(run: Run) -> Value:
         values = [argument(run) for argument in arguments]
@@ -283,17 +283,7 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
         except CALL_FAULTS as error:
             raise _fault(entry, error, offset) from None
 
-    return applied
-
-
-def _variadic(node: tree.Apply, context: Context) -> Evaluate:
-    entry, offset, call = node.function, node.offset, node.function.call
-    pay = context.semantics.pay
-    arguments = [compile_expression(argument, context) for argument in node.arguments]
-    extra = [compile_expression(argument, context) for argument in node.extra]
-    keywords = [(name, compile_expression(argument, context)) for name, argument in node.keywords]
-
-    def applied(run: Run) -> Value:
+    def applied_to_any(run: Run) -> Value:
         values = [argument(run) for argument in arguments]
         further = tuple([argument(run) for argument in extra])
         named = {name: argument(run) for name, argument in keywords}
@@ -304,7 +294,7 @@ def _variadic(node: tree.Apply, context: Context) -> Evaluate:
         except CALL_FAULTS as error:
             raise _fault(entry, error, offset) from None
 
-    return applied
+    return applied_to_any if entry.extra else applied
 
 
 def _fault(entry: FunctionEntry, error: Exception, offset: int) -> LanguageError:

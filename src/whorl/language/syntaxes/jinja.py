@@ -44,6 +44,14 @@ _BLOCKS = frozenset(("for", "if", "macro", "call", "filter", "with", "block", "a
 _OPERANDS = frozenset(("name", "string", "integer", "float"))
 _WORD_OPERATORS = frozenset(("and", "or", "not", "in", "is", "if", "else", "elif"))
 
+# What Jinja2 says, and what we say.
+_PHRASES = (
+    ("Encountered unknown tag", "unknown tag"),
+    ("Jinja was looking for", "the parser was looking for"),
+    ("You probably made a nesting mistake. Jinja is expecting this tag,", "the tag is known,"),
+    ("expected token", "expected"),
+)
+
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
@@ -234,25 +242,12 @@ def _parsed(
     try:
         return parse(parser), parser.stream
     except TemplateSyntaxError as error:
-        raise _syntax_error(error, end) from None
+        message, offset = error.message or "syntax error", error.lineno
+        for theirs, ours in _PHRASES:
+            message = message.replace(theirs, ours)
+        message = message.rstrip(".").replace(". ", "; ")
+        if end is not None and "end of template" in message:
+            message, offset = message.replace("end of template", "end of expression"), end
+        raise LanguageError(message[:1].lower() + message[1:], offset) from None
     except RecursionError:
         raise LimitExceeded("source is nested too deeply") from None
-
-
-_PHRASES = (
-    ("Encountered unknown tag", "unknown tag"),
-    ("Jinja was looking for", "the parser was looking for"),
-    ("You probably made a nesting mistake. Jinja is expecting this tag,", "the tag is known,"),
-    ("expected token", "expected"),
-)
-
-
-def _syntax_error(error: TemplateSyntaxError, end: int | None) -> LanguageError:
-    message = error.message or "syntax error"
-    for theirs, ours in _PHRASES:
-        message = message.replace(theirs, ours)
-    message = message.rstrip(".").replace(". ", "; ")
-    offset = error.lineno
-    if end is not None and "end of template" in message:
-        message, offset = message.replace("end of template", "end of expression"), end
-    return LanguageError(message[:1].lower() + message[1:], offset)

@@ -189,7 +189,14 @@ def _filter(match: re.Match[str]) -> _Finder:
             if not isinstance(value, dict) or name not in value:
                 return False
             value = value[name]
-        return not symbol or _compare(symbol, value, wanted)
+        if not symbol:
+            return True
+        if symbol in ("==", "!="):
+            same = value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
+            return same == (symbol == "==")
+        # Values of different kinds have no order.
+        kinds = {float if type(part) is int else type(part) for part in (value, wanted)}
+        return kinds in ({float}, {str}) and ORDER[symbol](value, wanted)
 
     return lambda value: [part for part in _parts(value) if fits(part)]
 
@@ -203,17 +210,6 @@ def _literal(written: str, offset: int) -> Value:
     if _NUMBER.fullmatch(written):
         return float(written) if "." in written else int(written)
     raise LanguageError(f"{written[:40]!r} is no value to compare with", offset, "quote a text")
-
-
-def _compare(symbol: str, left: Value, right: Value) -> bool:
-    """Compares two values; those of different kinds have no order."""
-    if symbol in ("==", "!="):
-        same = left == right and isinstance(left, bool) == isinstance(right, bool)
-        return same == (symbol == "==")
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (left, right))
-    if not numbers and not (isinstance(left, str) and isinstance(right, str)):
-        return False
-    return ORDER[symbol](left, right)
 
 
 def _all(match: re.Match[str]) -> _Finder:
