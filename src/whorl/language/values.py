@@ -298,20 +298,16 @@ def item_of(value: Value, key: Value) -> Value:
 
 def slice_of(value: Value, start: Value, stop: Value, step: Value) -> Value:
     """Return `value[start:stop:step]`."""
-    stretch = slice(_bound(start), _bound(stop), _bound(step))
-    if stretch.step == 0:
+    for bound in (start, stop, step):
+        if bound is not None and type(bound) is not int:
+            raise EvaluationError(f"a slice needs whole numbers, not {kind_of(bound)}")
+    if step == 0:
         raise EvaluationError("the step of a slice cannot be 0")
     if isinstance(value, list | str):
-        return value[stretch]
+        return value[slice(start, stop, step)]  # type: ignore[arg-type]
     if value is None or value is UNDEFINED:
         return UNDEFINED
     raise EvaluationError(f"cannot take a slice of {kind_of(value)}")
-
-
-def _bound(bound: Value) -> int | None:
-    if bound is None or (isinstance(bound, int) and not isinstance(bound, bool)):
-        return bound
-    raise EvaluationError(f"a slice needs whole numbers, not {kind_of(bound)}")
 
 
 def path_getter(path: Value, default: Value = None) -> Getter:

@@ -287,8 +287,24 @@ def _macro(node: tree.Macro, context: Context) -> Execute:
 
 def _macro_maker(node: tree.Macro, context: Context) -> Callable[[Run], MacroValue]:
     body = compile_body(node.body, context)
-    assign = _parameter_binder(node, context)
-    name, depth, offset = node.name, node.depth, node.offset
+    name, depth, offset, parameters = node.name, node.depth, node.offset, node.parameters
+    defaults: dict[str, Evaluate] = dict.fromkeys(parameters, lambda run: UNDEFINED)
+    for parameter, default in zip(reversed(parameters), reversed(node.defaults), strict=False):
+        defaults[parameter] = compile_expression(default, context)
+
+    def assign(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> None:
+        if len(values) > len(parameters):
+            message = f"macro {name!r} takes {len(parameters)} arguments, "
+            raise EvaluationError(f"{message}{len(values)} were given", offset)
+        given = dict(zip(parameters, values, strict=False))
+        for key, value in named.items():
+            if key in given or (key not in parameters and key != "caller"):
+                raise EvaluationError(f"macro {name!r} cannot take the argument {key!r}", offset)
+            given[key] = value
+        for parameter, default in defaults.items():
+            run.locals[parameter] = given[parameter] if parameter in given else default(run)
+        if "caller" in given:
+            run.locals["caller"] = given["caller"]
 
     def make(run: Run) -> MacroValue:
         home = run.locals
@@ -310,31 +326,6 @@ def _macro_maker(node: tree.Macro, context: Context) -> Callable[[Run], MacroVal
         return MacroValue(name, call)
 
     return make
-
-
-def _parameter_binder(
-    node: tree.Macro, context: Context
-) -> Callable[[Run, Sequence[Value], Mapping[str, Value]], None]:
-    name, offset, parameters = node.name, node.offset, node.parameters
-    defaults: dict[str, Evaluate] = dict.fromkeys(parameters, lambda run: UNDEFINED)
-    for parameter, default in zip(reversed(parameters), reversed(node.defaults), strict=False):
-        defaults[parameter] = compile_expression(default, context)
-
-    def assign(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> None:
-        if len(values) > len(parameters):
-            message = f"macro {name!r} takes {len(parameters)} arguments, "
-            raise EvaluationError(f"{message}{len(values)} were given", offset)
-        given = dict(zip(parameters, values, strict=False))
-        for key, value in named.items():
-            if key in given or (key not in parameters and key != "caller"):
-                raise EvaluationError(f"macro {name!r} cannot take the argument {key!r}", offset)
-            given[key] = value
-        for parameter, default in defaults.items():
-            run.locals[parameter] = given[parameter] if parameter in given else default(run)
-        if "caller" in given:
-            run.locals["caller"] = given["caller"]
-
-    return assign
 
 
 def _call_block(node: tree.CallBlock, context: Context) -> Execute:
