@@ -111,39 +111,31 @@ DEPTH_MAX = 16
 
 
 def _event(event: str, **fields: str) -> dict[str, Json]:
-    return {"event": event, "fields": {**fields}}
+    """An event of a node or of the run, with what it tells beside which one it is."""
+    subject = {"node_id": "node"} if event.startswith("workflow.node.") else {"session_id": "run"}
+    return {"event": event, "fields": {**subject, **fields}}
 
 
 # The dialect's own words for what a run tells, as data that the interfaces can print.
 VOCABULARY: dict[str, Json] = {
     "events": {
         "iteration_started": _event(
-            "workflow.node.iteration",
-            node_id="node",
-            index="index",
-            total="limit",
-            input_preview="told.input",
+            "workflow.node.iteration", index="index", total="limit", input_preview="told.input"
         ),
-        "streaming": _event("workflow.node.streaming", node_id="node", tokens="text"),
+        "streaming": _event("workflow.node.streaming", tokens="text"),
         "loop_finished": _event(
-            "workflow.node.completed",
-            node_id="node",
-            iterations_run="iterations",
-            exit_reason="exit_reason",
+            "workflow.node.completed", iterations_run="iterations", exit_reason="exit_reason"
         ),
-        "run_started": _event("workflow.started", session_id="run"),
-        "node_started": _event("workflow.node.started", node_id="node"),
+        "run_started": _event("workflow.started"),
+        "node_started": _event("workflow.node.started"),
         "node_finished": _event(
-            "workflow.node.completed",
-            node_id="node",
-            output_preview="preview",
-            duration_ms="duration_ms",
+            "workflow.node.completed", output_preview="preview", duration_ms="duration_ms"
         ),
-        "node_skipped": _event("workflow.node.skipped", node_id="node"),
-        "node_failed": _event("workflow.node.error", node_id="node", error="error"),
-        "waiting": _event("workflow.node.waiting", node_id="node", message="message"),
-        "run_succeeded": _event("workflow.completed", session_id="run", outputs="outputs"),
-        "run_failed": _event("workflow.failed", session_id="run", error="error"),
+        "node_skipped": _event("workflow.node.skipped"),
+        "node_failed": _event("workflow.node.error", error="error"),
+        "waiting": _event("workflow.node.waiting", message="message"),
+        "run_succeeded": _event("workflow.completed", outputs="outputs"),
+        "run_failed": _event("workflow.failed", error="error"),
     },
     # Why a loop ended: the engine's reason, or `condition_met` with what stopped it.
     "exit_reasons": {

@@ -256,7 +256,6 @@ CALL_FAULTS = (LanguageError, TypeError, ValueError, ArithmeticError, LookupErro
 class MacroValue(Opaque):
     """A macro of the template, or the body of a call block."""
 
-    __slots__ = ("call", "name")
     kind = "macro"
 
     def __init__(
