@@ -230,7 +230,7 @@ def _waits(scope: Scope, name: str, level: Region | None) -> list[str]:
     for node in held:
         named = [edge.source for edge in scope.canvas.incoming[node]]
         referred = sorted(scope.references.get(node, ()))
-        members += [scope.member(source, level) for source in (*named, *referred)]
+        members += [scope.regions.member(source, level) for source in (*named, *referred)]
     return [member for member in dict.fromkeys(members) if member not in (None, name)]
 
 

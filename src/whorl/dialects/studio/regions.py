@@ -58,16 +58,13 @@ class Regions:
     around: dict[str, Region] = field(default_factory=dict)
 
     def member(self, node: str, level: Region | None) -> str | None:
-        """The node itself or the start of the region that holds it, as `level` sees it.
-
-        None means that the node stands outside of the level.
-        """
-        name, around = node, self.around.get(node)
+        """The node of a level that gives another node's result there; None: it is further out."""
+        around = self.around.get(node)
         while around is not level:
             if around is None:
                 return None
-            name, around = around.start, around.parent
-        return name
+            node, around = around.start, around.parent
+        return node
 
     def level(self, node: str) -> Region | None:
         """The region in which a node's result is seen; that of an end is seen outside."""
@@ -76,14 +73,10 @@ class Regions:
 
     def is_inside(self, node: str, region: Region) -> bool:
         """Whether a node stands in a region, however deep; its end does, its start does not."""
-        return is_within(self.around.get(node), region)
-
-
-def is_within(inner: Region | None, region: Region) -> bool:
-    """Whether a region is another one, or stands in it."""
-    while inner is not None and inner is not region:
-        inner = inner.parent
-    return inner is region
+        inner = self.around.get(node)
+        while inner is not None and inner is not region:
+            inner = inner.parent
+        return inner is region
 
 
 def is_evaluated(node: CanvasNode) -> bool:
@@ -346,13 +339,6 @@ class Scope:
         while name in self.canvas.nodes:
             name += "_"
         return name
-
-    def member(self, node: str, level: Region | None) -> str | None:
-        """The node of a level that gives another node's result there; None: it is further out."""
-        ended = self.regions.by_end.get(node)
-        if ended is not None and not is_within(level, ended):
-            node = ended.start
-        return self.regions.member(node, level)
 
     def output(self, node: str, handle: str, viewer: str) -> str:
         """What a handle of a node carries, as another node sees it."""
