@@ -170,9 +170,14 @@ def truth(expression: Expression, scope: Scope) -> bool:
     return bool(value)
 
 
+@_cached
 def free_names(expression: Expression) -> tuple[NameUse, ...]:
     """Return the uses of names that the expression expects its scope to know."""
-    return _program(expression).free_names()
+    from whorl.language.names import free_names_of
+
+    # What cannot be compiled has no names.
+    _program(expression)
+    return free_names_of(parse(expression))
 
 
 def path_in(expression: Expression) -> tuple[str, Path] | None:

@@ -76,7 +76,7 @@ class Family:
         self,
         signature: str,
         call: Callable[..., object],
-        doc: str,
+        doc: str = "",
         *,
         extra: str = "",
         reads: str = "",
@@ -85,6 +85,7 @@ class Family:
         """Make an entry from a signature such as `pad(width, fill=' ', left=false, mark?)`.
 
         A parameter with `?` is null where it is not given; `*values` or `...` is any number more.
+        Without a `doc`, the function has it as its docstring.
         """
         name, _, parameters = signature.rstrip(")").partition("(")
         required: tuple[str, ...] = ()
@@ -97,6 +98,8 @@ class Family:
                 optional += ((parameter, value),)
             else:
                 required += (parameter,)
+        sentence = (call.__doc__ or "").rstrip(".")
+        doc = doc or sentence[:1].lower() + sentence[1:]
         described = (self.kind, self.name, name, call, doc)
         return FunctionEntry(*described, required, optional, extra, reads, borrows)
 

@@ -181,12 +181,6 @@ def add(run: Run, left: Value, right: Value) -> Value:
     return run.check_number(first + second, "'+'")
 
 
-def subtract(run: Run, left: Value, right: Value) -> Value:
-    """Subtract numbers."""
-    first, second = numbers("-", left, right)
-    return run.check_number(first - second, "'-'")
-
-
 def multiply(run: Run, left: Value, right: Value) -> Value:
     """Multiply numbers, or repeat a text or a list."""
     if isinstance(right, str | list):
@@ -201,14 +195,14 @@ def multiply(run: Run, left: Value, right: Value) -> Value:
     return run.check_number(first * second, "'*'")
 
 
-def _dividing(symbol: str, divide: Callable[[Number, Number], Number]) -> Operate:
-    def divided(run: Run, left: Value, right: Value) -> Value:
+def _numeric(symbol: str, compute: Callable[[Number, Number], Number]) -> Operate:
+    def computed(run: Run, left: Value, right: Value) -> Value:
         first, second = numbers(symbol, left, right)
-        if second == 0:
+        if second == 0 and symbol != "-":
             raise EvaluationError(f"division by zero in {symbol!r}")
-        return run.check_number(divide(first, second), repr(symbol))
+        return run.check_number(compute(first, second), repr(symbol))
 
-    return divided
+    return computed
 
 
 def power(run: Run, left: Value, right: Value) -> Value:
@@ -228,20 +222,18 @@ def power(run: Run, left: Value, right: Value) -> Value:
 
 def modulo(run: Run, left: Value, right: Value) -> Value:
     """Return the remainder of numbers, or fill in the `%s` of a text."""
-    if isinstance(left, str):
-        return fill_percent(run, left, right)
-    return _remainder(run, left, right)
+    return fill_percent(run, left, right) if isinstance(left, str) else _remainder(run, left, right)
 
 
-_remainder = _dividing("%", operator.mod)
+_remainder = _numeric("%", operator.mod)
 
 
 ARITHMETIC: dict[str, Operate] = {
     "+": add,
-    "-": subtract,
+    "-": _numeric("-", operator.sub),
     "*": multiply,
-    "/": _dividing("/", operator.truediv),
-    "//": _dividing("//", operator.floordiv),
+    "/": _numeric("/", operator.truediv),
+    "//": _numeric("//", operator.floordiv),
     "%": modulo,
     "**": power,
 }
@@ -274,7 +266,7 @@ def contains(run: Run, container: Value, member: Value) -> bool:
     raise _fault("in", member, container)
 
 
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
+ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
@@ -283,7 +275,7 @@ _ORDER: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def _ordering(symbol: str) -> Callable[[Run, Value, Value], bool]:
-    compare = _ORDER[symbol]
+    compare = ORDER[symbol]
 
     def ordered(run: Run, left: Value, right: Value) -> bool:
         if isinstance(left, int | float) and isinstance(right, int | float):
@@ -306,10 +298,7 @@ def _ordering(symbol: str) -> Callable[[Run, Value, Value], bool]:
 COMPARISON: dict[str, Callable[[Run, Value, Value], bool]] = {
     "==": equal,
     "!=": lambda run, left, right: not equal(run, left, right),
-    "<": _ordering("<"),
-    "<=": _ordering("<="),
-    ">": _ordering(">"),
-    ">=": _ordering(">="),
+    **{symbol: _ordering(symbol) for symbol in ORDER},
     "in": lambda run, member, container: contains(run, container, member),
     "not in": lambda run, member, container: not contains(run, container, member),
 }

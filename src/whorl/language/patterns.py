@@ -21,18 +21,13 @@ PROGRAM_MAX = 4_000
 MEMORY_MAX = 8_000_000
 TEXT_MAX = 1_000_000
 
-_UNSUPPORTED = (
-    ("(?=", "look-ahead"),
-    ("(?!", "look-ahead"),
-    ("(?<=", "look-behind"),
-    ("(?<!", "look-behind"),
-    ("(?>", "an atomic group"),
-    ("(?(", "a conditional group"),
-    ("(?P=", "a back-reference"),
-    ("\\1", "a back-reference"),
-    ("\\2", "a back-reference"),
-    ("\\3", "a back-reference"),
-)
+_UNSUPPORTED = {
+    "look-ahead": ("(?=", "(?!"),
+    "look-behind": ("(?<=", "(?<!"),
+    "an atomic group": ("(?>",),
+    "a conditional group": ("(?(",),
+    "a back-reference": ("(?P=", "\\1", "\\2", "\\3"),
+}
 
 
 class Match:
@@ -118,28 +113,26 @@ def pattern(
     except re2.error as error:
         raise _explained(source, error) from None
     if program.programsize > PROGRAM_MAX:
-        raise LimitExceeded(
-            f"regular expression {source!r} is too large", help="use smaller repeat counts"
-        )
+        raise _too_large(source)
     return Pattern(source, program)
 
 
+def _too_large(source: str) -> LimitExceeded:
+    message = f"regular expression {source!r} is too large"
+    return LimitExceeded(message, help="use smaller repeat counts")
+
+
 def _explained(source: str, error: Exception) -> LanguageError:
-    for mark, meaning in _UNSUPPORTED:
-        at = source.find(mark)
-        if at >= 0:
-            return LanguageError(
-                f"regular expression {source!r} uses {meaning}, which is not supported",
-                at,
-                "regular expressions follow the RE2 syntax: no look-around, no back-references",
-            )
+    for meaning, marks in _UNSUPPORTED.items():
+        for mark in filter(source.__contains__, marks):
+            message = f"regular expression {source!r} uses {meaning}, which is not supported"
+            advice = "regular expressions follow the RE2 syntax: no look-around, no back-references"
+            return LanguageError(message, source.index(mark), advice)
     reason = error.args[0] if error.args else "invalid"
     if isinstance(reason, bytes):
         reason = reason.decode("utf-8", "replace")
     if "too large" in str(reason):
-        return LimitExceeded(
-            f"regular expression {source!r} is too large", help="use smaller repeat counts"
-        )
+        return _too_large(source)
     return LanguageError(f"regular expression {source!r} is not valid: {reason}", 0)
 
 
@@ -167,6 +160,7 @@ def pay_search(run: Run, program: Pattern, length: int) -> None:
 
 
 def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase: Value) -> Value:
+    """The first match, or one of its groups; none if there is none."""
     program = compiled(run, source, "regex_search", ignore_case=bool(ignorecase))
     subject = run.text(value)
     pay_search(run, program, len(subject))
@@ -177,15 +171,12 @@ def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase
 
 
 def regex_findall(run: Run, value: Value, source: Value, ignorecase: Value) -> list[Value]:
+    """All matches; of a pattern with groups, the groups."""
     program = compiled(run, source, "regex_findall", ignore_case=bool(ignorecase))
     result: list[Value] = []
-    for found in _all(run, program, run.text(value)):
-        if program.groups == 0:
-            result.append(found.group(0))
-        elif program.groups == 1:
-            result.append(found.groups[0] or "")
-        else:
-            result.append([part or "" for part in found.groups])
+    for match in _all(run, program, run.text(value)):
+        parts = [part or "" for part in match.groups] or [match.group() or ""]
+        result.append(parts[0] if len(parts) == 1 else parts)
         run.spend(program.groups)
     run.check_items(len(result), "regex_findall")
     return result
@@ -234,16 +225,8 @@ def _expand(run: Run, match: Match, template: str) -> str:
 _regex = Family("filter", "regex")
 
 REGEX: tuple[FunctionEntry, ...] = (
-    _regex(
-        "regex_search(pattern, group=0, ignorecase=false)",
-        regex_search,
-        "the first match, or one of its groups; none if there is none",
-    ),
-    _regex(
-        "regex_findall(pattern, ignorecase=false)",
-        regex_findall,
-        "all matches; of a pattern with groups, the groups",
-    ),
+    _regex("regex_search(pattern, group=0, ignorecase=false)", regex_search),
+    _regex("regex_findall(pattern, ignorecase=false)", regex_findall),
     _regex(
         "regex_replace(pattern, replacement, ignorecase=false)",
         regex_replace,

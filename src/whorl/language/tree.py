@@ -309,16 +309,8 @@ def children(node: Expr | Stmt) -> list[Expr]:
     """Return the expressions directly inside a node; none of what pays for itself when it runs."""
     if isinstance(node, Macro):
         return []
-    inside: list[Expr] = []
-    for name, part in vars(node).items():
-        if not (name == "test" and isinstance(node, For)):
-            _collect(part, inside)
-    return inside
-
-
-def _collect(part: object, inside: list[Expr]) -> None:
-    if isinstance(part, tuple):
-        for piece in part:
-            _collect(piece, inside)
-    elif isinstance(part, Expr):
-        inside.append(part)
+    parts = [part for name, part in vars(node).items() if (type(node), name) != (For, "test")]
+    for part in parts:
+        if isinstance(part, tuple):
+            parts.extend(part)
+    return [part for part in parts if isinstance(part, Expr)]

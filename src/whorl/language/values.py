@@ -43,7 +43,6 @@ UNDEFINED = Undefined()
 class Opaque:
     """A value of the evaluator that is not JSON (loop variable, namespace, macro)."""
 
-    __slots__ = ()
     kind = "internal value"
 
 
@@ -197,7 +196,6 @@ PATH_MAX = 64
 class Namespace(Opaque):
     """An object whose members a template may set from inside a loop."""
 
-    __slots__ = ("members",)
     kind = "namespace"
 
     def __init__(self, members: dict[str, Value]) -> None:
@@ -207,7 +205,6 @@ class Namespace(Opaque):
 class LoopVariable(Opaque):
     """What `loop` means inside a for statement."""
 
-    __slots__ = ("changed", "index", "items")
     kind = "loop variable"
 
     def __init__(self, items: list[Value]) -> None:
@@ -235,7 +232,6 @@ _LOOP_MEMBERS: dict[str, Callable[[LoopVariable], Value]] = {
 class Cycler(Opaque):
     """Gives its values in turn, each time that `next()` is called."""
 
-    __slots__ = ("position", "values")
     kind = "cycler"
 
     def __init__(self, values: list[Value]) -> None:
@@ -251,7 +247,6 @@ class Cycler(Opaque):
 class Joiner(Opaque):
     """Gives nothing the first time that it is called, then its separator."""
 
-    __slots__ = ("separator", "used")
     kind = "joiner"
 
     def __init__(self, separator: str) -> None:
@@ -261,8 +256,6 @@ class Joiner(Opaque):
 
 class Group(dict[str, Value]):
     """One group of `groupby`: an object that also unpacks into its key and its items."""
-
-    __slots__ = ()
 
 
 def member_of(value: Value, name: str) -> Value:
@@ -298,20 +291,16 @@ def item_of(value: Value, key: Value) -> Value:
 
 def slice_of(value: Value, start: Value, stop: Value, step: Value) -> Value:
     """Return `value[start:stop:step]`."""
-    stretch = slice(_bound(start), _bound(stop), _bound(step))
-    if stretch.step == 0:
+    for bound in (start, stop, step):
+        if bound is not None and type(bound) is not int:
+            raise EvaluationError(f"a slice needs whole numbers, not {kind_of(bound)}")
+    if step == 0:
         raise EvaluationError("the step of a slice cannot be 0")
     if isinstance(value, list | str):
-        return value[stretch]
+        return value[slice(start, stop, step)]  # type: ignore[arg-type]
     if value is None or value is UNDEFINED:
         return UNDEFINED
     raise EvaluationError(f"cannot take a slice of {kind_of(value)}")
-
-
-def _bound(bound: Value) -> int | None:
-    if bound is None or (isinstance(bound, int) and not isinstance(bound, bool)):
-        return bound
-    raise EvaluationError(f"a slice needs whole numbers, not {kind_of(bound)}")
 
 
 def path_getter(path: Value, default: Value = None) -> Getter:

@@ -18,8 +18,14 @@ from whorl.dialects.studio.canvas import (
     VOCABULARY,
     read_canvas,
 )
-from whorl.dialects.studio.regions import find_deciders, find_feedback, find_regions
-from whorl.dialects.studio.scope import Scope, expression, known
+from whorl.dialects.studio.regions import (
+    Scope,
+    expression,
+    find_deciders,
+    find_feedback,
+    find_regions,
+    known,
+)
 from whorl.dialects.studio.texts import NodeReader
 from whorl.source import Mapping, Scalar, Sequence, plain
 
@@ -31,8 +37,6 @@ if TYPE_CHECKING:
     from whorl.dialects.studio.regions import Region
     from whorl.source import Document
 
-
-__all__ = ["StudioReader"]
 
 _SHOWN_MAX = 8
 _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
@@ -100,13 +104,22 @@ def _read_scope(context: ReadContext) -> Scope | None:
     feedback = find_feedback(drawn)
     canvas = drawn.without(feedback)
     _check_canvas(context, canvas)
-    if _has_circle(context, canvas) or not canvas.nodes:
+    if canvas.circle() or not canvas.nodes:
         return None
     regions = find_regions(context, canvas)
     deciders = find_deciders(context, canvas, regions)
     if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
         return None
-    _check_branches(context, canvas, deciders)
+    # Branches that lead nowhere; the router of a loop may go on without an edge.
+    for router in canvas.of_type("router"):
+        used = {edge.branch for edge in canvas.outgoing[router.id]}
+        if router.id in deciders.values() or None in used or not used:
+            continue
+        for name in (name for name in router.branches if name not in used):
+            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
+            message += "there goes nowhere"
+            label, advice = "a branch without an edge", "connect it, or remove the branch"
+            context.warn("W023", message, router.span, label=label, help=advice)
     return Scope(context, canvas, regions, feedback, deciders)
 
 
@@ -173,7 +186,7 @@ def _block(scope: Scope, level: Region | None = None, path: str = "") -> ir.Bloc
     """The nodes of the whole canvas, or of a region, each behind all that it waits for."""
     built: dict[str, list[ir.Node]] = {}
     for node in scope.canvas.nodes.values():
-        if node.type != "note" and scope.regions.around(node.id) is level:
+        if node.type != "note" and scope.regions.around.get(node.id) is level:
             built[node.id] = _read_node(scope, node, f"{path}/{node.id}" if path else node.id)
     nodes: list[ir.Node] = []
     for name, group in built.items():
@@ -218,7 +231,7 @@ def _waits(scope: Scope, name: str, level: Region | None) -> list[str]:
     for node in held:
         named = [edge.source for edge in scope.canvas.incoming[node]]
         referred = sorted(scope.references.get(node, ()))
-        members += [scope.member(source, level) for source in (*named, *referred)]
+        members += [scope.regions.member(source, level) for source in (*named, *referred)]
     return [member for member in dict.fromkeys(members) if member not in (None, name)]
 
 
@@ -245,29 +258,12 @@ def _check_canvas(context: ReadContext, canvas: Canvas) -> None:
         if node.type != "note" and not canvas.incoming[node.id] and not canvas.outgoing[node.id]:
             message, advice = f"{node} is connected to nothing", "connect it, or remove it"
             context.warn("W023", message, node.span, label="no edges", help=advice)
-
-
-def _check_branches(context: ReadContext, canvas: Canvas, deciders: dict[str, str]) -> None:
-    """Warns of branches that lead nowhere; the router of a loop may go on without an edge."""
-    for router in canvas.of_type("router"):
-        used = {edge.branch for edge in canvas.outgoing[router.id]}
-        if router.id in deciders.values() or None in used or not used:
-            continue
-        for name in (name for name in router.branches if name not in used):
-            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
-            message += "there goes nowhere"
-            label, advice = "a branch without an edge", "connect it, or remove the branch"
-            context.warn("W023", message, router.span, label=label, help=advice)
-
-
-def _has_circle(context: ReadContext, canvas: Canvas) -> bool:
     circle = canvas.circle()
     if not circle:
-        return False
+        return
     shown = " -> ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
     message = f"nodes lead back to each other: {shown} -> {circle[0]}"
     advice = "to repeat nodes, put them between a loop and its exit; only the continue branch of "
     advice += "the router that decides a loop may lead back"
     span = canvas.nodes[circle[0]].span
     context.report("W011", message, span, label="leads back to itself", help=advice)
-    return True

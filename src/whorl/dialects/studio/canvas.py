@@ -112,39 +112,31 @@ DEPTH_MAX = 16
 
 
 def _event(event: str, **fields: str) -> dict[str, Json]:
-    return {"event": event, "fields": {**fields}}
+    """An event of a node or of the run, with what it tells beside which one it is."""
+    subject = {"node_id": "node"} if event.startswith("workflow.node.") else {"session_id": "run"}
+    return {"event": event, "fields": {**subject, **fields}}
 
 
 # The dialect's own words for what a run tells, as data that the interfaces can print.
 VOCABULARY: dict[str, Json] = {
     "events": {
         "iteration_started": _event(
-            "workflow.node.iteration",
-            node_id="node",
-            index="index",
-            total="limit",
-            input_preview="told.input",
+            "workflow.node.iteration", index="index", total="limit", input_preview="told.input"
         ),
-        "streaming": _event("workflow.node.streaming", node_id="node", tokens="text"),
+        "streaming": _event("workflow.node.streaming", tokens="text"),
         "loop_finished": _event(
-            "workflow.node.completed",
-            node_id="node",
-            iterations_run="iterations",
-            exit_reason="exit_reason",
+            "workflow.node.completed", iterations_run="iterations", exit_reason="exit_reason"
         ),
-        "run_started": _event("workflow.started", session_id="run"),
-        "node_started": _event("workflow.node.started", node_id="node"),
+        "run_started": _event("workflow.started"),
+        "node_started": _event("workflow.node.started"),
         "node_finished": _event(
-            "workflow.node.completed",
-            node_id="node",
-            output_preview="preview",
-            duration_ms="duration_ms",
+            "workflow.node.completed", output_preview="preview", duration_ms="duration_ms"
         ),
-        "node_skipped": _event("workflow.node.skipped", node_id="node"),
-        "node_failed": _event("workflow.node.error", node_id="node", error="error"),
-        "waiting": _event("workflow.node.waiting", node_id="node", message="message"),
-        "run_succeeded": _event("workflow.completed", session_id="run", outputs="outputs"),
-        "run_failed": _event("workflow.failed", session_id="run", error="error"),
+        "node_skipped": _event("workflow.node.skipped"),
+        "node_failed": _event("workflow.node.error", error="error"),
+        "waiting": _event("workflow.node.waiting", message="message"),
+        "run_succeeded": _event("workflow.completed", outputs="outputs"),
+        "run_failed": _event("workflow.failed", error="error"),
     },
     # Why a loop ended: the engine's reason, or `condition_met` with what stopped it.
     "exit_reasons": {
@@ -168,7 +160,6 @@ class CanvasNode:
     span: Span
 
     def __str__(self) -> str:
-        """What the node is, for messages."""
         return f"{self.type} {self.id!r}"
 
     @property
@@ -218,7 +209,6 @@ class Canvas:
             self.outgoing[edge.source].append(edge)
 
     def without(self, edges: Iterable[Edge]) -> Canvas:
-        """The same canvas without some edges."""
         gone = set(edges)
         return Canvas(self.nodes, [edge for edge in self.edges if edge not in gone])
 
@@ -317,13 +307,8 @@ def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
     fields = fields if isinstance(fields, Mapping) else Mapping((), span)
     nodes[name] = node = CanvasNode(name, kind if kind in TYPES else "note", fields, span)
     known = _KINDS[node.type].fields
-    if known is not None:
-        _check_fields(context, node, words(f"{known} timeout"))
-
-
-def _check_fields(context: ReadContext, node: CanvasNode, known: tuple[str, ...]) -> None:
-    names = sorted(known)
-    for entry, near in unknown_fields(node.fields, names):
+    names = sorted(words(f"{known} timeout"))
+    for entry, near in unknown_fields(node.fields, names) if known is not None else ():
         if entry.name in _SHARED:
             continue
         message, span = f"{node} has no field {entry.name[:60]!r}", entry.key.span
@@ -345,21 +330,16 @@ def _read_edge(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
     if "note" in (source.type, target.type):
         return None
     handle = text_of(item.get("sourceHandle")) or "output"
-    branch = _branch_of(source, handle) if source.type == "router" else None
+    # An edge leaves a router by the name of a branch, or by its number from 0.
+    names = source.branches if source.type == "router" else []
+    numbered = _BRANCH.fullmatch(handle)
+    places = names[int(numbered[1]) :] if numbered else []
+    branch = handle if handle in names else next(iter(places), None)
     if branch is None:
         _check_source(context, source, handle, span_of(item, "sourceHandle"))
     target_handle = text_of(item.get("targetHandle")) or "input"
     _check_target(context, target, target_handle, span_of(item, "targetHandle"))
     return Edge(source.id, target.id, handle, target_handle, span_of(item, "source"), branch)
-
-
-def _branch_of(router: CanvasNode, handle: str) -> str | None:
-    """The branch that a handle belongs to: by its name, or by its number from 0."""
-    names = router.branches
-    if handle in names:
-        return handle
-    numbered = _BRANCH.fullmatch(handle)
-    return next(iter(names[int(numbered[1]) :]), None) if numbered else None
 
 
 def _check_source(context: ReadContext, node: CanvasNode, handle: str, span: Span) -> None:

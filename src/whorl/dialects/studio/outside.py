@@ -13,7 +13,7 @@ from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import RESULTS
-from whorl.dialects.studio.scope import expression, known
+from whorl.dialects.studio.regions import expression, known
 from whorl.dialects.studio.texts import is_written, piped, read_script
 from whorl.errors import did_you_mean
 from whorl.ir.checks.subject import suggest
@@ -46,8 +46,13 @@ def read_http(node: NodeReader) -> list[ir.Node]:
         "headers": headers,
         "body": None if method in ("GET", "HEAD", "OPTIONS") else _body(node),
         "accept_status": "any",
-        **_credentials(node),
     }
+    # Keys belong to the operator: a file can name one, but not hold it.
+    if node.word("auth", _AUTH, "none") != "none":
+        key = node.text("authTokenSettingsKey")
+        if not key:
+            node.missing("authTokenSettingsKey", "the name of a key of the operator")
+        inputs["auth"] = ir.Fields((("type", ir.Constant("Key")), ("name", ir.Constant(key))))
     if "headers" in node.incoming:
         parts: list[str] = []
         written = node.get("headers")
@@ -68,16 +73,6 @@ def _body(node: NodeReader) -> ir.Value:
         return node.tree(written)
     source = node.incoming.get("body") or node.input
     return ir.Constant(None) if source is None else expression(source)
-
-
-def _credentials(node: NodeReader) -> Inputs:
-    """Keys belong to the operator: a file can name one, but not hold it."""
-    if node.word("auth", _AUTH, "none") == "none":
-        return {}
-    key = node.text("authTokenSettingsKey")
-    if not key:
-        node.missing("authTokenSettingsKey", "the name of a key of the operator")
-    return {"auth": ir.Fields((("type", ir.Constant("Key")), ("name", ir.Constant(key))))}
 
 
 def _entries(node: NodeReader, name: str) -> tuple[tuple[str, ir.Value], ...]:
@@ -154,7 +149,6 @@ def _placed(node: NodeReader, content: str) -> str | None:
 
 
 def read_file_glob(node: NodeReader) -> list[ir.Node]:
-    """Finds files of a folder."""
     inputs: Inputs = {
         "folder": node.given("directory"),
         "pattern": node.given("pattern"),
@@ -170,7 +164,6 @@ def read_file_glob(node: NodeReader) -> list[ir.Node]:
 
 
 def read_file_read(node: NodeReader) -> list[ir.Node]:
-    """Reads a file."""
     inputs: Inputs = {
         "path": _path(node),
         "mode": node.word("mode", _MODES, "text"),
@@ -184,7 +177,6 @@ def read_file_read(node: NodeReader) -> list[ir.Node]:
 
 
 def read_file_write(node: NodeReader) -> list[ir.Node]:
-    """Writes a file."""
     content = node.template("content")
     if "content" in node.incoming or content in (ir.Constant(None), ir.Constant("")):
         content = expression(node.incoming.get("content") or node.input or "none")

@@ -1,5 +1,5 @@
-"""The regions of a canvas that run several times: from a loop to its exit, from an iterator to its
-aggregator.
+"""The regions of a canvas that run several times, from a loop to its exit, from an iterator to its
+aggregator; and what nodes see of each other: which value comes in, whether it comes, who waits.
 
 The body of a loop is what lies between the two: forward from the loop, backward from the exit, the
 intersection; where a router decides, also what is reached by its continue branch only. Edges by
@@ -12,12 +12,26 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from whorl import ir
 from whorl.dialects.reading.scalars import text_of
-from whorl.dialects.studio.canvas import CLOSED_BY, CONTINUE, DEPTH_MAX, DONE, RESULTS
+from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.studio.canvas import (
+    CLOSED_BY,
+    CONTINUE,
+    DEPTH_MAX,
+    DONE,
+    LIBRARY,
+    MAIN_FIELDS,
+    RESULTS,
+)
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
     from whorl.dialects.studio.canvas import Canvas, CanvasNode, Edge
+
+# Handles whose value a node takes bare, when nothing else comes in.
+BARE = ("input", "value")
+LOOKED_AT_MAX = 500_000
 
 
 @dataclass(slots=True, eq=False)
@@ -31,7 +45,6 @@ class Region:
     parent: Region | None = None
 
     def __str__(self) -> str:
-        """What the region is, for messages."""
         return f"{self.kind} {self.start!r}"
 
 
@@ -41,39 +54,29 @@ class Regions:
 
     by_start: dict[str, Region] = field(default_factory=dict)
     by_end: dict[str, Region] = field(default_factory=dict)
-    holder: dict[str, Region] = field(default_factory=dict)
-
-    def around(self, node: str) -> Region | None:
-        """The innermost region that a node stands in; an end stands inside of its own."""
-        return self.holder.get(node)
+    # An end stands inside of its own region.
+    around: dict[str, Region] = field(default_factory=dict)
 
     def member(self, node: str, level: Region | None) -> str | None:
-        """The node itself or the start of the region that holds it, as `level` sees it.
-
-        None means that the node stands outside of the level.
-        """
-        name, around = node, self.around(node)
+        """The node of a level that gives another node's result there; None: it is further out."""
+        around = self.around.get(node)
         while around is not level:
             if around is None:
                 return None
-            name, around = around.start, around.parent
-        return name
+            node, around = around.start, around.parent
+        return node
 
     def level(self, node: str) -> Region | None:
         """The region in which a node's result is seen; that of an end is seen outside."""
         closed = self.by_end.get(node)
-        return self.around(node) if closed is None else closed.parent
+        return self.around.get(node) if closed is None else closed.parent
 
     def is_inside(self, node: str, region: Region) -> bool:
         """Whether a node stands in a region, however deep; its end does, its start does not."""
-        return is_within(self.around(node), region)
-
-
-def is_within(inner: Region | None, region: Region) -> bool:
-    """Whether a region is another one, or stands in it."""
-    while inner is not None and inner is not region:
-        inner = inner.parent
-    return inner is region
+        inner = self.around.get(node)
+        while inner is not None and inner is not region:
+            inner = inner.parent
+        return inner is region
 
 
 def is_evaluated(node: CanvasNode) -> bool:
@@ -109,7 +112,14 @@ def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
         region.body = _body(context, canvas, region)
     _nest(context, canvas, regions)
     for region in regions.by_start.values():
-        _check_depth(context, canvas, region)
+        depth, around = 1, region.parent
+        while around is not None:
+            depth, around = depth + 1, around.parent
+        if depth == DEPTH_MAX + 1:
+            message = f"{region} is one too deep: at most {DEPTH_MAX} in each other"
+            advice = "put the inner ones into a file of their own, and call it as a subworkflow"
+            span = canvas.nodes[region.start].span
+            context.report("W002", message, span, label="too deep", help=advice)
         _check_borders(context, canvas, regions, region)
     return regions
 
@@ -123,9 +133,16 @@ def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kind: str) -> 
         if len(ends) == 1:
             region = Region(node.id, ends[0], kind)
             regions.by_start[node.id] = regions.by_end[ends[0]] = region
-        else:
-            is_faulty = True
-            _report_ends(context, canvas, node, ends)
+            continue
+        is_faulty, span, label = True, node.span, f"no {closing}"
+        message = f"{node} has no {closing} behind it"
+        advice = f"add a node of the type {closing!r} behind the last node of the {kind}"
+        if ends:
+            span, label = canvas.nodes[ends[1]].span, "one too many"
+            listed = ", ".join(map(repr, ends))
+            message = f"{node} leads to {len(ends)} nodes of the type {closing!r}: {listed}"
+            advice = f"a {kind} has exactly one {closing}: lead all paths to the same one"
+        context.report("W010", message, span, label=label, help=advice)
     for node in canvas.of_type(closing):
         if node.id not in regions.by_end and not is_faulty:
             message = f"{node} has no {kind} before it"
@@ -155,19 +172,6 @@ def _ends(canvas: Canvas, start: CanvasNode, regions: Regions) -> list[str]:
     return ends
 
 
-def _report_ends(context: ReadContext, canvas: Canvas, node: CanvasNode, ends: list[str]) -> None:
-    closing = CLOSED_BY[node.type]
-    if not ends:
-        message = f"{node} has no {closing} behind it"
-        advice = f"add a node of the type {closing!r} behind the last node of the {node.type}"
-        context.report("W010", message, node.span, label=f"no {closing}", help=advice)
-        return
-    listed = ", ".join(map(repr, ends))
-    message = f"{node} leads to {len(ends)} nodes of the type {closing!r}: {listed}"
-    advice = f"a {node.type} has exactly one {closing}: lead all paths to the same one"
-    context.report("W010", message, canvas.nodes[ends[1]].span, label="one too many", help=advice)
-
-
 def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
     start, end = canvas.nodes[region.start], region.end
     reached = canvas.forward(
@@ -178,20 +182,16 @@ def _body(context: ReadContext, canvas: Canvas, region: Region) -> set[str]:
         message = f"{region} has an empty body: nothing lies between it and {end!r}"
         advice = f"put the nodes that are to be repeated between {start.id!r} and {end!r}"
         context.report("W010", message, start.span, label="empty body", help=advice)
-    if is_evaluated(start):
-        body |= _continued(canvas, region, body)
-    return body
-
-
-def _continued(canvas: Canvas, region: Region, body: set[str]) -> set[str]:
-    """What is reached by the continue branch of a router of the body, and in no other way."""
+    if not is_evaluated(start):
+        return body
+    # What is reached by the continue branch of a router of the body, and in no other way.
     routers = {name for name in body if canvas.nodes[name].type == "router"}
     starts = [target for name in routers for target in continue_targets(canvas, name, region)]
-    continued = canvas.forward(starts, lambda edge: edge.target != region.end)
+    continued = canvas.forward(starts, lambda edge: edge.target != end)
     others = canvas.forward(
-        [region.start], lambda edge: not (edge.source in routers and edge.branch == CONTINUE)
+        [start.id], lambda edge: not (edge.source in routers and edge.branch == CONTINUE)
     )
-    return continued - others - {region.start, region.end}
+    return body | (continued - others - {start.id, end})
 
 
 def continue_targets(canvas: Canvas, router: str, region: Region) -> list[str]:
@@ -217,25 +217,12 @@ def _nest(context: ReadContext, canvas: Canvas, regions: Regions) -> None:
             span = canvas.nodes[inner.start].span
             context.report("W010", message, span, label="they overlap", help=advice)
         for name in (*inner.body, inner.end):
-            regions.holder.setdefault(name, inner)
-
-
-def _check_depth(context: ReadContext, canvas: Canvas, region: Region) -> None:
-    depth, around = 1, region.parent
-    while around is not None:
-        depth, around = depth + 1, around.parent
-    if depth == DEPTH_MAX + 1:
-        message = f"{region} is one too deep: at most {DEPTH_MAX} in each other"
-        advice = "put the inner ones into a file of their own, and call it as a subworkflow"
-        span = canvas.nodes[region.start].span
-        context.report("W002", message, span, label="too deep", help=advice)
+            regions.around.setdefault(name, inner)
 
 
 def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, region: Region) -> None:
     """What runs inside gives its result to the outside by the end only."""
-    for node in canvas.nodes.values():
-        if node.id not in region.body:
-            continue
+    for node in (node for node in canvas.nodes.values() if node.id in region.body):
         if node.type == "output":
             message, label = f"{node} stands inside of {region}", "never reached from outside"
             advice = f"put it behind {region.end!r}"
@@ -255,12 +242,12 @@ def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dic
 
     It is the only one of the loop with the branches done and continue, and has no others.
     """
-    deciders: dict[str, str] = {}
+    deciders, around = dict[str, str](), regions.around
     for region in regions.by_start.values():
         loop = canvas.nodes[region.start]
         if not is_evaluated(loop):
             continue
-        routers = [node for node in canvas.of_type("router") if regions.around(node.id) is region]
+        routers = [node for node in canvas.of_type("router") if around.get(node.id) is region]
         deciding = [node for node in routers if {DONE, CONTINUE} & set(node.branches)]
         fault = _decider_fault(loop, routers, deciding)
         if fault is None:
@@ -296,3 +283,175 @@ def _decider_fault(
         message += f"lacks the branch {name!r}"
         return message, deciding[0], "a branch is missing", f"add {name!r} to its branches"
     return None
+
+
+def known(name: str) -> str:
+    """The source of the value of a name."""
+    return called("known", quoted(name))
+
+
+def field_of(name: str, key: str) -> str:
+    """The source of a field of the result of a node."""
+    return called("field", quoted(name), quoted(key))
+
+
+def expression(source: str) -> ir.Expression:
+    return ir.Expression("jinja", source, LIBRARY)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The canvas, its regions, and the names of inputs (by which node) and variables."""
+
+    context: ReadContext
+    canvas: Canvas
+    regions: Regions
+    feedback: list[Edge]
+    # The router that decides, by the loop that it decides.
+    deciders: dict[str, str]
+    inputs: dict[str, str] = field(default_factory=dict)
+    variables: frozenset[str] = frozenset()
+    timeout_s: float | None = None
+    # What texts refer to, by the node that holds the text: it waits for these, too.
+    references: dict[str, set[str]] = field(default_factory=dict)
+    # What the model nodes of a loop remember from iteration to iteration, beside its input.
+    conversations: dict[str, list[ir.Carry]] = field(default_factory=dict)
+    _may_skip: dict[str, bool] = field(default_factory=dict)
+    # The nodes before each one, as bits.
+    _before: dict[str, int] = field(default_factory=dict)
+    _incoming: dict[str, dict[str, str]] = field(default_factory=dict)
+    _bits: dict[str, int] = field(default_factory=dict)
+    _referred: dict[str, list[str]] = field(default_factory=dict)
+    _looked_at: int = 0
+
+    def __post_init__(self) -> None:
+        self._bits = {name: 1 << index for index, name in enumerate(self.canvas.nodes)}
+        for name in self.canvas.order():
+            edges = self.canvas.incoming[name]
+            self._may_skip[name] = bool(edges) and all(map(self._may_be_dead, edges))
+            self._before[name] = self._bits[name]
+            for edge in edges:
+                self._before[name] |= self._before[edge.source]
+
+    def helper(self, node: str, word: str) -> str:
+        """The name of something that is there for a node and is no node of the canvas."""
+        name = f"{node}.{word}"
+        while name in self.canvas.nodes:
+            name += "_"
+        return name
+
+    def output(self, node: str, handle: str, viewer: str) -> str:
+        """What a handle of a node carries, as another node sees it."""
+        started = self.regions.by_start.get(node)
+        if started is not None:
+            return self._started(started, handle, viewer)
+        ended = self.regions.by_end.get(node)
+        if ended is not None:
+            if self.regions.is_inside(viewer, ended):
+                return known(node)
+            return self._started(ended, handle if ended.kind == "iterator" else "output", viewer)
+        kind = self.canvas.nodes[node].type
+        if handle == "output" and kind in MAIN_FIELDS:
+            return field_of(node, MAIN_FIELDS[kind])
+        return known(node) if handle == "output" or kind == "input" else field_of(node, handle)
+
+    def _started(self, region: Region, handle: str, viewer: str) -> str:
+        if self.regions.is_inside(viewer, region):
+            if region.kind == "iterator" and handle in ("index", "total"):
+                return self.counted(region, handle)
+            return known(region.start)
+        if region.kind == "loop":
+            return field_of(region.start, handle if handle in RESULTS["loop"] else "output")
+        return field_of(region.start, handle) if handle != "output" else known(region.start)
+
+    def counted(self, region: Region, word: str) -> str:
+        """Where in its iterations a region is: index (from 0), total, iteration (from 1)."""
+        if word == "total" and region.kind == "iterator":
+            return f"({known(self.helper(region.start, 'items'))} | length)"
+        if word == "iteration" and region.kind == "iterator":
+            return f"({known(self.helper(region.start, 'index'))} + 1)"
+        return known(self.helper(region.start, word))
+
+    def choices(self, edges: list[Edge]) -> list[str]:
+        """When each edge carries something, and what; of several the last one counts."""
+        return [part for e in edges for part in (self._live(e) or "true", self._carried(e))]
+
+    def _carried(self, edge: Edge) -> str:
+        if edge.branch is not None:
+            return field_of(edge.source, "value")
+        return self.output(edge.source, edge.source_handle, edge.target)
+
+    def _live(self, edge: Edge) -> str:
+        """When an edge carries anything; empty where it always does."""
+        if edge.branch is not None:
+            return called("took", quoted(edge.source), quoted(edge.branch))
+        if not self._may_be_dead(edge):
+            return ""
+        ended = self.regions.by_end.get(edge.source)
+        return called("ran", quoted(ended.start if ended else edge.source))
+
+    def _may_be_dead(self, edge: Edge) -> bool:
+        if edge.branch is not None:
+            return True
+        started = self.regions.by_start.get(edge.source)
+        if started is not None and self.regions.is_inside(edge.target, started):
+            return False
+        ended = self.regions.by_end.get(edge.source)
+        return self._may_skip.get(ended.start if ended else edge.source, False)
+
+    def when(self, node: str) -> str:
+        """When a node runs: when any edge to it carries something; empty means always."""
+        if not self._may_skip.get(node):
+            return ""
+        return " or ".join(dict.fromkeys(map(self._live, self.canvas.incoming[node])))
+
+    def incoming(self, node: str) -> dict[str, str]:
+        """What comes in, by the handle where it ends; of several live edges the last one counts."""
+        if node not in self._incoming:
+            by_handle: dict[str, list[Edge]] = {}
+            for edge in self.canvas.incoming[node]:
+                by_handle.setdefault(edge.target_handle, []).append(edge)
+            self._incoming[node] = {name: self._picked(edges) for name, edges in by_handle.items()}
+        return self._incoming[node]
+
+    def _picked(self, edges: list[Edge]) -> str:
+        return self._carried(edges[0]) if len(edges) == 1 else called("pick", *self.choices(edges))
+
+    def value(self, node: str) -> str:
+        """All that comes in: bare where it is one value, or an object by handle."""
+        incoming = self.incoming(node)
+        if not incoming:
+            return "none"
+        if len(incoming) == 1 and next(iter(incoming)) in BARE:
+            return next(iter(incoming.values()))
+        inner = ", ".join(f"{quoted(handle)}: {source}" for handle, source in incoming.items())
+        return f"({{ {inner} }})"
+
+    def leads_to(self, node: str, other: str) -> bool:
+        """Whether another node waits for this one, by edges, by texts, or by their regions.
+
+        When a file asks that too often, the answer is yes: its texts then wait for nothing more.
+        """
+        if self._before[node] & self._bits[other]:
+            return False
+        if self._looked_at > LOOKED_AT_MAX:
+            return True
+        reached = {node}
+        queue = [node]
+        for name in queue:
+            around = self.regions.around.get(name)
+            following = [edge.target for edge in self.canvas.outgoing[name]]
+            following += self._referred.get(name, ())
+            following += [around.end] if around is not None and name != around.end else []
+            self._looked_at += len(following)
+            queue.extend(set(following) - reached)
+            reached.update(following)
+        return other in reached
+
+    def refer(self, node: str, other: str, handle: str = "output") -> str:
+        """What another node gives, for a text of a node: it waits for that one."""
+        references = self.references.setdefault(node, set())
+        if other not in references:
+            references.add(other)
+            self._referred.setdefault(other, []).append(node)
+        return self.output(other, handle, node)

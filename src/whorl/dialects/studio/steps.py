@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import CONTINUE, DONE
-from whorl.dialects.studio.regions import continue_targets
-from whorl.dialects.studio.scope import expression, field_of, known
+from whorl.dialects.studio.regions import continue_targets, expression, field_of, known
 from whorl.dialects.studio.texts import NodeReader, is_written
-from whorl.source import Mapping, Scalar, plain
+from whorl.source import Scalar, plain
 
 if TYPE_CHECKING:
     from whorl.dialects.studio.canvas import CanvasNode
-    from whorl.dialects.studio.regions import Region
-    from whorl.dialects.studio.scope import Scope
+    from whorl.dialects.studio.regions import Region, Scope
     from whorl.dialects.studio.texts import Inputs
     from whorl.ir.values import PortType
     from whorl.language import Json
@@ -132,31 +130,22 @@ def read_approval(node: NodeReader) -> list[ir.Node]:
 
 
 def read_validator(node: NodeReader) -> list[ir.Node]:
-    """Checks what comes in against a JSON Schema."""
+    """Checks by a JSON Schema, which is written as an object or as a text that holds one."""
     fails = "true" if node.flag("failOnError", default=False) else "false"
-    inputs: Inputs = {"value": expression(node.value), "schema": _schema(node)}
-    return [node.task("validate", inputs, shape=called("checked", "it", quoted(node.id), fails))]
-
-
-def _schema(node: NodeReader) -> Json:
-    """The schema, which is written as an object or as a text that holds one."""
     written = node.get("schema")
-    if isinstance(written, Mapping):
-        return plain(written)
-    if isinstance(written, Scalar) and isinstance(written.value, bool):
-        return written.value
-    if not is_written(written):
-        node.missing("schema", 'a JSON Schema, such as {"type": "object"}')
-        return {}
+    schema: Json = None if written is None else plain(written)
     wanted = "a JSON Schema, which is an object"
-    try:
-        schema: Json = json.loads(written.text)
-    except (ValueError, RecursionError) as fault:
-        schema, wanted = None, f"a JSON Schema ({fault})"
-    if isinstance(schema, dict | bool):
-        return schema
-    node.wrong("schema", wanted)
-    return {}
+    if is_written(written) and not isinstance(schema, bool):
+        try:
+            schema = json.loads(written.text)
+        except (ValueError, RecursionError) as fault:
+            schema, wanted = None, f"a JSON Schema ({fault})"
+        if not isinstance(schema, dict | bool):
+            node.wrong("schema", wanted)
+    elif not isinstance(schema, dict | bool):
+        node.missing("schema", 'a JSON Schema, such as {"type": "object"}')
+    inputs: Inputs = {"value": expression(node.value), "schema": schema}
+    return [node.task("validate", inputs, shape=called("checked", "it", quoted(node.id), fails))]
 
 
 def read_subworkflow(node: NodeReader) -> list[ir.Node]:
@@ -182,9 +171,18 @@ def read_subworkflow(node: NodeReader) -> list[ir.Node]:
 
 
 def read_llm(node: NodeReader) -> list[ir.Node]:
-    """A question to a model."""
-    incoming = node.incoming
-    prompt = _prompt(node)
+    incoming, written = node.incoming, node.scalar("prompt")
+    if not is_written(written):
+        prompt = incoming.get("prompt") or node.input or "none"
+    elif (source := node.source(written)) is not None or "prompt" not in incoming:
+        prompt = source or quoted(written.text)
+    else:
+        # What comes in at `prompt` wins over the text of the node, unless that text has a place.
+        prompt = incoming["prompt"]
+        message = f"the prompt of {node.id!r} is not used: another one comes in at the handle "
+        message += "'prompt'"
+        advice = "write {{input}} where the incoming text belongs, or remove one of the two"
+        node.context.warn("W023", message, written.span, label="not used", help=advice)
     if "context" in incoming:
         prompt = f'"Context:\\n" ~ {incoming["context"]} ~ "\\n\\nQuestion:\\n" ~ {prompt}'
     inputs: Inputs = {"prompt": expression(prompt), **_model(node)}
@@ -197,21 +195,6 @@ def read_llm(node: NodeReader) -> list[ir.Node]:
         before = _remember(node, prompt, inputs)
     node.flag("streaming", default=True)
     return [*before, node.task("ask", inputs, shape=called("answered", "it"))]
-
-
-def _prompt(node: NodeReader) -> str:
-    """What comes in at `prompt` wins over the text of the node, unless that text has a place."""
-    incoming, written = node.incoming, node.scalar("prompt")
-    if not is_written(written):
-        return incoming.get("prompt") or node.input or "none"
-    source = node.source(written)
-    if "prompt" in incoming and source is None:
-        message = f"the prompt of {node.id!r} is not used: another one comes in at the handle "
-        message += "'prompt'"
-        advice = "write {{input}} where the incoming text belongs, or remove one of the two"
-        node.context.warn("W023", message, written.span, label="not used", help=advice)
-        return incoming["prompt"]
-    return source or quoted(written.text)
 
 
 def _model(node: NodeReader) -> Inputs:
@@ -227,7 +210,7 @@ def _model(node: NodeReader) -> Inputs:
 def _remember(node: NodeReader, prompt: str, inputs: Inputs) -> list[ir.Node]:
     """In a loop, the conversation of earlier iterations comes before the prompt."""
     scope = node.scope
-    around = scope.regions.around(node.id)
+    around = scope.regions.around.get(node.id)
     keep = int(node.number("maxHistory") or HISTORY)
     if around is None or around.kind != "loop":
         return []
@@ -351,16 +334,6 @@ def _feedback(scope: Scope, region: Region) -> tuple[str, str]:
     if router is None:
         givers = {edge.source for edge in scope.canvas.incoming[region.end]}
         return known(region.end), givers.pop() if len(givers) == 1 else region.end
-    last = _continue_end(scope, region, router)
-    value = field_of(router, "value")
-    if last == router:
-        return value, router
-    ran = called("ran", quoted(last))
-    return called("pick", "true", value, ran, scope.output(last, "output", last)), last
-
-
-def _continue_end(scope: Scope, region: Region, router: str) -> str:
-    """The last node of the continue path; the router itself if nothing follows."""
     canvas, regions = scope.canvas, scope.regions
     sources = {edge.source for edge in scope.feedback}
     ends = {name for name in sources if name == router or regions.is_inside(name, region)}
@@ -374,7 +347,11 @@ def _continue_end(scope: Scope, region: Region, router: str) -> str:
         message = f"the continue path of router {router!r} has {len(ends)} ends: {listed}"
         label, advice = "which of them is fed back?", "lead them together into one transform"
         scope.context.report("W010", message, canvas.nodes[router].span, label=label, help=advice)
-    return min(ends, default=router)
+    last, value = min(ends, default=router), field_of(router, "value")
+    if last == router:
+        return value, router
+    ran = called("ran", quoted(last))
+    return called("pick", "true", value, ran, scope.output(last, "output", last)), last
 
 
 def read_iterator(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:

@@ -17,7 +17,7 @@ from whorl.dialects.reading.fields import Fields
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
 from whorl.dialects.studio.canvas import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES, read_path
-from whorl.dialects.studio.scope import expression, known
+from whorl.dialects.studio.regions import expression, known
 from whorl.errors import did_you_mean
 from whorl.ir.checks.subject import suggest
 from whorl.language import LanguageError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects.studio.canvas import CanvasNode
-    from whorl.dialects.studio.scope import Scope
+    from whorl.dialects.studio.regions import Scope
     from whorl.language import Json
     from whorl.source import Value
 
@@ -95,12 +95,10 @@ class NodeReader(Fields):
 
     @property
     def incoming(self) -> dict[str, str]:
-        """What comes in, by handle."""
         return self.scope.incoming(self.id)
 
     @property
     def value(self) -> str:
-        """All that comes in."""
         return self.scope.value(self.id)
 
     @property
@@ -111,7 +109,7 @@ class NodeReader(Fields):
             return incoming["input"]
         if len(incoming) == 1:
             return next(iter(incoming.values()))
-        around = self.scope.regions.around(self.id)
+        around = self.scope.regions.around.get(self.id)
         if around is not None:
             return known(around.start)
         if incoming:
@@ -143,7 +141,6 @@ class NodeReader(Fields):
         return read_tree(value, self.read)
 
     def text_source(self, scalar: Scalar) -> str:
-        """The source of a text."""
         return self.source(scalar) or quoted(scalar.text)
 
     def source(self, scalar: Scalar) -> str | None:
@@ -187,7 +184,10 @@ class NodeReader(Fields):
             message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
             advice = suggest(lacking[1], sorted({*RESULTS[lacking[0].type], "output"}))
         else:
-            if near := self._misspelt_input(content):
+            head, *steps = content.split(".")
+            inputs = self.scope.inputs
+            is_field = head.strip() in ("input", "inputs") and steps and steps[0] not in inputs
+            if is_field and (near := did_you_mean(steps[0], islice(inputs, _COMPARED_MAX))):
                 message += " names no input of the workflow, but a field of what comes in"
                 self.context.warn("W005", message, place.span, label="no such input", help=near)
             return source
@@ -201,23 +201,16 @@ class NodeReader(Fields):
 
     def _advice(self, content: str) -> str:
         scope, nodes = self.scope, self.scope.canvas.nodes
-        around = scope.regions.around(self.id)
+        around = scope.regions.around.get(self.id)
         head = re.split(r"[.\[]", content, maxsplit=1)[0]
         if head not in nodes or head == self.id:
             counted = ("item", *_COUNTED) if around is not None else ()
             names = [*counted, *nodes, *scope.inputs, *scope.variables, "input"]
             return suggest(head.strip(), [name for name in names if name != self.id])
-        region = scope.regions.around(head)
+        region = scope.regions.around.get(head)
         if region is not None and not scope.regions.is_inside(self.id, region):
             return f"{head!r} runs inside of {region.start!r}; its result is {region.end!r}"
         return f"connect {head!r} to {self.id!r}, directly or through other nodes"
-
-    def _misspelt_input(self, content: str) -> str:
-        head, *steps = content.split(".")
-        inputs = self.scope.inputs
-        if head.strip() not in ("input", "inputs") or not steps or steps[0] in inputs:
-            return ""
-        return did_you_mean(steps[0], islice(inputs, _COMPARED_MAX))
 
     def unknown_field(self, content: str) -> tuple[CanvasNode, str] | None:
         """The node and the field that a reference names, where such a node never has that field."""
@@ -270,7 +263,7 @@ class NodeReader(Fields):
 
     def _counted(self, head: str) -> str | None:
         """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""
-        region = self.scope.regions.around(self.id)
+        region = self.scope.regions.around.get(self.id)
         while region is not None:
             if head == "item" and region.kind == "iterator":
                 return known(region.start)
@@ -398,24 +391,21 @@ def read_script(source: str) -> Script:
     rest = parts if is_pipe else parts[1:]
     if len(rest) > PIPES_MAX:
         raise LanguageError(f"a script has at most {PIPES_MAX} pipes", rest[PIPES_MAX][1])
-    pipes = tuple(_pipe(text, at) for text, at in rest)
-    return Script("" if is_pipe else bare, len(first) - len(first.lstrip()), pipes)
-
-
-def _pipe(text: str, offset: int) -> Pipe:
-    offset += len(text) - len(text.lstrip())
-    written = text.strip()
-    call = _CALL.fullmatch(written)
-    name = call[1] if call else written
-    if call is None or name not in PIPES:
-        advice = did_you_mean(name, PIPES) or f"there is {', '.join(PIPES)}"
-        raise LanguageError(f"there is no pipe {name[:40]!r}", offset, advice)
-    arguments = _arguments(name, call[2])
-    least, most = ARGUMENTS[name]
-    if not least <= len(arguments) <= most:
-        wanted = str(least) if least == most else f"{least} or {most}"
-        raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)
-    return Pipe(name, arguments)
+    pipes: list[Pipe] = []
+    for text, at in rest:
+        offset = at + len(text) - len(text.lstrip())
+        call = _CALL.fullmatch(text.strip())
+        name = call[1] if call else text.strip()
+        if call is None or name not in PIPES:
+            advice = did_you_mean(name, PIPES) or f"there is {', '.join(PIPES)}"
+            raise LanguageError(f"there is no pipe {name[:40]!r}", offset, advice)
+        arguments = _arguments(name, call[2])
+        least, most = ARGUMENTS[name]
+        if not least <= len(arguments) <= most:
+            wanted = str(least) if least == most else f"{least} or {most}"
+            raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)
+        pipes.append(Pipe(name, arguments))
+    return Script("" if is_pipe else bare, len(first) - len(first.lstrip()), tuple(pipes))
 
 
 def _arguments(name: str, written: str | None) -> tuple[str | int | float, ...]:

@@ -50,6 +50,7 @@ def to_float(run: Run, value: Value, default: Value) -> Value:
 
 
 def rounded(run: Run, value: Value, precision: Value, method: Value) -> Value:
+    """Rounded; method common, ceil or floor."""
     subject, places = number(value, "round"), whole(precision, "round", "precision")
     if not -400 <= places <= 400:
         raise EvaluationError(f"round needs a precision from -400 to 400, not {places}")
@@ -100,9 +101,7 @@ NUMBERS: tuple[FunctionEntry, ...] = (
     _numbers("abs", absolute, "the number without its sign"),
     _numbers("int(default=0, base=10)", to_integer, "a whole number, or the default"),
     _numbers("float(default=0.0)", to_float, "a number with decimals, or the default"),
-    _numbers(
-        "round(precision=0, method='common')", rounded, "rounded; method common, ceil or floor"
-    ),
+    _numbers("round(precision=0, method='common')", rounded),
     _numbers("filesizeformat(binary=false)", filesizeformat, "a number of bytes as '13.5 kB'"),
     _number_functions("range(*bounds)", make_range, "a list of numbers up to a stop"),
 )

@@ -108,6 +108,7 @@ def pairs(run: Run, value: Value) -> list[Value]:
 
 
 def dictsort(run: Run, value: Value, case_sensitive: Value, by: Value, reverse: Value) -> Value:
+    """A list of [key, value] of an object, sorted by 'key' or by 'value'."""
     if by not in ("key", "value"):
         raise EvaluationError("dictsort sorts by 'key' or by 'value'")
     getters = [path_getter(0 if by == "key" else 1)]
@@ -117,6 +118,7 @@ def dictsort(run: Run, value: Value, case_sensitive: Value, by: Value, reverse: 
 
 
 def default(run: Run, value: Value, default_value: Value, boolean: Value) -> Value:
+    """The default if the value is undefined, or with `boolean` if it is empty or false."""
     return default_value if value is UNDEFINED or (boolean and not value) else value
 
 
@@ -137,19 +139,11 @@ LISTS: tuple[FunctionEntry, ...] = (
     _lists("batch(linecount, fill_with=none)", batch, "lists of `linecount` items each"),
     _lists("slice(slices, fill_with=none)", columns, "the items dealt out to `slices` lists"),
     _lists("items", pairs, "a list of [key, value] of an object"),
-    _lists(
-        "dictsort(case_sensitive=false, by='key', reverse=false)",
-        dictsort,
-        "a list of [key, value] of an object, sorted by 'key' or by 'value'",
-    ),
+    _lists("dictsort(case_sensitive=false, by='key', reverse=false)", dictsort),
     _lists(
         "attr(name)", lambda run, value, name: item_of(value, name), "the member with this name"
     ),
-    _lists(
-        "default(default_value='', boolean=false)",
-        default,
-        "the default if the value is undefined, or with `boolean` if it is empty or false",
-    ),
+    _lists("default(default_value='', boolean=false)", default),
     _lists("d(default_value='', boolean=false)", default, "the same as default"),
 )
 
@@ -191,6 +185,7 @@ def _unordered(keys: list[Value]) -> EvaluationError:
 def sort(
     run: Run, value: Value, reverse: Value, case_sensitive: Value, attribute: Value
 ) -> list[Value]:
+    """The items in order; `attribute` may be 'a.b' or 'a,b'."""
     if isinstance(attribute, str) and attribute.count(",") >= PATH_MAX:
         raise LimitExceeded(f"sort takes at most {PATH_MAX} attributes")
     names: list[Value] = [*attribute.split(",")] if isinstance(attribute, str) else [attribute]
@@ -243,6 +238,7 @@ def total(run: Run, value: Value, attribute: Value, start: Value) -> Value:
 def groupby(
     run: Run, value: Value, attribute: Value, default: Value, case_sensitive: Value
 ) -> list[Value]:
+    """Groups of items with the same attribute, sorted; each has `grouper` and `list`."""
     get, found = path_getter(attribute, default), paid_items(run, value, "groupby")
     found = ordered(run, found, [get], case_sensitive=bool(case_sensitive))
     groups: list[Value] = []
@@ -260,20 +256,12 @@ def groupby(
 _ordering = Family("filter", "ordering")
 
 ORDERING: tuple[FunctionEntry, ...] = (
-    _ordering(
-        "sort(reverse=false, case_sensitive=false, attribute=none)",
-        sort,
-        "the items in order; `attribute` may be 'a.b' or 'a,b'",
-    ),
+    _ordering("sort(reverse=false, case_sensitive=false, attribute=none)", sort),
     _ordering("unique(case_sensitive=false, attribute=none)", unique, "each item once, in order"),
     _ordering("min(case_sensitive=false, attribute=none)", _extreme("min"), "the smallest item"),
     _ordering("max(case_sensitive=false, attribute=none)", _extreme("max"), "the largest item"),
     _ordering("sum(attribute=none, start=0)", total, "the items added up"),
-    _ordering(
-        "groupby(attribute, default=none, case_sensitive=false)",
-        groupby,
-        "groups of items with the same attribute, sorted; each has `grouper` and `list`",
-    ),
+    _ordering("groupby(attribute, default=none, case_sensitive=false)", groupby),
 )
 
 
@@ -283,6 +271,7 @@ _SIZED = frozenset((str, list, dict, Group))
 
 
 def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Value]:
+    """A filter applied to each item, or the attribute of each item."""
     found = paid_items(run, value, "map")
     if not arguments and "attribute" in named:
         unknown = set(named) - {"attribute", "default"}
@@ -335,12 +324,7 @@ def _selecting(operation: str, doc: str) -> FunctionEntry:
 
 
 SELECTING: tuple[FunctionEntry, ...] = (
-    _selection(
-        "map",
-        map_items,
-        "a filter applied to each item, or the attribute of each item",
-        extra="filter, *arguments or attribute='...', default=none",
-    ),
+    _selection("map", map_items, extra="filter, *arguments or attribute='...', default=none"),
     _selecting("select", "the items for which a test holds, or that are true"),
     _selecting("reject", "the items for which a test does not hold, or that are false"),
     _selecting("selectattr", "the items for whose attribute a test holds, or is true"),

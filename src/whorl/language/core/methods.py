@@ -237,24 +237,19 @@ def owner_of(value: Value) -> str:
 
 
 def make_object(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> dict[str, Value]:
-    result: dict[str, Value] = {}
     if len(values) > 1:
         raise EvaluationError("dict takes one object or list of pairs, and named values")
-    for value in values:
-        result.update(_pairs(value))
-    run.check_items(len(result) + len(named), "dict")
-    return result | named
-
-
-def _pairs(value: Value) -> dict[str, Value]:
-    if isinstance(value, dict):
-        return value
-    if isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-        return {key_text(pair[0]): pair[1] for pair in value}
-    raise EvaluationError(f"dict needs an object or a list of pairs, not {kind_of(value)}")
+    given = values[0] if values else {}
+    if isinstance(given, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in given):
+        given = {key_text(pair[0]): pair[1] for pair in given}
+    if not isinstance(given, dict):
+        raise EvaluationError(f"dict needs an object or a list of pairs, not {kind_of(given)}")
+    run.check_items(len(given) + len(named), "dict")
+    return {**given, **named}
 
 
 def make_namespace(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Namespace:
+    """An object whose members can be set from inside a loop."""
     return Namespace(make_object(run, values, named))
 
 
@@ -265,6 +260,7 @@ def make_cycler(run: Run, values: tuple[Value, ...], named: dict[str, Value]) ->
 
 
 def make_joiner(run: Run, separator: Value) -> Joiner:
+    """Nothing when first called, then the separator."""
     return Joiner(run.text(separator))
 
 
@@ -272,15 +268,9 @@ _objects = Family("function", "objects")
 
 OBJECTS: tuple[FunctionEntry, ...] = (
     _objects("dict(**values)", make_object, "an object of the named values"),
-    _objects(
-        "namespace(**values)",
-        make_namespace,
-        "an object whose members can be set from inside a loop",
-    ),
+    _objects("namespace(**values)", make_namespace),
     _objects("cycler(*values)", make_cycler, "gives its values in turn with `next()`"),
-    _objects(
-        "joiner(separator=', ')", make_joiner, "nothing when first called, then the separator"
-    ),
+    _objects("joiner(separator=', ')", make_joiner),
 )
 
 

@@ -65,6 +65,7 @@ def center(run: Run, value: Value, width: Value) -> str:
 
 
 def indent(run: Run, value: Value, width: Value, first: Value, blank: Value) -> str:
+    """Lines after the first begin with spaces, or with the given text."""
     subject = run.text(value)
     if isinstance(width, str):
         margin = width
@@ -83,6 +84,7 @@ def indent(run: Run, value: Value, width: Value, first: Value, blank: Value) -> 
 def truncate(  # noqa: PLR0917
     run: Run, value: Value, length: Value, killwords: Value, end: Value, leeway: Value
 ) -> str:
+    """Cut to a length, at a word unless `killwords`; `leeway` characters more are let pass."""
     subject, mark = run.text(value), run.text(end)
     size, slack = whole(length, "truncate", "length"), whole(leeway, "truncate", "leeway")
     if size < len(mark) or slack < 0:
@@ -107,6 +109,7 @@ def wordwrap(  # noqa: PLR0917
     wrapstring: Value,
     break_on_hyphens: Value,
 ) -> str:
+    """Lines broken at a width."""
     import textwrap
 
     subject, size = run.text(value), positive(width, "wordwrap", "width")
@@ -266,21 +269,12 @@ TEXT: tuple[FunctionEntry, ...] = (
     _text("safe", Run.text, "the value as text; nothing is escaped, so nothing needs marking"),
     _text("replace(old, new, count=none)", replace, "every `old` replaced by `new`"),
     _text("center(width=80)", center, "padded with spaces on both sides to a width"),
-    _text(
-        "indent(width=4, first=false, blank=false)",
-        indent,
-        "lines after the first begin with spaces, or with the given text",
-    ),
-    _text(
-        "truncate(length=255, killwords=false, end='...', leeway=5)",
-        truncate,
-        "cut to a length, at a word unless `killwords`; `leeway` characters more are let pass",
-    ),
+    _text("indent(width=4, first=false, blank=false)", indent),
+    _text("truncate(length=255, killwords=false, end='...', leeway=5)", truncate),
     _text("wordcount", wordcount, "how many words the text has"),
     _text(
         "wordwrap(width=79, break_long_words=true, wrapstring=none, break_on_hyphens=true)",
         wordwrap,
-        "lines broken at a width",
     ),
     _text("escape", escape, "the characters & < > ' \" as HTML entities"),
     _text("e", escape, "the same as escape"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
@@ -15,7 +15,7 @@ from whorl.language.entry import items as items_of
 from whorl.language.evaluator.expressions import Context, Evaluate, MacroValue, compile_expression
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import semantics_of
-from whorl.language.names import free_names_of, is_borrowed
+from whorl.language.names import is_borrowed
 from whorl.language.run import Run
 from whorl.language.tree import weight_of
 from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Value, kind_of
@@ -23,7 +23,6 @@ from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Val
 if TYPE_CHECKING:
     from whorl.language.entry import FunctionEntry, Kind
     from whorl.language.libraries import Semantics
-    from whorl.language.names import NameUse
     from whorl.language.run import FindFunction
 
 Execute: TypeAlias = Callable[[Run, list[str]], None]
@@ -41,7 +40,6 @@ class Program:
     is_borrowed: bool
     find: FindFunction
     semantics: Semantics
-    free_names: Callable[[], tuple[NameUse, ...]]
 
 
 def compile_tree(source: tree.Tree) -> Program:
@@ -56,7 +54,6 @@ def compile_tree(source: tree.Tree) -> Program:
         source.value is not None and is_borrowed(source.value),
         partial(_find, source.library),
         context.semantics,
-        lru_cache(maxsize=1)(partial(free_names_of, source)),
     )
 
 
@@ -290,8 +287,24 @@ def _macro(node: tree.Macro, context: Context) -> Execute:
 
 def _macro_maker(node: tree.Macro, context: Context) -> Callable[[Run], MacroValue]:
     body = compile_body(node.body, context)
-    assign = _parameter_binder(node, context)
-    name, depth, offset = node.name, node.depth, node.offset
+    name, depth, offset, parameters = node.name, node.depth, node.offset, node.parameters
+    defaults: dict[str, Evaluate] = dict.fromkeys(parameters, lambda run: UNDEFINED)
+    for parameter, default in zip(reversed(parameters), reversed(node.defaults), strict=False):
+        defaults[parameter] = compile_expression(default, context)
+
+    def assign(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> None:
+        if len(values) > len(parameters):
+            message = f"macro {name!r} takes {len(parameters)} arguments, "
+            raise EvaluationError(f"{message}{len(values)} were given", offset)
+        given = dict(zip(parameters, values, strict=False))
+        for key, value in named.items():
+            if key in given or (key not in parameters and key != "caller"):
+                raise EvaluationError(f"macro {name!r} cannot take the argument {key!r}", offset)
+            given[key] = value
+        for parameter, default in defaults.items():
+            run.locals[parameter] = given[parameter] if parameter in given else default(run)
+        if "caller" in given:
+            run.locals["caller"] = given["caller"]
 
     def make(run: Run) -> MacroValue:
         home = run.locals
@@ -313,31 +326,6 @@ def _macro_maker(node: tree.Macro, context: Context) -> Callable[[Run], MacroVal
         return MacroValue(name, call)
 
     return make
-
-
-def _parameter_binder(
-    node: tree.Macro, context: Context
-) -> Callable[[Run, Sequence[Value], Mapping[str, Value]], None]:
-    name, offset, parameters = node.name, node.offset, node.parameters
-    defaults: dict[str, Evaluate] = dict.fromkeys(parameters, lambda run: UNDEFINED)
-    for parameter, default in zip(reversed(parameters), reversed(node.defaults), strict=False):
-        defaults[parameter] = compile_expression(default, context)
-
-    def assign(run: Run, values: Sequence[Value], named: Mapping[str, Value]) -> None:
-        if len(values) > len(parameters):
-            message = f"macro {name!r} takes {len(parameters)} arguments, "
-            raise EvaluationError(f"{message}{len(values)} were given", offset)
-        given = dict(zip(parameters, values, strict=False))
-        for key, value in named.items():
-            if key in given or (key not in parameters and key != "caller"):
-                raise EvaluationError(f"macro {name!r} cannot take the argument {key!r}", offset)
-            given[key] = value
-        for parameter, default in defaults.items():
-            run.locals[parameter] = given[parameter] if parameter in given else default(run)
-        if "caller" in given:
-            run.locals["caller"] = given["caller"]
-
-    return assign
 
 
 def _call_block(node: tree.CallBlock, context: Context) -> Execute:

@@ -249,14 +249,13 @@ def _conditional(node: tree.Conditional, context: Context) -> Evaluate:
     return lambda run: then(run) if test(run) else otherwise(run)
 
 
-# What a function of the libraries may raise besides LanguageError; a call turns it into one.
-PYTHON_FAULTS = (TypeError, ValueError, ArithmeticError, LookupError, AssertionError)
+# What a function of the libraries may raise; a call turns all of it into a LanguageError.
+CALL_FAULTS = (LanguageError, TypeError, ValueError, ArithmeticError, LookupError, AssertionError)
 
 
 class MacroValue(Opaque):
     """A macro of the template, or the body of a call block."""
 
-    __slots__ = ("call", "name")
     kind = "macro"
 
     def __init__(
@@ -271,8 +270,8 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
     entry, offset = node.function, node.offset
     call, pay = entry.call, context.semantics.pay
     arguments = [compile_expression(argument, context) for argument in node.arguments]
-    if entry.extra:
-        return _variadic(node, context)
+    extra = [compile_expression(argument, context) for argument in node.extra]
+    keywords = [(name, compile_expression(argument, context)) for name, argument in node.keywords]
 
     def applied(run: Run) -> Value:
         values = [argument(run) for argument in arguments]
@@ -280,22 +279,10 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
             for value in values:
                 pay(run, value)
             return pay(run, call(run, *values))
-        except LanguageError as error:
-            raise error.at(offset) from None
-        except PYTHON_FAULTS as error:
+        except CALL_FAULTS as error:
             raise _fault(entry, error, offset) from None
 
-    return applied
-
-
-def _variadic(node: tree.Apply, context: Context) -> Evaluate:
-    entry, offset, call = node.function, node.offset, node.function.call
-    pay = context.semantics.pay
-    arguments = [compile_expression(argument, context) for argument in node.arguments]
-    extra = [compile_expression(argument, context) for argument in node.extra]
-    keywords = [(name, compile_expression(argument, context)) for name, argument in node.keywords]
-
-    def applied(run: Run) -> Value:
+    def applied_to_any(run: Run) -> Value:
         values = [argument(run) for argument in arguments]
         further = tuple([argument(run) for argument in extra])
         named = {name: argument(run) for name, argument in keywords}
@@ -303,15 +290,15 @@ def _variadic(node: tree.Apply, context: Context) -> Evaluate:
             for value in (*values, *further, *named.values()):
                 pay(run, value)
             return pay(run, call(run, *values, further, named))
-        except LanguageError as error:
-            raise error.at(offset) from None
-        except PYTHON_FAULTS as error:
+        except CALL_FAULTS as error:
             raise _fault(entry, error, offset) from None
 
-    return applied
+    return applied_to_any if entry.extra else applied
 
 
-def _fault(entry: FunctionEntry, error: Exception, offset: int) -> EvaluationError:
+def _fault(entry: FunctionEntry, error: Exception, offset: int) -> LanguageError:
+    if isinstance(error, LanguageError):
+        return error.at(offset)
     return EvaluationError(f"{entry.kind} {entry.name!r} failed: {error}", offset)
 
 
@@ -337,9 +324,7 @@ def _method_call(node: tree.MethodCall, context: Context) -> Evaluate:
             for value in (subject, *values, *named.values()):
                 run.pay(value)
             return run.pay(call_entry(entry, (run, subject), values, named))
-        except LanguageError as error:
-            raise error.at(offset) from None
-        except PYTHON_FAULTS as error:
+        except CALL_FAULTS as error:
             raise _fault(entry, error, offset) from None
 
     return called

@@ -44,6 +44,14 @@ _BLOCKS = frozenset(("for", "if", "macro", "call", "filter", "with", "block", "a
 _OPERANDS = frozenset(("name", "string", "integer", "float"))
 _WORD_OPERATORS = frozenset(("and", "or", "not", "in", "is", "if", "else", "elif"))
 
+# What Jinja2 says, and what we say.
+_PHRASES = (
+    ("Encountered unknown tag", "unknown tag"),
+    ("Jinja was looking for", "the parser was looking for"),
+    ("You probably made a nesting mistake. Jinja is expecting this tag,", "the tag is known,"),
+    ("expected token", "expected"),
+)
+
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
@@ -60,9 +68,17 @@ def tokenize(source: str, *, inside: bool) -> list[Token]:
             continue
         if len(tokens) >= TOKENS_MAX:
             raise LimitExceeded(f"source has more than {TOKENS_MAX} tokens", offset)
-        token = _token(offset, kind, text)
-        nesting.feed(token, text)
-        tokens.append(token)
+        value: object = text
+        if kind == "name" and not text.isidentifier():
+            raise LanguageError(f"{text!r} is not a name", offset)
+        if kind == "string":
+            value = _ESCAPE.sub(_unescaped, text[1:-1])
+        elif kind in ("integer", "float"):
+            value = _number(kind, text.replace("_", ""), offset)
+        elif kind == "operator":
+            kind = OPERATORS[text]
+        tokens.append(Token(offset, kind, value))  # type: ignore[arg-type]
+        nesting.feed(tokens[-1], text)
     return tokens
 
 
@@ -89,19 +105,6 @@ def _positions(source: str, *, inside: bool) -> Iterator[tuple[int, str, str]]:
         message = re.sub(r" at \d+$", "", error.message or "syntax error").rstrip(".")
         message = message[:1].lower() + message[1:]
         raise LanguageError(message, min(offset, len(source))) from None
-
-
-def _token(offset: int, kind: str, text: str) -> Token:
-    value: object = text
-    if kind == "name" and not text.isidentifier():
-        raise LanguageError(f"{text!r} is not a name", offset)
-    if kind == "string":
-        value = _ESCAPE.sub(_unescaped, text[1:-1])
-    elif kind in ("integer", "float"):
-        value = _number(kind, text.replace("_", ""), offset)
-    elif kind == "operator":
-        kind = OPERATORS[text]
-    return Token(offset, kind, value)  # type: ignore[arg-type]
 
 
 def _number(kind: str, digits: str, offset: int) -> int | float:
@@ -181,7 +184,13 @@ def read_template(source: str, library: str) -> tree.Tree:
     parsed, _ = _parsed(tokens, Parser.subparse)
     converter = Converter(library)
     body = converter.body(parsed)
-    is_one = len(body) == 1 and _is_one_expression(source, tokens)
+    is_one = (
+        len(body) == 1
+        and source.startswith("{{")
+        and source.rstrip().endswith("}}")
+        and tokens[-1].type == "variable_end"
+        and sum(token.type == "variable_begin" for token in tokens) == 1
+    )
     value = body[0].value if is_one and isinstance(body[0], tree.Emit) else None
     return tree.Tree("template", library, value, body, frozenset(converter.bound))
 
@@ -215,16 +224,6 @@ def _without_braces(source: str) -> str:
     return " " * begin + source[begin:end]
 
 
-def _is_one_expression(source: str, tokens: list[Token]) -> bool:
-    return (
-        len(tokens) > 2
-        and source.startswith("{{")
-        and tokens[-1].type == "variable_end"
-        and source.rstrip().endswith("}}")
-        and sum(token.type == "variable_begin" for token in tokens) == 1
-    )
-
-
 def _parsed(
     tokens: list[Token], parse: Callable[[Parser], Parsed], end: int | None = None
 ) -> tuple[Parsed, TokenStream]:
@@ -234,25 +233,12 @@ def _parsed(
     try:
         return parse(parser), parser.stream
     except TemplateSyntaxError as error:
-        raise _syntax_error(error, end) from None
+        message, offset = error.message or "syntax error", error.lineno
+        for theirs, ours in _PHRASES:
+            message = message.replace(theirs, ours)
+        message = message.rstrip(".").replace(". ", "; ")
+        if end is not None and "end of template" in message:
+            message, offset = message.replace("end of template", "end of expression"), end
+        raise LanguageError(message[:1].lower() + message[1:], offset) from None
     except RecursionError:
         raise LimitExceeded("source is nested too deeply") from None
-
-
-_PHRASES = (
-    ("Encountered unknown tag", "unknown tag"),
-    ("Jinja was looking for", "the parser was looking for"),
-    ("You probably made a nesting mistake. Jinja is expecting this tag,", "the tag is known,"),
-    ("expected token", "expected"),
-)
-
-
-def _syntax_error(error: TemplateSyntaxError, end: int | None) -> LanguageError:
-    message = error.message or "syntax error"
-    for theirs, ours in _PHRASES:
-        message = message.replace(theirs, ours)
-    message = message.rstrip(".").replace(". ", "; ")
-    offset = error.lineno
-    if end is not None and "end of template" in message:
-        message, offset = message.replace("end of template", "end of expression"), end
-    return LanguageError(message[:1].lower() + message[1:], offset)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
-from typing import Literal as OneOf
 
 from jinja2 import nodes
 
@@ -29,11 +28,6 @@ _OPERATORS: dict[type[nodes.Node], tuple[str, int]] = {
     nodes.FloorDiv: ("//", 3),
     nodes.Mod: ("%", 3),
     nodes.Pow: ("**", 4),
-}
-_SIGNS: dict[type[nodes.Node], OneOf["not", "-", "+"]] = {
-    nodes.Not: "not",
-    nodes.Neg: "-",
-    nodes.Pos: "+",
 }
 _COMPARISON: dict[str, tree.ComparisonOperator] = {
     "eq": "==",
@@ -72,22 +66,25 @@ class Converter:
         self.bound: set[str] = set()
         self._loop_used = False
         self._depth = self._deepest = 0
+        read = self.expression
         self._expressions: dict[type[nodes.Node], Callable[[Any], tree.Expr]] = {
             nodes.Const: lambda node: tree.Literal(node.value, node.lineno),
             nodes.TemplateData: lambda node: tree.Literal(node.data, node.lineno),
             nodes.Name: self._name,
-            nodes.Getattr: self._member,
+            nodes.Getattr: lambda node: tree.Member(read(node.node), node.attr, node.lineno),
             nodes.Getitem: self._item,
-            nodes.List: self._list,
-            nodes.Tuple: self._list,
+            nodes.List: lambda node: tree.ListDisplay(self._all(node.items), node.lineno),
+            nodes.Tuple: lambda node: tree.ListDisplay(self._all(node.items), node.lineno),
             nodes.Dict: self._object,
             nodes.Compare: self._comparison,
-            nodes.Concat: self._concat,
+            nodes.Concat: lambda node: tree.Concat(self._all(node.nodes), node.lineno),
             nodes.CondExpr: self._conditional,
             nodes.Filter: lambda node: self._applied(node, "filter"),
             nodes.Test: lambda node: self._applied(node, "test"),
             nodes.Call: self._call,
-            **dict.fromkeys(_SIGNS, self._unary),
+            nodes.Not: lambda node: tree.Unary("not", read(node.node), node.lineno),
+            nodes.Neg: lambda node: tree.Unary("-", read(node.node), node.lineno),
+            nodes.Pos: lambda node: tree.Unary("+", read(node.node), node.lineno),
             **dict.fromkeys(_OPERATORS, self._chain),
         }
         self._statements: dict[type[nodes.Node], Callable[[Any], tree.Stmt]] = {
@@ -95,9 +92,9 @@ class Converter:
             nodes.For: self._for,
             nodes.Assign: self._assign,
             nodes.AssignBlock: self._capture,
-            nodes.FilterBlock: self._filtered,
+            nodes.FilterBlock: self._capture,
             nodes.With: self._with,
-            nodes.Macro: self._macro,
+            nodes.Macro: lambda node: self._callable(node, node.name),
             nodes.CallBlock: self._call_block,
         }
 
@@ -150,9 +147,6 @@ class Converter:
         self._loop_used = self._loop_used or node.name == "loop"
         return tree.Name(node.name, node.lineno)
 
-    def _member(self, node: nodes.Getattr) -> tree.Expr:
-        return tree.Member(self.expression(node.node), node.attr, node.lineno)
-
     def _item(self, node: nodes.Getitem) -> tree.Expr:
         target, key = self.expression(node.node), node.arg
         if isinstance(key, nodes.Slice):
@@ -160,15 +154,9 @@ class Converter:
             return tree.Slice(target, start, stop, step, node.lineno)
         return tree.Item(target, self.expression(key), node.lineno)
 
-    def _list(self, node: nodes.List | nodes.Tuple) -> tree.Expr:
-        return tree.ListDisplay(self._all(node.items), node.lineno)
-
     def _object(self, node: nodes.Dict) -> tree.Expr:
         pairs = ((self.expression(pair.key), self.expression(pair.value)) for pair in node.items)
         return tree.ObjectDisplay(tuple(pairs), node.lineno)
-
-    def _unary(self, node: nodes.UnaryExpr) -> tree.Expr:
-        return tree.Unary(_SIGNS[type(node)], self.expression(node.node), node.lineno)
 
     def _chain(self, node: nodes.BinExpr) -> tree.Expr:
         symbol, strength = _OPERATORS[type(node)]
@@ -188,9 +176,6 @@ class Converter:
     def _comparison(self, node: nodes.Compare) -> tree.Expr:
         rest = ((_COMPARISON[part.op], self.expression(part.expr)) for part in node.ops)
         return tree.Comparison(self.expression(node.expr), tuple(rest), _start(node.expr))
-
-    def _concat(self, node: nodes.Concat) -> tree.Expr:
-        return tree.Concat(self._all(node.nodes), node.lineno)
 
     def _conditional(self, node: nodes.CondExpr) -> tree.Expr:
         otherwise = self._optional(node.expr2)
@@ -299,21 +284,16 @@ class Converter:
             return tree.AssignMember(node.target.name, node.target.attr, value, node.lineno)
         return tree.Assign(self._target(node.target), value, node.lineno)
 
-    def _capture(self, node: nodes.AssignBlock) -> tree.Stmt:
+    def _capture(self, node: nodes.AssignBlock | nodes.FilterBlock) -> tree.Stmt:
         body = self.body(node.body)
-        value = self._after_filters(node.filter, node.lineno)
+        self.bound.add(tree.CAPTURED)
+        value = self._optional(node.filter) or tree.Name(tree.CAPTURED, node.lineno)
+        if isinstance(node, nodes.FilterBlock):
+            return tree.Capture("", body, value, node.lineno)
         if not isinstance(node.target, nodes.Name):
             raise LanguageError("a set block takes one name", node.lineno)
         self.bound.add(node.target.name)
         return tree.Capture(node.target.name, body, value, node.lineno)
-
-    def _filtered(self, node: nodes.FilterBlock) -> tree.Stmt:
-        body = self.body(node.body)
-        return tree.Capture("", body, self._after_filters(node.filter, node.lineno), node.lineno)
-
-    def _after_filters(self, node: nodes.Filter | None, offset: int) -> tree.Expr:
-        self.bound.add(tree.CAPTURED)
-        return tree.Name(tree.CAPTURED, offset) if node is None else self.expression(node)
 
     def _with(self, node: nodes.With) -> tree.Stmt:
         values = [self.expression(value) for value in node.values]
@@ -321,11 +301,9 @@ class Converter:
         bindings = tuple(zip(targets, values, strict=True))
         return tree.With(bindings, self.body(node.body), node.lineno)
 
-    def _macro(self, node: nodes.Macro) -> tree.Macro:
-        self.bound.update((node.name, "caller"))
-        return self._callable(node, node.name)
-
     def _callable(self, node: nodes.Macro | nodes.CallBlock, name: str) -> tree.Macro:
+        if isinstance(node, nodes.Macro):
+            self.bound.update((name, "caller"))
         defaults = self._all(node.defaults)
         parameters = tuple(argument.name for argument in node.args)
         self.bound.update(parameters)

@@ -162,7 +162,7 @@ def answered(run: Run, value: Value) -> Value:
 
 
 def ended(run: Run, value: Value, last: Value) -> Value:
-    """What a loop gives at its handles; an iteration that reached no exit changes no result."""
+    """What a loop gives: output, iterations, count, exit_reason."""
     found = _object(value)
     facts = _object(found.get("loop"))
     reason = facts.get("exit_reason")
@@ -187,7 +187,7 @@ def text_only(run: Run, value: Value, loop: Value) -> Value:
 
 
 def append(run: Run, before: Value, after: Value, node: Value, number: Value) -> Value:
-    """The input of the next turn: the present one, a line, and what came of it."""
+    """Two texts with a line between them, or an error that names node and iteration."""
     if not isinstance(after, str):
         raise EvaluationError(
             f"{node!r} gave {kind_of(after)} in iteration {number}, but feedbackMode 'append' "
@@ -216,7 +216,7 @@ def items_of(run: Run, value: Value, node: Value) -> Value:
 
 
 def gathered(run: Run, value: Value, node: Value, strategy: Value, separator: Value) -> Value:
-    """What an aggregator makes of the results of all items."""
+    """The results of all items: a list, one text, or one object."""
     results = paid_items(run, value, "gathered")
     found = [_object(part).get(str(node)) for part in results]
     result: Value = found
@@ -245,7 +245,7 @@ def checked(run: Run, value: Value, node: Value, fails: Value) -> Value:
 
 
 def shell_text(run: Run, value: Value) -> Value:
-    """What the built-in shell gives: its output, and what went wrong on lines of their own."""
+    """The output of a command, with its errors, as one text."""
     found = _object(value)
     output, errors = (str(found.get(name) or "").rstrip("\n") for name in ("stdout", "stderr"))
     lines = [output] if output else []
@@ -267,7 +267,7 @@ def written_text(run: Run, value: Value) -> Value:
 
 
 def remembered(run: Run, past: Value, prompt: Value, answer: Value, keep: Value) -> Value:
-    """A conversation with one more question and answer, cut at the oldest end."""
+    """A conversation with one more question and answer."""
     kept = list(past) if isinstance(past, list) else []
     if answer is UNDEFINED or answer is None:
         return kept
@@ -301,32 +301,16 @@ _FUNCTIONS = (
     _function("timestamp()", timestamp, "the time of the run, in UTC"),
     _function("preview(value)", preview, "the beginning of a value as text"),
     _function("answered(value)", answered, "a model's answer with its usage and its cost"),
-    _function(
-        "ended(value, last)", ended, "what a loop gives: output, iterations, count, exit_reason"
-    ),
+    _function("ended(value, last)", ended),
     _function("text_only(value, loop)", text_only, "the text, or an error that names the loop"),
-    _function(
-        "append(before, after, node, number)",
-        append,
-        "two texts with a line between them, or an error that names node and iteration",
-    ),
+    _function("append(before, after, node, number)", append),
     _function("items_of(value, node)", items_of, "the items that an iterator goes through"),
-    _function(
-        "gathered(value, node, strategy, separator)",
-        gathered,
-        "the results of all items: a list, one text, or one object",
-    ),
+    _function("gathered(value, node, strategy, separator)", gathered),
     _function("checked(value, node, fails)", checked, "the verdict of a validator, or its error"),
-    _function(
-        "shell_text(value)", shell_text, "the output of a command, with its errors, as one text"
-    ),
+    _function("shell_text(value)", shell_text),
     _function("file_text(value)", file_text, "the content of a file"),
     _function("written_text(value)", written_text, "which file was written"),
-    _function(
-        "remembered(past, prompt, answer, keep)",
-        remembered,
-        "a conversation with one more question and answer",
-    ),
+    _function("remembered(past, prompt, answer, keep)", remembered),
     _function(
         "choose(answer, branches, value, fallback)",
         choose,

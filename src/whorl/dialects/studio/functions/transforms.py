@@ -4,16 +4,16 @@ as `map(name) | select(kind=book) | join(", ")`. Both are bounded.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from whorl.language.core import lists
 from whorl.language.core.conversion import from_json
 from whorl.language.entry import paid_items, whole
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.operators import ORDER
 from whorl.language.run import Run
 from whorl.language.values import UNDEFINED, Value, kind_of, path_getter
 
@@ -37,12 +37,6 @@ _FILTER = re.compile(
 )
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _WORDS: dict[str, Value] = {"true": True, "false": False, "null": None}
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
 
 _Finder: TypeAlias = Callable[[Value], list[Value]]
 
@@ -195,7 +189,14 @@ def _filter(match: re.Match[str]) -> _Finder:
             if not isinstance(value, dict) or name not in value:
                 return False
             value = value[name]
-        return not symbol or _compare(symbol, value, wanted)
+        if not symbol:
+            return True
+        if symbol in ("==", "!="):
+            same = value == wanted and isinstance(value, bool) == isinstance(wanted, bool)
+            return same == (symbol == "==")
+        # Values of different kinds have no order.
+        kinds = {float if type(part) is int else type(part) for part in (value, wanted)}
+        return kinds in ({float}, {str}) and ORDER[symbol](value, wanted)
 
     return lambda value: [part for part in _parts(value) if fits(part)]
 
@@ -209,17 +210,6 @@ def _literal(written: str, offset: int) -> Value:
     if _NUMBER.fullmatch(written):
         return float(written) if "." in written else int(written)
     raise LanguageError(f"{written[:40]!r} is no value to compare with", offset, "quote a text")
-
-
-def _compare(symbol: str, left: Value, right: Value) -> bool:
-    """Compares two values; those of different kinds have no order."""
-    if symbol in ("==", "!="):
-        same = left == right and isinstance(left, bool) == isinstance(right, bool)
-        return same == (symbol == "==")
-    numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (left, right))
-    if not numbers and not (isinstance(left, str) and isinstance(right, str)):
-        return False
-    return _ORDER[symbol](left, right)
 
 
 def _all(match: re.Match[str]) -> _Finder:
@@ -239,7 +229,6 @@ _INSIDE: _Forms = (
 
 
 def apply_pipe(run: Run, value: Value, name: str, arguments: tuple[Value, ...]) -> Value:
-    """A value through one pipe."""
     result = PIPES[name](run, value, *arguments)
     return None if result is UNDEFINED else result
 
