@@ -141,10 +141,8 @@ def _begun(text: str, secret: str) -> int:
 @lru_cache(maxsize=32)
 def _forms(secrets: tuple[Secret, ...]) -> tuple[str, ...]:
     """Every way in which the secrets may be written, the longest first."""
-    forms: set[str] = set()
-    for text in {secret.reveal() for secret in secrets}:
-        if is_worth_hiding(text):
-            forms |= _written(text)
+    texts = {secret.reveal() for secret in secrets}
+    forms = {form for text in texts if is_worth_hiding(text) for form in _written(text)}
     return tuple(sorted(forms, key=len, reverse=True))
 
 
