@@ -37,12 +37,9 @@ DESCRIPTION_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTool:
+class ListedTool(ToolOffer):
     """A tool as its server describes it; `pin` is the hash of all that a model is told about it."""
 
-    name: str
-    description: str
-    schema: dict[str, Json]
     pin: str
 
 
@@ -83,19 +80,14 @@ class Servers:
     ) -> tuple[Json, str]:
         """Calls a tool that is what it was: its value, and its pin. Raises ProviderError."""
         server = self._server(name)
+        what = f"tool {tool!r} of MCP server {name!r}"
         if server.tools is not None and tool not in server.tools:
-            raise ProviderError(
-                f"tool {tool!r} of MCP server {name!r} is not allowed; add it to tools of "
-                f"[mcp.{name}] in whorl.toml",
-                code="P121",
-            )
+            why = f"is not allowed; add it to tools of [mcp.{name}] in whorl.toml"
+            raise ProviderError(f"{what} {why}", code="P121")
         listed = {each.name: each for each in await self.tools(name, run)}
         if tool not in listed:
-            near = did_you_mean(tool, listed)
-            raise ProviderError(
-                f"MCP server {name!r} has no tool {tool!r}{'; ' + near if near else ''}",
-                code="P121",
-            )
+            near = f"; {near}" if (near := did_you_mean(tool, listed)) else ""
+            raise ProviderError(f"MCP server {name!r} has no tool {tool!r}{near}", code="P121")
         if pin and listed[tool].pin != pin:
             raise changed(name, tool)
         return await self._connection(server).call(tool, arguments), listed[tool].pin
@@ -117,12 +109,9 @@ class Servers:
     def _server(self, name: str) -> ToolServer:
         server = self._settings.mcp.get(name)
         if server is None:
-            near = did_you_mean(name, self._settings.mcp)
-            raise ProviderError(
-                f"MCP server {name!r} is not configured; add [mcp.{name}] to whorl.toml"
-                f"{'; ' + near if near else ''}",
-                code="P120",
-            )
+            near = f"; {near}" if (near := did_you_mean(name, self._settings.mcp)) else ""
+            why = f"is not configured; add [mcp.{name}] to whorl.toml{near}"
+            raise ProviderError(f"MCP server {name!r} {why}", code="P120")
         return server
 
     def _connection(self, server: ToolServer) -> Connection:
@@ -175,10 +164,9 @@ class Tool(OwnTask):
             f"timeout of the step, or timeout_s of [mcp.{name}]"
         )
         arguments, pin = inputs.table("arguments"), inputs.text("pin")
+        call = self._context.servers.call(name, tool, arguments, run=request.run, pin=pin)
         async with time_limit(timeout_s, late):
-            value, pin = await self._context.servers.call(
-                name, tool, arguments, run=request.run, pin=pin
-            )
+            value, pin = await call
         return Reply(value, Usage(calls=1), {"tool": f"{name}/{tool}", "pin": pin})
 
 
