@@ -9,13 +9,13 @@ import asyncio
 import codecs
 import re
 import time
-import weakref
 import zlib
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin
+from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, clean, parse_json, shorten, table_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from httpcore2 import Response
 
     from whorl.providers.outbound.addresses import Policy
-    from whorl.providers.outbound.connections import Connections, Resolve, Sent
+    from whorl.providers.outbound.connections import Connections, Resolve
     from whorl.providers.redaction import Secret
 
 BYTES_MAX = 10_000_000
@@ -123,9 +123,7 @@ class Outbound:
         self._policy = policy
         self._secrets = secrets
         self._resolve = resolve
-        self._kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._kept: WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = WeakKeyDictionary()
 
     async def request(self, call: Call, *, check_status: bool = False) -> Received:
         """Sends, reads all; with `check_status` a status that is no success raises its error."""
@@ -139,15 +137,10 @@ class Outbound:
     async def stream(self, call: Call) -> AsyncIterator[Received]:
         target = target_of(call.url)
         try:
-            async with asyncio.timeout(call.timeout_s) as deadline:
-                sent, target = await self._send(call, target)
+            async with asyncio.timeout(call.timeout_s) as deadline, AsyncExitStack() as stack:
+                response, target = await self._send(call, target, stack)
                 what = f"{call.method} {target.shown}"
-                try:
-                    yield Received(
-                        sent.response, what=what, url=target.shown, bytes_max=call.bytes_max
-                    )
-                finally:
-                    await sent.aclose()
+                yield Received(response, what=what, url=target.shown, bytes_max=call.bytes_max)
         except TimeoutError:
             if not deadline.expired():
                 raise
@@ -164,7 +157,10 @@ class Outbound:
         for connections in self._kept.pop(asyncio.get_running_loop(), {}).values():
             await connections.aclose()
 
-    async def _send(self, call: Call, target: Target) -> tuple[Sent, Target]:
+    async def _send(
+        self, call: Call, target: Target, stack: AsyncExitStack
+    ) -> tuple[Response, Target]:
+        """The reply, which is open until the stack is closed, and where it came from."""
         import httpcore2
 
         first = target.origin
@@ -180,11 +176,11 @@ class Outbound:
             )
             with network_faults(what):
                 connections = self._connections(target.scheme, of_operator=call.of_operator)
-                sent = await connections.send(request)
-            status, place = sent.response.status, _location(sent.response)
+                response = await stack.enter_async_context(connections.send(request))
+            status, place = response.status, _location(response)
             if not call.follow or status not in _MOVED or not place:
-                return sent, target
-            await sent.aclose()
+                return response, target
+            await stack.aclose()
             if hop == REDIRECTS_MAX:
                 break
             target = target_of(urljoin(f"{target.origin}{target.path}", place))
