@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.providers.json_values import NotJson, as_text, clean, parse_json
 from whorl.providers.task import Inputs, OwnTask, Reply
-from whorl.source import resolve_beside
+from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ from urllib.parse import urlencode, urljoin
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.json_values import NotJson, clean, json_bytes, parse_json
-from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.client import malformed, retry_after
+from whorl.providers.outbound.addresses import origin_of
+from whorl.providers.outbound.client import Call, Credential, malformed, retry_after
 from whorl.providers.redaction import Secret
 from whorl.providers.settings.sections import basic
 from whorl.providers.task import Inputs, OwnTask, Reply, Usage
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from whorl.language import Json
-    from whorl.providers.outbound import Outbound, Received
+    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import KeySettings
     from whorl.providers.task import Emit, Request
 

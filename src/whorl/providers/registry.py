@@ -68,7 +68,8 @@ class Providers:
         if self._made is None:
             from whorl.providers.functions import Tasks, Threads
             from whorl.providers.models.client import Models
-            from whorl.providers.outbound import Outbound, Policy
+            from whorl.providers.outbound.addresses import Policy
+            from whorl.providers.outbound.client import Outbound
             from whorl.providers.task import Context
             from whorl.providers.tools.servers import Servers
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.functions import Tasks, Threads
     from whorl.providers.models.client import Models
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import Settings
     from whorl.providers.tools.servers import Servers
 

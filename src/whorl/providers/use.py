@@ -23,7 +23,7 @@ from whorl.providers.functions import Raised
 from whorl.providers.http import checked_value, detail_of, value_of
 from whorl.providers.json_values import NotJson, as_json, json_bytes
 from whorl.providers.models.conversation import without_nulls
-from whorl.providers.outbound import Call
+from whorl.providers.outbound.client import Call
 from whorl.providers.task import Inputs, OwnTask, Reply, Usage
 
 if TYPE_CHECKING:

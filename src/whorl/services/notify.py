@@ -11,7 +11,8 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, StoreError, UsageError, safe
-from whorl.providers.outbound import Call, Credential, Outbound, Policy, origin_of
+from whorl.providers.outbound.addresses import Policy, origin_of
+from whorl.providers.outbound.client import Call, Credential, Outbound
 from whorl.services.results import open_gates
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import re
 from functools import partial
 from typing import NoReturn
 
-from whorl.source.reading import Repeated, Report, number, open_report, shown
-from whorl.source.tree import (
+from whorl.source import (
     LIMITS,
     Document,
     Entry,
@@ -18,6 +17,7 @@ from whorl.source.tree import (
     Value,
     without_surrogates,
 )
+from whorl.source.reading import Repeated, Report, number, open_report, shown
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\n\r]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x08\x0a-\x1f]++|\\[^\x00-\x1f])*+)"')

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
+from whorl.source import LIMITS, Limits
 from whorl.source.reading import read_text, shown
-from whorl.source.tree import LIMITS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

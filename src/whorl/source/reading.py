@@ -9,15 +9,7 @@ from math import isinf
 from typing import Literal, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
-from whorl.source.tree import (
-    INTEGER_MAX,
-    INTEGER_MIN,
-    LIMITS,
-    Entry,
-    Limits,
-    Lines,
-    without_surrogates,
-)
+from whorl.source import INTEGER_MAX, INTEGER_MIN, LIMITS, Entry, Limits, Lines, without_surrogates
 
 SYNTAX = "W001"
 LIMIT = "W002"

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import yaml
 
 from whorl.errors import Diagnostic, Span
-from whorl.source.reading import SYNTAX, Report, number, open_report, shown
-from whorl.source.tree import (
+from whorl.source import (
     LIMITS,
     Document,
     Entry,
@@ -24,11 +23,12 @@ from whorl.source.tree import (
     Value,
     without_surrogates,
 )
+from whorl.source.reading import SYNTAX, Report, number, open_report, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.source.tree import Lines, Style
+    from whorl.source import Lines, Style
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG_DIRECTIVE = re.compile(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")

@@ -132,8 +132,8 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_stdin() -> str:
     """The text on standard input."""
-    from whorl.source import read_text
-    from whorl.source.tree import Limits
+    from whorl.source import Limits
+    from whorl.source.reading import read_text
 
     if sys.stdin.isatty():
         click.echo("reading from the terminal; end with Ctrl-D", err=True)
@@ -200,7 +200,8 @@ def _read_value(written: str, option: str, stdin: Callable[[], str]) -> tuple[st
 
 
 def _read_json(text: str, place: str) -> Json:
-    from whorl.source import plain, read_json
+    from whorl.source import plain
+    from whorl.source.json import read_json
 
     try:
         return plain(read_json(text, place).root)
@@ -212,7 +213,7 @@ def _read_json(text: str, place: str) -> Json:
 
 
 def _read_file(path: str, place: str) -> str:
-    from whorl.source import open_file
+    from whorl.source.paths import open_file
 
     try:
         return open_file(path)

@@ -23,7 +23,7 @@ from whorl.services.driving import Driving
 from whorl.services.project import Project
 from whorl.services.results import loop_node, workflow_of
 from whorl.services.runs import open_runtime
-from whorl.source import resolve_beside
+from whorl.source.paths import resolve_beside
 
 _TARGETS_MAX = 10_000
 _ITEMS_MAX = 1_000

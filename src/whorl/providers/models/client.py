@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Candidate, Conversation, Wire
     from whorl.providers.models.selection import Choice
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
     from whorl.providers.task import Emit, Held, Request
 

@@ -13,8 +13,15 @@ from urllib.parse import urlsplit, urlunsplit
 from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, as_text, clean, json_bytes, parse_json, table_of
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
-from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.client import BYTES_HARD_MAX, cut_off, malformed, status_fault
+from whorl.providers.outbound.addresses import origin_of
+from whorl.providers.outbound.client import (
+    BYTES_HARD_MAX,
+    Call,
+    Credential,
+    cut_off,
+    malformed,
+    status_fault,
+)
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
-    from whorl.providers.outbound import Outbound, Received
+    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 

@@ -33,7 +33,7 @@ from whorl.providers.task import time_limit
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.models.conversation import Candidate
-from whorl.providers.outbound import origin_of
+from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.settings import ProviderSettings
 from whorl.providers.settings.sections import ALIASES, KNOWN_PROVIDERS
 

@@ -22,13 +22,13 @@ from whorl.providers.models.conversation import (
     tool_calls,
 )
 from whorl.providers.models.http_wire import AnswerReader, HttpWire
-from whorl.providers.outbound import origin_of
+from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.outbound.client import status_fault
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation, Message
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings, ReplyRule
     from whorl.providers.task import Emit
 

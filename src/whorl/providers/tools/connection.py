@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.commands import Program
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ToolServer
 
 PAGES_MAX = 20

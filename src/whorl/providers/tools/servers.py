@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.functions import Function
     from whorl.providers.models.conversation import ToolCall
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import Settings, ToolServer
     from whorl.providers.task import Context, Emit, Request
     from whorl.providers.tools.connection import Connection

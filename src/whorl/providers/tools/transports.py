@@ -15,8 +15,8 @@ from mcp_types import jsonrpc_message_adapter
 
 from whorl.errors import ProviderError
 from whorl.providers.commands import end_group, start_program
-from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.client import status_fault
+from whorl.providers.outbound.addresses import origin_of
+from whorl.providers.outbound.client import Call, Credential, status_fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
     from whorl.providers.commands import Program
-    from whorl.providers.outbound import Outbound, Received
+    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import ToolServer
     from whorl.providers.tools.connection import ServerErrors
 
