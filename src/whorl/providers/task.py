@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
@@ -162,6 +163,12 @@ async def time_limit(
         if not deadline.expired():
             raise
         raise ProviderError(message, code="P108", retryable=True, detail=detail) from None
+
+
+def iteration_of(address: str) -> int:
+    """The iteration of the innermost loop around a task, from 1."""
+    numbers = re.findall(r"\[(\d+)\]", address)
+    return int(numbers[-1]) if numbers else 1
 
 
 class Memories(Protocol):

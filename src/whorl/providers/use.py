@@ -24,7 +24,7 @@ from whorl.providers.http import checked_value, detail_of, value_of
 from whorl.providers.json_values import NotJson, as_json, json_bytes
 from whorl.providers.models.conversation import without_nulls
 from whorl.providers.outbound.client import Call
-from whorl.providers.task import Inputs, OwnTask, Reply, Usage
+from whorl.providers.task import Inputs, OwnTask, Reply, Usage, iteration_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 URL_TIMEOUT_S = 60.0
 CONNECTOR_TIMEOUT_S = 120.0
-_ITERATION = re.compile(r"\[([0-9]+)\]")
 _ATTEMPT = re.compile(r"#[0-9]+$")
 
 
@@ -220,7 +219,13 @@ class Connector(OwnTask):
         replies = self._settings.connectors.replies
         for place in (request.address, _ATTEMPT.sub("", request.address), name):
             if place in replies:
-                return self._replied(name, _in_turn(replies[place], request.address))
+                recorded = replies[place]
+                if isinstance(recorded, list):
+                    # The last one is for all iterations after it; by address, so that a run that
+                    # is resumed gets the same.
+                    number = min(iteration_of(request.address), len(recorded))
+                    recorded = recorded[number - 1] if recorded else None
+                return self._replied(name, recorded)
         if url := self._settings.connectors.url:
             url = f"{url}/{quote(name, safe='')}"
             call = _json_call(url, given, request, CONNECTOR_TIMEOUT_S)
@@ -259,14 +264,3 @@ def _outputs(given: Json) -> dict[str, Json]:
                 "body": given.get("body"),
             }
     return {"status": 200, "headers": {}, "body": given}
-
-
-def _in_turn(replies: Json, address: str) -> Json:
-    """The reply of an iteration, and the last one for all after it; by address, so that a run
-    that is resumed gets the same.
-    """
-    if not isinstance(replies, list):
-        return replies
-    numbers = _ITERATION.findall(address)
-    index = int(numbers[-1]) - 1 if numbers else 0
-    return replies[min(index, len(replies) - 1)] if replies else None

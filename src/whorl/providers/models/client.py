@@ -14,10 +14,10 @@ from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
 from whorl.providers.models.conversation import (
     ANSWER_MOST,
+    CUT_SHORT,
     fault_in,
     input_tokens,
     output_tokens,
-    warnings_of,
 )
 from whorl.providers.settings.sections import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
@@ -99,8 +99,7 @@ class Models:
             held = None
             used += usage
             if not isinstance(answer, ProviderError):
-                detail = _detail(candidate, answer, conversation)
-                return answer, used, detail | ({"tried": tried} if tried else {})
+                return answer, used, _detail(candidate, answer, conversation, tried)
             tried.append(f"{candidate.name}: {answer}")
             another = answer.retryable or answer.code in _WORTH_ANOTHER
             if at + 1 == len(choice.candidates) or not another:
@@ -195,13 +194,19 @@ class Models:
         return Usage(1, read, written, self._prices.cost(candidate, read, written))
 
 
-def _detail(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
+def _detail(
+    candidate: Candidate, answer: Answer, conversation: Conversation, tried: list[Json]
+) -> dict[str, Json]:
+    """What people are told of an answer."""
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
-    if warnings := warnings_of(answer, conversation):
-        detail["warnings"] = warnings
+    if answer.finish in CUT_SHORT:
+        at, most = "the model's own limit", conversation.max_tokens
+        if most is not None and answer.finish == "length":
+            at = f"max_tokens, which is {most:,}; raise it for a whole answer"
+        detail["warnings"] = [{"code": "R120", "message": f"an answer was cut at {at}"}]
     if answer.input_tokens is None or answer.output_tokens is None:
         detail["usage_estimated"] = True
-    return detail
+    return detail | ({"tried": tried} if tried else {})
 
 
 def _dearest(costs: list[float | None]) -> float | None:

@@ -35,7 +35,6 @@ CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 3
 RESULT_MAX = 50_000
 _UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
-CUT = "R120"
 # The longest answer that is asked for where neither the file nor the budget says less. No public
 # list has what each model can give; one that can give less says so, and is asked for that.
 ANSWER_MOST = 16_384
@@ -44,7 +43,7 @@ TRIES_MAX = 50
 # How many characters are read in all in search of a value that words stand around.
 TRIED_MAX = 2_000_000
 _SHOWN_MAX = 500
-_CUT_SHORT = frozenset({"length", "context"})
+CUT_SHORT = frozenset({"length", "context"})
 # What servers call the end of an answer that was withheld.
 _WITHHELD = frozenset({"refusal", "content_filter"})
 _THOUGHT = re.compile(r"<(/?)think>", re.IGNORECASE)
@@ -224,8 +223,10 @@ def turn_messages(turns: list[Json]) -> list[Message]:
     names: dict[str, str] = {}
     for turn in tables_of(turns):
         if turn.get("role") == "tool":
-            call_id = str(turn.get("id"))
-            text, failed = _result(turn)
+            call_id, failed = str(turn.get("id")), "error" in turn
+            text, _ = without_middle(clean(as_text(turn.get("value"))), RESULT_MAX)
+            if failed:
+                text = clean(f"error: {turn['error']}")[:RESULT_MAX]
             name = names.get(call_id, "")
             messages.append(Message("tool", text, call=call_id, tool=name, failed=failed))
             continue
@@ -269,21 +270,18 @@ def _turn_number(turns: list[Json]) -> int:
     return 1 + sum(turn.get("role") != "tool" for turn in tables_of(turns))
 
 
-def _result(turn: dict[str, Json]) -> tuple[str, bool]:
-    """The text that a model sees of a result, and whether it is one of a failure."""
-    if "error" in turn:
-        return clean(f"error: {turn['error']}")[:RESULT_MAX], True
-    return without_middle(clean(as_text(turn.get("value"))), RESULT_MAX)[0], False
-
-
 def fault_in(answer: Answer, conversation: Conversation, model: str) -> ProviderError | None:
     is_empty = not answer.text.strip() and not answer.calls
     if answer.refusal or answer.finish in _WITHHELD:
-        return _refused(answer, model)
+        text = " ".join((answer.refusal or answer.text).split())
+        words = f": {shorten(text, _SHOWN_MAX)}" if text else f" (finish reason {answer.finish!r})"
+        why = f"{model} refuses to answer{words}; change the prompt, or name another model"
+        detail = {"finish": answer.finish, "refusal": text[:PARTIAL_MAX]}
+        return ProviderError(why, code="P119", detail={**detail})
     # Whether the answer was cut at a limit that the file did not set.
     is_limited = conversation.max_tokens is None and answer.limit is not None
     is_capped = is_limited and answer.finish == "length"
-    if answer.finish in _CUT_SHORT and (is_empty or is_capped):
+    if answer.finish in CUT_SHORT and (is_empty or is_capped):
         return _cut(answer, conversation, model, is_empty=is_empty)
     if answer.calls and not conversation.tools:
         names = ", ".join(sorted({repr(shorten(call.name, 60)) for call in answer.calls}))
@@ -292,25 +290,6 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
         why = f"the reply has neither text nor tool calls (finish reason {answer.finish!r})"
         return malformed(model, why)
     return None
-
-
-def warnings_of(answer: Answer, conversation: Conversation) -> list[Json]:
-    if answer.finish not in _CUT_SHORT:
-        return []
-    at = "the model's own limit"
-    if conversation.max_tokens is not None and answer.finish == "length":
-        at = f"max_tokens, which is {conversation.max_tokens:,}; raise it for a whole answer"
-    return [{"code": CUT, "message": f"an answer was cut at {at}"}]
-
-
-def _refused(answer: Answer, model: str) -> ProviderError:
-    text = " ".join((answer.refusal or answer.text).split())
-    words = f": {shorten(text, _SHOWN_MAX)}" if text else f" (finish reason {answer.finish!r})"
-    return ProviderError(
-        f"{model} refuses to answer{words}; change the prompt, or name another model",
-        code="P119",
-        detail={"finish": answer.finish, "refusal": text[:PARTIAL_MAX]},
-    )
 
 
 def _cut(
@@ -379,17 +358,14 @@ def without_nulls(schema: Json, value: Json) -> Json:
     if not isinstance(value, dict) or not isinstance(fields, dict):
         return value
     required = schema.get("required")
-    needed = required if isinstance(required, list) else []
-    return {
-        name: without_nulls(fields.get(name), item)
-        for name, item in value.items()
-        if item is not None or name in needed or not _forbids_null(fields.get(name))
-    }
-
-
-def _forbids_null(schema: Json) -> bool:
-    kind = table_of(schema).get("type")
-    return isinstance(kind, str) and kind != "null"
+    kept: dict[str, Json] = {}
+    for name, item in value.items():
+        kind = table_of(fields.get(name)).get("type")
+        forbids_null = isinstance(kind, str) and kind != "null"
+        is_needed = isinstance(required, list) and name in required
+        if item is not None or is_needed or not forbids_null:
+            kept[name] = without_nulls(fields.get(name), item)
+    return kept
 
 
 def find_json(text: str) -> Json:

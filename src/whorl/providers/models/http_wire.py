@@ -294,22 +294,19 @@ class HttpWire:
 
     async def _read_reply(self, incoming: Received, reader: AnswerReader) -> None:
         text = (await incoming.read()).decode("utf-8", "replace")
-        if self._is_stream(text):
-            await self._read_stream(_lines_of(text), incoming.what, reader)
-            return
+        # Some streams do not say that they are one.
+        is_stream = text.lstrip().startswith(("data:", "event:"))
+        if self.is_json_lines:
+            try:
+                parse_json(text, in_part=True)
+            except NotJson:
+                is_stream = "\n" in text.strip()
+        if is_stream:
+            return await self._read_stream(_lines_of(text), incoming.what, reader)
         reader.take_reply(_object_of(text, incoming.what))
         if not reader.has_message:
             raise malformed(incoming.what, "the reply holds no message")
-
-    def _is_stream(self, text: str) -> bool:
-        """Whether a reply is a stream that does not say that it is one."""
-        if not self.is_json_lines:
-            return text.lstrip().startswith(("data:", "event:"))
-        try:
-            parse_json(text, in_part=True)
-        except NotJson:
-            return "\n" in text.strip()
-        return False
+        return None
 
     async def _read_stream(
         self, lines: AsyncIterator[str], what: str, reader: AnswerReader

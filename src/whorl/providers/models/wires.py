@@ -24,6 +24,7 @@ from whorl.providers.models.conversation import (
 from whorl.providers.models.http_wire import AnswerReader, HttpWire
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.outbound.client import status_fault
+from whorl.providers.task import iteration_of
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -44,7 +45,6 @@ _ANTHROPIC_FINISHES = {
     "model_context_window_exceeded": "context",
     "tool_use": "tool_calls",
 }
-_ITERATION = re.compile(r"\[(\d+)\]")
 
 
 class _OpenAIReader(AnswerReader):
@@ -347,20 +347,18 @@ def _anthropic_messages(conversation: Conversation) -> list[Json]:
             results.append(result | ({"is_error": True} if message.failed else {}))
             continue
         results = []
-        if message.role != "system":
-            messages.append({"role": message.role, "content": _anthropic_content(message)})
-    return messages
-
-
-def _anthropic_content(message: Message) -> Json:
-    if not message.calls:
         # An empty message is refused, and a model may have said nothing before.
-        return message.text or ("(nothing)" if message.role == "assistant" else "")
-    text: list[Json] = [{"type": "text", "text": message.text}] if message.text.strip() else []
-    return text + [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
-        for call in message.calls
-    ]
+        content: Json = message.text or ("(nothing)" if message.role == "assistant" else "")
+        if message.calls:
+            text = message.text if message.text.strip() else ""
+            content = [{"type": "text", "text": text}] if text else []
+            content += [
+                {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
+                for call in message.calls
+            ]
+        if message.role != "system":
+            messages.append({"role": message.role, "content": content})
+    return messages
 
 
 class ScriptedWire:
@@ -394,8 +392,7 @@ class ScriptedWire:
         if rule.by == "attempt":
             return conversation.attempt
         if rule.by == "iteration":
-            numbers = _ITERATION.findall(conversation.address)
-            return int(numbers[-1]) if numbers else 1
+            return iteration_of(conversation.address)
         self._counts[key] = self._counts.get(key, 0) + 1
         return self._counts[key]
 

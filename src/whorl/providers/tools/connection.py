@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 PAGES_MAX = 20
 TOOLS_MAX = 500
 CLOSE_S = 10.0
-STDERR_MAX = 4_000
 LINE_MAX = 300
 _FAILURES = (ProviderError, OSError, ValueError, RuntimeError, BaseExceptionGroup)
 INSTALL = "in the folder of Whorl's source: .venv/bin/python -m pip install -e '.[mcp]'"
@@ -221,15 +220,11 @@ class ServerErrors:
     def __init__(self) -> None:
         self.faults: deque[ProviderError] = deque(maxlen=5)
         self.refusal: ProviderError | None = None
-        self._stderr = b""
-
-    def add_stderr(self, piece: bytes) -> None:
-        """Takes what a program says on its standard error; what is too long ago is forgotten."""
-        self._stderr = (self._stderr + piece)[-STDERR_MAX:]
+        self.stderr = bytearray()
 
     def summary(self) -> str:
         """What to add to a message: who refused, or the program's last line."""
-        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
+        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         last = f"; it said: {clean(lines[-1].strip())[:LINE_MAX]}" if lines else ""
         return f"; {self.refusal}{last}" if self.refusal else last
 

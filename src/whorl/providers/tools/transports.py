@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Sent = MemoryObjectSendStream[SessionMessage]
 
 LINE_MAX = 10_000_000
+STDERR_MAX = 4_000
 # A stream on which a server tells news stays open; a request has the time of its step.
 CALL_S = 600.0
 NEWS_S = 3_600.0
@@ -91,7 +92,8 @@ class _Watch(asyncio.SubprocessProtocol):
         if fd == 1:
             self.lines.feed_data(data)
         else:
-            self._errors.add_stderr(data)
+            self._errors.stderr += data
+            del self._errors.stderr[:-STDERR_MAX]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:
