@@ -47,7 +47,7 @@ _ANTHROPIC_FINISHES = {
 }
 
 
-class _OpenAIReader(AnswerReader):
+class OpenAIReader(AnswerReader):
     """Takes in chunks, or a whole reply, which has a `message` where a chunk has a `delta`."""
 
     counts = ("prompt_tokens", "completion_tokens")
@@ -87,7 +87,7 @@ class _OpenAIReader(AnswerReader):
 class OpenAIWire(HttpWire):
     """Speaks to any server with `/chat/completions`."""
 
-    reader = _OpenAIReader
+    reader = OpenAIReader
     dispensable = ("response_format", "stream_options", "temperature", "seed", "stream")
     new_limit = "max_completion_tokens"
     end_mark = "[DONE]"
@@ -364,7 +364,7 @@ def _anthropic_messages(conversation: Conversation) -> list[Json]:
 class ScriptedWire:
     """Answers by the rules of the provider; counts words as tokens and says that it is scripted."""
 
-    def __init__(self, outbound: Outbound | None = None) -> None:
+    def __init__(self, outbound: Outbound) -> None:
         self._counts: dict[tuple[str, int], int] = {}
 
     async def converse(
@@ -375,14 +375,17 @@ class ScriptedWire:
         name = candidate.provider.name
         for at, rule in enumerate(candidate.provider.rules):
             if re.search(rule.match, prompt, re.DOTALL):
-                number = self._number((name, at), rule, conversation)
-                answer = _answer(_reply(rule, number, name), prompt, name, conversation.cap)
+                number, most = self._number((name, at), rule, conversation), len(rule.replies)
+                if number > most and rule.exhaust == "error":
+                    why = f"the {most} replies of rule {rule.match!r} of the scripted provider"
+                    advice = "are used up; add one, or set exhaust = 'repeat'"
+                    raise ProviderError(f"{why} {name!r} {advice}", code="P112")
+                reply = rule.replies[min(number, most) - 1]
+                answer = _answer(reply, prompt, name, conversation.cap)
                 emit(answer.text)
                 return answer
-        raise ProviderError(
-            f"no rule of the scripted provider {name!r} matches {prompt[:200]!r}; add one",
-            code="P112",
-        )
+        why = f"no rule of the scripted provider {name!r} matches {prompt[:200]!r}; add one"
+        raise ProviderError(why, code="P112")
 
     async def check(self, provider: ProviderSettings) -> str:
         return f"{len(provider.rules)} rules"
@@ -395,16 +398,6 @@ class ScriptedWire:
             return iteration_of(conversation.address)
         self._counts[key] = self._counts.get(key, 0) + 1
         return self._counts[key]
-
-
-def _reply(rule: ReplyRule, number: int, name: str) -> Json:
-    if number > len(rule.replies) and rule.exhaust == "error":
-        raise ProviderError(
-            f"the {len(rule.replies)} replies of rule {rule.match!r} of the scripted provider "
-            f"{name!r} are used up; add one, or set exhaust = 'repeat'",
-            code="P112",
-        )
-    return rule.replies[min(number, len(rule.replies)) - 1]
 
 
 def _answer(reply: Json, prompt: str, name: str, cap: int | None) -> Answer:
