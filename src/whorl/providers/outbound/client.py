@@ -13,7 +13,7 @@ import zlib
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
@@ -111,9 +111,6 @@ class Call:
     of_operator: bool = False
 
 
-_Kept: TypeAlias = "dict[tuple[str, bool], Connections]"
-
-
 class Outbound:
     """The one way out; keeps connections per event loop, reads nothing from the environment."""
 
@@ -123,7 +120,10 @@ class Outbound:
         self._policy = policy
         self._secrets = secrets
         self._resolve = resolve
-        self._kept: WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = WeakKeyDictionary()
+        # By event loop, and in each by scheme and permission.
+        self._kept: WeakKeyDictionary[
+            asyncio.AbstractEventLoop, dict[tuple[str, bool], Connections]
+        ] = WeakKeyDictionary()
 
     async def request(self, call: Call, *, check_status: bool = False) -> Received:
         """Sends, reads all; with `check_status` a status that is no success raises its error."""
