@@ -166,10 +166,7 @@ def folder_in(root: str, folder: str) -> str:
 
 
 class JavaScript(OwnTask):
-    """Inputs: code (a body, or with `module` a whole module with a default export), inputs, name.
-
-    The value is what the function returns, as JSON.
-    """
+    """Inputs: code (a body, or with `module` a module), inputs, name. Gives what it returns."""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs("javascript", request.inputs)
@@ -222,10 +219,7 @@ def _last_line(output: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is started: no shell reads `argv`, and `environment` is all that it sees.
-
-    An input of None is one that is written later.
-    """
+    """No shell reads `argv`, `environment` is all that it sees, stdin of None is written later."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
@@ -342,10 +336,7 @@ async def end_group(
     exited: asyncio.Event,
     signals: tuple[signal.Signals | None, ...],
 ) -> None:
-    """Ends a program by one signal after the other (None: it is only waited for).
-
-    Then nothing of its group is left, which may outlive its first process.
-    """
+    """Ends a program and all of its group by one signal after the other (None: only waits)."""
     for number in signals:
         if exited.is_set():
             break

@@ -62,10 +62,7 @@ class _FileTask(OwnTask):
 
 
 class FileRead(_FileTask):
-    """Inputs: path, mode (text, json, csv, binary), size_max_mb, delimiter, header.
-
-    The value is `{path, content, size}`; binary content is written in base64.
-    """
+    """Inputs: path, mode (text, json, csv, binary: in base64), size_max_mb, delimiter, header."""
 
     kind = "file_read"
 
@@ -207,10 +204,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def is_guarded(path: Path, root: Path) -> bool:
-    """Whether a file is not for workflows: it steers programs, or holds what is nobody's business.
-
-    Hidden files hold keys, the history of a repository, and the runs of everybody.
-    """
+    """Whether a file is not for workflows: it steers programs, or holds keys, history or runs."""
     parts = path.relative_to(root).parts
     return any(part.startswith(".") or part.casefold() == "whorl.toml" for part in parts)
 

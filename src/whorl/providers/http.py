@@ -226,10 +226,7 @@ async def all_pages(
 
 
 def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
-    """The headers that authenticate a request, bound to the origin of its URL.
-
-    A workflow file can only name an operator's key, and the key goes only to its own host.
-    """
+    """Headers for one origin; a file can only name a key, which goes to its own host only."""
     auth = {name.lower(): str(value) for name, value in inputs.texts("auth").items()}
     kind, origin = auth.get("type", ""), origin_of(url)
     username, password = auth.get("username", ""), auth.get("password", "")

@@ -119,10 +119,7 @@ class StreamedText:
         return text[:shown]
 
     def rest(self, *, is_whole: bool = False) -> str:
-        """What waited when the text ended, if it is too little to tell of a secret.
-
-        Of a text that `is_whole`, and was not broken off, it is no beginning of one.
-        """
+        """What waited when the text ended; where it `is_whole`, that begins no secret."""
         held, self._held = self._held, ""
         return held if is_whole or len(held) < LENGTH_MIN else ""
 

@@ -55,11 +55,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The size of the answer is open: a budget may limit it.
-
-    At least `least` output tokens are reserved, up to `most` may be allowed; each costs
-    `usd_per_token` (None: no price is known).
-    """
+    """A budget may limit the answer: `least` tokens are reserved, up to `most` may be allowed."""
 
     least: int
     most: int
@@ -117,10 +113,7 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """What a task gave. `detail` is told to people: the model, the finish reason, the status.
-
-    `warnings` in it, a list of `{code, message}`, become warnings of the run.
-    """
+    """What a task gave. `detail` is told to people; its `warnings` become those of the run."""
 
     value: Json
     usage: Usage = Usage()

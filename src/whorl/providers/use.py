@@ -40,10 +40,7 @@ _ATTEMPT = re.compile(r"#[0-9]+$")
 
 
 class Use(OwnTask):
-    """Inputs: task (its name) and with (its inputs). The value is what the task gives.
-
-    With `hide_reply` nobody is shown what it gave.
-    """
+    """Inputs: task (its name), with (its inputs), hide_reply (nobody is shown what it gave)."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -196,10 +193,7 @@ async def _result(
 
 
 class Connector(OwnTask):
-    """Inputs: action (its name), type, input, and result: what the file itself says it gives.
-
-    The value is `{status, headers, body}`; a status that is no success is an error.
-    """
+    """Inputs: action (its name), type, input, result. The value is `{status, headers, body}`."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)

@@ -113,10 +113,7 @@ class AgentProgram:
     no_sessions = ""
 
     def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        """The command line, and stdin, which has the prompt so that it can be no flag.
-
-        Raises P113 for a wish that it cannot grant.
-        """
+        """The command line, and stdin, which has the prompt so that it is no flag. Raises P113."""
         raise NotImplementedError
 
     def variables(self, key: str, base_url: str) -> dict[str, str]:

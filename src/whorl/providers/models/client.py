@@ -280,10 +280,7 @@ class RateLimit:
 
     @asynccontextmanager
     async def turn(self, tokens: int, held: Held | None = None) -> AsyncIterator[Turn]:
-        """Waits for the call's turn; gives what `Turn.tokens` is settled on.
-
-        Where it has to wait, `held` is told so, and when that is over.
-        """
+        """Waits for the call's turn, and tells `held` so; `Turn.tokens` is settled afterwards."""
         limit = self._provider.max_concurrent
         is_full = limit is not None and (self._running >= limit or bool(self._queue))
         is_locked = self._entry is not None and self._entry[1].locked()

@@ -74,10 +74,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation.
-
-    A model's own message may hold `calls`; one of role `tool` answers the call of that id.
-    """
+    """A model's own message may hold `calls`; one of role `tool` answers the call of that id."""
 
     role: Role
     text: str

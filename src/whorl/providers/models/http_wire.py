@@ -68,10 +68,7 @@ _STATUSES = {
 
 
 class AnswerReader:
-    """What came of an answer so far; each wire format takes in its own events.
-
-    `counts` are the names of the tokens read and written in `usage`.
-    """
+    """Takes in the events of an answer; `counts` names the tokens read and written in `usage`."""
 
     counts: ClassVar[tuple[str, str]]
 
@@ -112,10 +109,7 @@ class AnswerReader:
     def add_call(
         self, place: Json, *, call_id: Json = None, name: Json = None, arguments: Json = None
     ) -> None:
-        """Takes a piece of the call at a place (None: the next); arguments may be part of a text.
-
-        Some servers give all calls the same place; another id then begins another call.
-        """
+        """Takes a piece of the call at a place (None: the next); another id begins another."""
         place = str(len(self._calls) if place is None else place)
         key = self._last_keys.get(place, place)
         earlier_id = self._calls.get(key, {}).get("id")
@@ -175,10 +169,7 @@ class HttpWire:
 
     @staticmethod
     def path(path: str, *, is_check: bool) -> str:
-        """Where conversations go, or where can be asked what costs nothing.
-
-        People write the host, its path, or the whole address of the conversations.
-        """
+        """Where conversations go, or a check; people write the host, or more of the path."""
         raise NotImplementedError
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
@@ -377,10 +368,7 @@ async def _lines_of(text: str) -> AsyncIterator[str]:
 
 
 def _object_of(text: str, what: str) -> Body:
-    """The JSON object that a reply, or an event of it, must be.
-
-    Some servers put a failure inside of a reply or a stream with status 200: it is raised.
-    """
+    """The JSON object that a reply or event must be; a failure inside of it is raised."""
     try:
         reply = parse_json(text, in_part=True)
     except NotJson as cause:

@@ -263,10 +263,7 @@ class Received:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The bytes of the body, decompressed; raises P106 as soon as there are too many.
-
-        They are decompressed in small pieces, so that a little input never grows at once.
-        """
+        """The body, decompressed in small pieces; raises P106 as soon as it has too many bytes."""
         length = self.headers.get("content-length", "")
         if length.isdigit() and int(length) > self._bytes_max:
             raise too_large(self.what, self._bytes_max)

@@ -131,10 +131,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySettings:
-    """One `[keys.NAME]`: headers that go to the host of `url` and nowhere else.
-
-    There are none where the variables that should hold the key are not set.
-    """
+    """One `[keys.NAME]`: headers for the host of `url`; none where its variables are not set."""
 
     name: str
     url: str
@@ -152,9 +149,7 @@ class ConnectorSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """`[notify]`: an address that is sent a POST, with secret headers, when one of these happens
-    to a run.
-    """
+    """`[notify]`: the address that is sent a POST, with secret headers, when a run comes so far."""
 
     url: str = ""
     headers: Headers = ()
@@ -210,10 +205,7 @@ def revealed(variables: Mapping[str, str | Secret]) -> dict[str, str]:
 
 
 class Table:
-    """One table; `place` names it in errors, `environment` holds what `env:NAME` stands for.
-
-    Raises UsageError W901 for a key that is not one of `keys` (None: any).
-    """
+    """One table; `place` names it in errors, `environment` is for `env:NAME`; W901."""
 
     def __init__(
         self,

@@ -44,10 +44,7 @@ class ListedTool(ToolOffer):
 
 
 class Servers:
-    """Every session is started when it is first used, and ended by `close`.
-
-    `earlier_pins` gives the pins that a run's journal holds: another process may have begun it.
-    """
+    """Sessions, each started when it is first used; `earlier_pins` are those of a run's journal."""
 
     def __init__(
         self,
@@ -149,10 +146,7 @@ def changed(server: str, tool: str) -> ProviderError:
 
 
 class Tool(OwnTask):
-    """Inputs: server, tool, arguments, and pin: the hash of the tool's description, if known.
-
-    The value is the structured result of the tool, or its text.
-    """
+    """Inputs: server, tool, arguments, pin (the hash of its description). Gives its result."""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs("tool", request.inputs)
@@ -213,10 +207,7 @@ class ToolOffers:
 async def offered_tools(
     context: Context, names: Sequence[Json], run: str, earlier: Mapping[str, str]
 ) -> ToolOffers:
-    """The tools behind the names; servers that are needed are started. Raises ProviderError.
-
-    `earlier` are the hashes of what the model was told before: P122 when one has changed.
-    """
+    """The tools behind names; P122 where one is no longer what `earlier` has the hash of."""
     offers, settings = ToolOffers(), context.settings
     for name in names:
         if not isinstance(name, str):
