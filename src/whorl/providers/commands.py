@@ -240,11 +240,9 @@ class Finished:
 def check_permission(settings: Settings, program: str, what: str = "") -> None:
     """Raises ProviderError R110 unless the operator permits that a program is started."""
     if not settings.allow.permits_command(program):
-        raise ProviderError(
-            f"commands are not allowed: {what or repr(program)} was not started; to allow it, set "
-            f'[allow] commands = true, or commands = ["{program}"], in whorl.toml',
-            code="R110",
-        )
+        advice = f'set [allow] commands = true, or commands = ["{program}"], in whorl.toml'
+        why = f"{what or repr(program)} was not started; to allow it, {advice}"
+        raise ProviderError(f"commands are not allowed: {why}", code="R110")
 
 
 async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX) -> Finished:

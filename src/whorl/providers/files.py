@@ -93,10 +93,9 @@ class FileGlob(_FileTask):
         order, is_descending = inputs.text("sort", "name"), inputs.flag("descending")
         matches = [match for match in _matching(top, inputs) if not is_guarded(match[0], root)]
         field = {"modified": "st_mtime", "size": "st_size"}.get(order)
-        matches.sort(
-            key=lambda match: (getattr(match[1], field) if field else 0, match[0].as_posix()),
-            reverse=is_descending,
-        )
+        matches.sort(key=lambda match: match[0].as_posix(), reverse=is_descending)
+        if field:
+            matches.sort(key=lambda match: getattr(match[1], field), reverse=is_descending)
         files: list[Json] = []
         total = 0
         for path, status in matches[: min(inputs.count("files_max") or FILES, FILES_MAX)]:
@@ -133,11 +132,9 @@ class FileWrite(_FileTask):
         has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
         guards_code = has_functions and self._settings.allow.commands is not True
         if guards_code and path.suffix.lower() in _IMPORTED:
-            inputs.refuse(
-                "path",
-                f"names {written[:200]!r}, and functions of [tasks] may be imported from such"
-                " files; only `[allow] commands = true` lets workflows write them",
-            )
+            why = "only `[allow] commands = true` lets workflows write them"
+            may = "functions of [tasks] may be imported from such files"
+            inputs.refuse("path", f"names {written[:200]!r}, and {may}; {why}")
         content = to_bytes(inputs)
         if len(content) > SIZE_MAX:
             inputs.refuse("content", f"has more than {SIZE_MAX:,} bytes")

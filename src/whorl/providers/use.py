@@ -252,9 +252,6 @@ def _outputs(given: Json) -> dict[str, Json]:
         status = given.get("statusCode", given.get("status", 200))
         is_status = isinstance(status, int) and not isinstance(status, bool)
         if "body" in given or is_status:
-            return {
-                "status": status if is_status else 200,
-                "headers": given.get("headers") or {},
-                "body": given.get("body"),
-            }
+            headers, body = given.get("headers") or {}, given.get("body")
+            return {"status": status if is_status else 200, "headers": headers, "body": body}
     return {"status": 200, "headers": {}, "body": given}

@@ -171,15 +171,8 @@ class _Scanner:
     def _scalar(
         self, value: str | float | bool | None, start: int, raw: str, *, quoted: bool = False
     ) -> Scalar:
-        return Scalar(
-            value=value,
-            span=self._lines.span(start, self._at),
-            quoted=quoted,
-            raw=raw,
-            style="json" if quoted else "plain",
-            lines=self._lines,
-            extent=(start, self._at),
-        )
+        span, extent = self._lines.span(start, self._at), (start, self._at)
+        return Scalar(value, span, quoted, raw, "json" if quoted else "plain", self._lines, extent)
 
     def _skip_blanks(self) -> None:
         found = _BLANK.match(self._text, self._at)

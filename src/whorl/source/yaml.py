@@ -157,19 +157,12 @@ class _Builder:
         if "\0" in text:
             self._report.fail("a text holds a NUL character", span, "", "remove the escape")
         quoted = bool(event.style)
-        scalar = Scalar(
-            value=text if quoted or is_key else self._resolve(text, span),
-            span=span,
-            quoted=quoted,
-            raw=text,
-            style=_STYLES.get(event.style, "plain"),
-            lines=self._lines,
-            extent=(start, end),
-        )
+        value = text if quoted or is_key else self._resolve(text, span)
+        style = _STYLES.get(event.style, "plain")
         if is_key and text == "<<" and not quoted:
             message = "merge keys ('<<') are not supported"
             self._report.fail(message, span, "a merge key", "repeat the fields")
-        return scalar
+        return Scalar(value, span, quoted, text, style, self._lines, (start, end))
 
     def _resolve(self, text: str, span: Span) -> str | int | float | bool | None:
         """Return the value of a plain scalar by the core schema of YAML 1.2."""
@@ -266,12 +259,9 @@ class _Builder:
 
     def _refuse_key(self, index: int) -> NoReturn:
         if self._lines.text.startswith("{{", max(0, index - 1)):
-            message, label = (
-                "a text that begins with '{{' needs quotes",
-                "YAML reads this as a mapping",
-            )
+            message, advice = "a text that begins with '{{' needs quotes", 'write "{{ ... }}"'
             span = self._lines.span(index - 1, index + 1)
-            self._report.fail(message, span, label, 'write "{{ ... }}"')
+            self._report.fail(message, span, "YAML reads this as a mapping", advice)
         message = "a key is a list or a mapping; keys are texts"
         self._report.fail(message, self._lines.span(index), "this key", "use a text as the key")
 

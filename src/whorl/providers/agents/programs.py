@@ -147,10 +147,9 @@ class AgentProgram:
         mode = invocation.permission_mode
         if mode and mode not in self.modes:
             more = f"skip_permissions or flags in [agents.{invocation.agent}] of whorl.toml"
+            why = f"takes {', '.join(self.modes)} here, not {mode!r}"
             invocation.refuse(
-                "permission_mode",
-                f"takes {', '.join(self.modes)} here, not {mode!r}; only the operator can give "
-                f"more, with {more}",
+                "permission_mode", f"{why}; only the operator can give more, with {more}"
             )
         return mode
 

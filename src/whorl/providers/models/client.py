@@ -154,11 +154,9 @@ class Models:
             except UsageError as cause:
                 is_broken = self._kinds.has(kind)
                 why = f"which does not load ({cause})" if is_broken else "which is not known here"
-                raise ProviderError(
-                    f"provider {provider.name!r} is of kind {kind!r}, {why}; known kinds: "
-                    f"{', '.join(self._kinds.names())}",
-                    code="P110",
-                ) from cause
+                what = f"provider {provider.name!r} is of kind {kind!r}, {why}"
+                known = f"known kinds: {', '.join(self._kinds.names())}"
+                raise ProviderError(f"{what}; {known}", code="P110") from cause
             self._wires[kind] = made(self._outbound)
         return self._wires[kind]
 

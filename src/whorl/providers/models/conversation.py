@@ -305,17 +305,14 @@ def _cut(
             "answer"
         )
     else:
-        is_most = limit.tokens >= ANSWER_MOST
+        advice = "ask for a shorter answer" if limit.tokens >= ANSWER_MOST else "raise the budget"
         why = (
             f"at {limit.tokens:,} tokens, the {limit.field} that was sent because the step sets "
-            "none; set max_tokens on the step, or "
-            f"{'ask for a shorter answer' if is_most else 'raise the budget'}"
+            f"none; set max_tokens on the step, or {advice}"
         )
-    return ProviderError(
-        f"the answer of {model} was cut {what} {why}",
-        code="P118",
-        detail={"finish": answer.finish, "partial": answer.text[-PARTIAL_MAX:]},
-    )
+    detail = {"finish": answer.finish, "partial": answer.text[-PARTIAL_MAX:]}
+    message = f"the answer of {model} was cut {what} {why}"
+    return ProviderError(message, code="P118", detail={**detail})
 
 
 def spoken(text: str) -> str:

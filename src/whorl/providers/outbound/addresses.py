@@ -292,12 +292,10 @@ class Policy:
             place = place_of(address)
             if place == "public":
                 if scheme == "http":
-                    raise ProviderError(
-                        f"{shown}:{port} is a public address, which is not called over plain http "
-                        "(private addresses are, with permission); use https",
-                        code="P107",
-                        detail=where,
-                    )
+                    why = "is a public address, which is not called over plain http"
+                    advice = "(private addresses are, with permission); use https"
+                    message = f"{shown}:{port} {why} {advice}"
+                    raise ProviderError(message, code="P107", detail=where)
             elif not self._is_permitted(host, port, address, place):
                 named = shown if shown == text else f"{shown} ({text})"
                 kind = place if place in _GENERALLY_PERMITTED else f"{place} (private)"

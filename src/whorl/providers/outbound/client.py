@@ -375,9 +375,8 @@ def retry_after(text: str, now: float, most: float = RETRY_AFTER_MAX_S) -> float
 
 
 def too_large(what: str, limit: int) -> ProviderError:
-    return ProviderError(
-        f"{what} answered with more than {limit:,} bytes; ask for less", code="P106"
-    )
+    why = f"{what} answered with more than {limit:,} bytes; ask for less"
+    return ProviderError(why, code="P106")
 
 
 def malformed(what: str, why: str, *, retryable: bool = True) -> ProviderError:
@@ -390,11 +389,8 @@ def cut_off(what: str, why: str) -> ProviderError:
 
 
 def timed_out(what: str, seconds: float) -> ProviderError:
-    return ProviderError(
-        f"{what} took longer than {seconds:g} s; raise timeout of the step or of the provider",
-        code="P108",
-        retryable=True,
-    )
+    why = f"{what} took longer than {seconds:g} s; raise timeout of the step or of the provider"
+    return ProviderError(why, code="P108", retryable=True)
 
 
 @contextmanager
@@ -417,17 +413,11 @@ def network_faults(what: str) -> Iterator[None]:
         if is_protocol and "without sending a response" not in why:
             raise cut_off(what, f"the reply is cut off or malformed ({cause})") from cause
         is_untrusted = "CERTIFICATE_VERIFY_FAILED" in why
-        message = f"its certificate is not trusted ({why})"
-        if not is_untrusted:
-            message = (
-                f"not reachable or connection lost ({why}); check the URL, the network and that "
-                "the server runs"
-            )
-        unsent = is_untrusted or isinstance(cause, httpcore2.ConnectError)
-        raise ProviderError(
-            f"{what}: {message}",
-            code="P101",
-            retryable=not is_untrusted,
-            detail={"unsent": True} if unsent else {},
-            answered=False,
-        ) from cause
+        advice = "check the URL, the network and that the server runs"
+        message = f"not reachable or connection lost ({why}); {advice}"
+        if is_untrusted:
+            message = f"its certificate is not trusted ({why})"
+        is_unsent = is_untrusted or isinstance(cause, httpcore2.ConnectError)
+        fault = ProviderError(f"{what}: {message}", code="P101", answered=False)
+        fault.retryable, fault.detail = not is_untrusted, {"unsent": True} if is_unsent else {}
+        raise fault from cause

@@ -165,12 +165,8 @@ class Connection:
     def _fault(
         self, why: str, *, code: str = "P120", retryable: bool = False, answered: bool | None = None
     ) -> ProviderError:
-        return ProviderError(
-            f"MCP server {self._server.name!r} {why}{self._errors.summary()}",
-            code=code,
-            retryable=retryable,
-            answered=answered,
-        )
+        message = f"MCP server {self._server.name!r} {why}{self._errors.summary()}"
+        return ProviderError(message, code=code, retryable=retryable, answered=answered)
 
     async def _lost(self, cause: BaseException) -> ProviderError:
         """The error of a call during which something went wrong; a session that ended is closed."""

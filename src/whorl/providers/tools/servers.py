@@ -273,12 +273,8 @@ def schema_of(function: Function) -> dict[str, Json]:
         properties[name] = {"type": kind} if kind else {}
         if parameter.default is parameter.empty:
             required.append(name)
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": is_open,
-    }
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": required}
+    return schema | {"additionalProperties": is_open}
 
 
 def _unfit(why: str) -> ProviderError:
