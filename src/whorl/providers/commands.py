@@ -152,7 +152,6 @@ def program_of(inputs: Inputs, settings: Settings) -> Program:
 
 
 def folder_in(root: str, folder: str) -> str:
-    """A folder inside the project; raises ProviderError P113."""
     top = Path(root).resolve()
     why = "must be a path below the project's folder"
     if not folder.startswith(("~", "/")) and "\0" not in folder and "\\" not in folder:
@@ -238,7 +237,6 @@ class Finished:
 
 
 def check_permission(settings: Settings, program: str, what: str = "") -> None:
-    """Raises ProviderError R110 unless the operator permits that a program is started."""
     if not settings.allow.permits_command(program):
         advice = f'set [allow] commands = true, or commands = ["{program}"], in whorl.toml'
         why = f"{what or repr(program)} was not started; to allow it, {advice}"

@@ -42,10 +42,9 @@ _IMPORTED = frozenset({".py", ".pyc", ".pyd", ".so", ".pth", ".zip"})
 class _FileTask(OwnTask):
     effect: Effect = "none"
     calls = 0
-    kind = ""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        inputs = Inputs(self.kind, request.inputs)
+        inputs = Inputs(request.kind, request.inputs)
         root = Path(self._settings.project_root).resolve()
         return Reply(await asyncio.to_thread(self._work, inputs, root))
 
@@ -53,7 +52,6 @@ class _FileTask(OwnTask):
         raise NotImplementedError
 
     def _path(self, written: str) -> Path:
-        """The real path of a file of the project; raises ProviderError P113 for any other."""
         root = self._settings.project_root
         try:
             return resolve_beside(f"{root}/-", written, root=root)
@@ -63,8 +61,6 @@ class _FileTask(OwnTask):
 
 class FileRead(_FileTask):
     """Inputs: path, mode (text, json, csv, binary: in base64), size_max_mb, delimiter, header."""
-
-    kind = "file_read"
 
     def _work(self, inputs: Inputs, root: Path) -> Json:
         written = inputs.needed("path")
@@ -82,8 +78,6 @@ class FileGlob(_FileTask):
 
     The value is `{files, count}`; each file is `{path, name, size, modified}` with its content.
     """
-
-    kind = "file_glob"
 
     def _work(self, inputs: Inputs, root: Path) -> Json:
         folder = inputs.text("folder") or "."
@@ -122,7 +116,6 @@ class FileWrite(_FileTask):
     """
 
     effect: Effect = "outside"
-    kind = "file_write"
 
     def _work(self, inputs: Inputs, root: Path) -> Json:
         written = inputs.needed("path")

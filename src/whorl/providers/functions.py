@@ -81,8 +81,6 @@ THREADS_MAX = 100
 
 
 class Threads:
-    """A pool of threads that is made when it is first needed."""
-
     def __init__(self, most: int = THREADS_MAX) -> None:
         self._most = most
         self._pool: ThreadPoolExecutor | None = None

@@ -100,7 +100,6 @@ def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dic
 
 
 def detail_of(received: Received, inputs: Inputs) -> dict[str, Json]:
-    """What people are told of a reply; nothing of what it holds where that is hidden."""
     detail: dict[str, Json] = {"status": received.status, "url": received.url}
     return detail | ({"secure": True} if inputs.flag("hide_reply") else {})
 
@@ -141,7 +140,6 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
 
 
 def value_of(received: Received) -> dict[str, Json]:
-    """Status, headers and body; a body that is neither JSON nor text is written in base64."""
     value: dict[str, Json] = {
         "status": received.status,
         "headers": {name: clean(text) for name, text in received.headers.items()},

@@ -110,7 +110,6 @@ class StreamedText:
         self._held = ""
 
     def take(self, piece: str) -> str:
-        """What may be shown now, with every secret replaced by `***`."""
         if not self._texts:
             return piece
         text = str(_redacted(self._held + piece, self._texts))

@@ -148,7 +148,6 @@ class OwnTask:
 async def time_limit(
     seconds: float | None, message: str, detail: dict[str, object] | None = None
 ) -> AsyncIterator[None]:
-    """Raises ProviderError P108 with a message when the work inside takes longer."""
     try:
         async with asyncio.timeout(seconds) as deadline:
             yield
@@ -225,11 +224,9 @@ class Inputs:
         return self._typed(name, bool, "true or false", default)
 
     def items(self, name: str) -> list[Json]:
-        """A list; empty when it is absent."""
         return self._typed(name, list, "a list", [])
 
     def table(self, name: str) -> dict[str, Json]:
-        """An object; empty when it is absent."""
         return self._typed(name, dict, "an object", {})
 
     def texts(self, name: str) -> dict[str, str]:

@@ -191,7 +191,6 @@ class Models:
 def _detail(
     candidate: Candidate, answer: Answer, conversation: Conversation, tried: list[Json]
 ) -> dict[str, Json]:
-    """What people are told of an answer."""
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
     if answer.finish in CUT_SHORT:
         at, most = "the model's own limit", conversation.max_tokens

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from whorl.errors import ProviderError
-from whorl.ir.worst_case import TURNS
 from whorl.language.schema import fit
 from whorl.providers.json_values import (
     NotJson,
@@ -126,8 +125,6 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limit of an answer as it was sent: the name of its field, and the tokens."""
-
     field: str
     tokens: int
 
@@ -233,11 +230,6 @@ def turn_messages(turns: list[Json]) -> list[Message]:
     return messages
 
 
-def is_last_turn(turns: list[Json], most: int | None) -> bool:
-    """Whether the model may ask for no more tools."""
-    return _turn_number(turns) >= (most or TURNS)
-
-
 def pins_of(turns: list[Json]) -> dict[str, str]:
     """The hashes of all descriptions of tools that the model was told in earlier turns."""
     tables = [table_of(turn.get("tools")) for turn in tables_of(turns)]
@@ -253,7 +245,7 @@ def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple
     for call in answer.calls:
         name = _UNUSUAL.sub("-", call.id)
         if name in used or name in ids:
-            name = f"{name}-{_turn_number(turns)}-{len(ids) + 1}"
+            name = f"{name}-{turn_number(turns)}-{len(ids) + 1}"
         ids.append(name)
     calls: list[Json] = [
         {"id": call_id, "name": call.name, "arguments": call.arguments}
@@ -263,7 +255,7 @@ def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple
     return turn, ids
 
 
-def _turn_number(turns: list[Json]) -> int:
+def turn_number(turns: list[Json]) -> int:
     return 1 + sum(turn.get("role") != "tool" for turn in tables_of(turns))
 
 

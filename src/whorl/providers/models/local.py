@@ -179,7 +179,6 @@ def is_installed() -> bool:
 
 
 def weights_path() -> Path | None:
-    """The file with the weights, inside of a package that is never imported."""
     package = find_spec(WEIGHTS)
     if find_spec(LIBRARY) is None or package is None or package.origin is None:
         return None

@@ -370,7 +370,6 @@ class ScriptedWire:
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
-        """Gives the next reply of the first rule that matches the conversation."""
         prompt = "\n".join(message.text for message in conversation.messages)
         name = candidate.provider.name
         for at, rule in enumerate(candidate.provider.rules):
@@ -391,7 +390,6 @@ class ScriptedWire:
         return f"{len(provider.rules)} rules"
 
     def _number(self, key: tuple[str, int], rule: ReplyRule, conversation: Conversation) -> int:
-        """Which reply it is, from 1."""
         if rule.by == "attempt":
             return conversation.attempt
         if rule.by == "iteration":

@@ -173,7 +173,6 @@ class Target:
 
 
 def bracketed(host: str) -> str:
-    """A host as it stands in a URL."""
     return f"[{host}]" if ":" in host else host
 
 

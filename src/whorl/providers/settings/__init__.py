@@ -248,7 +248,6 @@ class Table:
         return float(value)
 
     def texts(self, key: str) -> tuple[str, ...] | None:
-        """A list of texts; None when it is absent."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -261,7 +260,6 @@ class Table:
         return resolve(self.text(key), self.environment)
 
     def url(self, url: str, wanted: str) -> str:
-        """An address that was read from the table; it may be empty."""
         if url and not is_web_address(url):
             refuse(f"{self.place} url must be {wanted}, not {shown_url(url)}")
         return url
@@ -272,7 +270,6 @@ class Table:
         return tuple((name, Secret(resolve(text, self.environment))) for name, text in texts)
 
     def text_table(self, key: str) -> list[tuple[str, str]]:
-        """The names and texts of a table inside of this one."""
         inner = Table(self.values.get(key, {}), f"{self.place} {key}", None).values
         texts = []
         for name, text in inner.items():

@@ -75,7 +75,6 @@ class Servers:
     async def call(
         self, name: str, tool: str, arguments: dict[str, Json], *, run: str, pin: str = ""
     ) -> tuple[Json, str]:
-        """Calls a tool that is what it was: its value, and its pin. Raises ProviderError."""
         server = self._server(name)
         what = f"tool {tool!r} of MCP server {name!r}"
         if server.tools is not None and tool not in server.tools:
@@ -90,7 +89,6 @@ class Servers:
         return await self._connection(server).call(tool, arguments), listed[tool].pin
 
     async def close(self) -> None:
-        """Ends the sessions of this event loop, and the programs behind them."""
         kept = self._connections.pop(asyncio.get_running_loop(), {})
         await asyncio.gather(*(connection.close() for connection in kept.values()))
 
