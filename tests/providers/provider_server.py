@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from whorl.errors import ProviderError
-from whorl.providers.outbound import Outbound, Policy
+from whorl.providers.outbound.addresses import Policy
+from whorl.providers.outbound.client import Outbound
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request

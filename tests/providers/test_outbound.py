@@ -13,7 +13,8 @@ from provider_server import Seen, Server, send, serve, with_server
 
 from campaign import amount
 from whorl.errors import ProviderError
-from whorl.providers.outbound import Call, Credential, Outbound, Policy, Received
+from whorl.providers.outbound.addresses import Policy
+from whorl.providers.outbound.client import Call, Credential, Outbound, Received
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:

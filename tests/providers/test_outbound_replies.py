@@ -11,7 +11,7 @@ import pytest
 from provider_server import Seen, begin, chunk, send, with_server
 
 from whorl.errors import ProviderError
-from whorl.providers.outbound import Call
+from whorl.providers.outbound.client import Call
 
 if TYPE_CHECKING:
     import asyncio

@@ -12,7 +12,8 @@ import httpcore2
 import pytest
 
 from whorl.errors import ProviderError
-from whorl.providers.outbound import Call, Outbound, Policy
+from whorl.providers.outbound.addresses import Policy
+from whorl.providers.outbound.client import Call, Outbound
 
 if TYPE_CHECKING:
     from pathlib import Path

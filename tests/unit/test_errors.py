@@ -22,7 +22,7 @@ from whorl.errors import (
     safe,
 )
 from whorl.explanations import codes, explain
-from whorl.source import read_yaml
+from whorl.source.yaml import read_yaml
 
 UNKNOWN = Diagnostic(
     "W004",

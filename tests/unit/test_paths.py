@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
-from whorl.source import open_beside, open_file, resolve_beside
+from whorl.source.paths import open_beside, open_file, resolve_beside
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from whorl.errors import ProviderError
-from whorl.providers.outbound import target_of
+from whorl.providers.outbound.addresses import target_of
 
 ORIGIN = "https://example.com:8443"
 # Everything but line breaks and other control characters, backslashes and lone surrogates.

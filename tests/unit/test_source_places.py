@@ -14,17 +14,10 @@ from hypothesis import strategies as st
 
 from campaign import amount
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
-from whorl.source import (
-    Document,
-    Mapping,
-    Scalar,
-    Sequence,
-    Value,
-    plain,
-    read_json,
-    read_text,
-    read_yaml,
-)
+from whorl.source import Document, Mapping, Scalar, Sequence, Value, plain
+from whorl.source.json import read_json
+from whorl.source.reading import read_text
+from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source import find_beside, list_beside, open_beside, resolve_beside
+from whorl.source.paths import find_beside, list_beside, open_beside, resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from whorl.errors import Span
-    from whorl.source import Place
+    from whorl.source.paths import Place
 
 
 # A project may be a home folder by mistake; loading a file must not read through all of it.

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Protocol, cast
 from whorl.dialects.files import Names, NoFiles
 from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
 from whorl.plugins import Plugins
-from whorl.source import Mapping, read_text, read_yaml
+from whorl.source import Mapping
+from whorl.source.reading import read_text
+from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -225,7 +227,7 @@ def parse(
     if not file.endswith((".json", ".yaml", ".yml")):
         is_json = text.lstrip("\ufeff \t\r\n").startswith(("{", "["))
     if is_json:
-        from whorl.source import read_json
+        from whorl.source.json import read_json
 
         return read_json(text, file, repeated="error" if joined is None and not lenient else "warn")
     repeated: Literal["keep", "error"] = "keep" if lenient else "error"

@@ -13,17 +13,18 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.errors import ProviderError
+from whorl.ir.worst_case import TURNS
 from whorl.providers.json_values import clean, without_middle
 from whorl.providers.models.conversation import (
     Conversation,
     Message,
     correction_for,
     instruction_for,
-    is_last_turn,
     next_turn,
     pins_of,
     spoken,
     turn_messages,
+    turn_number,
     typed_answer,
 )
 from whorl.providers.models.selection import choose_models
@@ -117,7 +118,7 @@ def conversation_of(request: Request, offers: tuple[ToolOffer, ...] = ()) -> Con
         seed=inputs.count("seed"),
         schema=request.returns,
         tools=offers,
-        must_answer=is_last_turn(turns, inputs.count("max_turns")),
+        must_answer=turn_number(turns) >= (inputs.count("max_turns") or TURNS),
         key=request.key,
         address=request.address,
         attempt=request.attempt,

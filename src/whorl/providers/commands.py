@@ -11,7 +11,6 @@ import os
 import shutil
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,13 +123,9 @@ class Command(OwnTask):
             detail["cut"] = list(finished.cut)
         if finished.exit_code != 0 and inputs.flag("check", default=True):
             last = _last_line(finished.stderr.strip() or finished.stdout)
-            raise ProviderError(
-                f"command {program.argv[0]!r} ended with exit code {finished.exit_code}{last}",
-                code="P109",
-                # Only a step with `retry` is tried again: its author says that it may help.
-                retryable=True,
-                detail={**value, **detail},
-            )
+            why = f"command {program.argv[0]!r} ended with exit code {finished.exit_code}{last}"
+            # Only a step with `retry` is tried again: its author says that it may help.
+            raise ProviderError(why, code="P109", retryable=True, detail={**value, **detail})
         return Reply(value, Usage(calls=1), detail)
 
 
@@ -157,7 +152,6 @@ def program_of(inputs: Inputs, settings: Settings) -> Program:
 
 
 def folder_in(root: str, folder: str) -> str:
-    """A folder inside the project; raises ProviderError P113."""
     top = Path(root).resolve()
     why = "must be a path below the project's folder"
     if not folder.startswith(("~", "/")) and "\0" not in folder and "\\" not in folder:
@@ -171,10 +165,7 @@ def folder_in(root: str, folder: str) -> str:
 
 
 class JavaScript(OwnTask):
-    """Inputs: code (a body, or with `module` a whole module with a default export), inputs, name.
-
-    The value is what the function returns, as JSON.
-    """
+    """Inputs: code (a body, or with `module` a module), inputs, name. Gives what it returns."""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs("javascript", request.inputs)
@@ -227,10 +218,7 @@ def _last_line(output: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is started: no shell reads `argv`, and `environment` is all that it sees.
-
-    An input of None is one that is written later.
-    """
+    """No shell reads `argv`, `environment` is all that it sees, stdin of None is written later."""
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
@@ -249,18 +237,15 @@ class Finished:
 
 
 def check_permission(settings: Settings, program: str, what: str = "") -> None:
-    """Raises ProviderError R110 unless the operator permits that a program is started."""
     if not settings.allow.permits_command(program):
-        raise ProviderError(
-            f"commands are not allowed: {what or repr(program)} was not started; to allow it, set "
-            f'[allow] commands = true, or commands = ["{program}"], in whorl.toml',
-            code="R110",
-        )
+        advice = f'set [allow] commands = true, or commands = ["{program}"], in whorl.toml'
+        why = f"{what or repr(program)} was not started; to allow it, {advice}"
+        raise ProviderError(f"commands are not allowed: {why}", code="R110")
 
 
 async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX) -> Finished:
     """Runs it to its end; when cancelled, its whole group is stopped first."""
-    stdout, stderr = _Output(output_max, emit), _Output(output_max, None)
+    stdout, stderr = _Output(output_max, emit), _Output(output_max, lambda text: None)
     transport, watch = await _start(program, {1: stdout, 2: stderr})
     try:
         stdin = transport.get_pipe_transport(0)
@@ -272,9 +257,9 @@ async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_
         await watch.drain()
     finally:
         await asyncio.shield(_stop(transport, watch))
-    texts = (stdout.text(), stderr.text())
-    cut = tuple(n for n, o in (("stdout", stdout), ("stderr", stderr)) if o.left_out)
-    return Finished(*texts, transport.get_returncode() or 0, cut)
+    named = (("stdout", stdout), ("stderr", stderr))
+    cut = tuple(name for name, output in named if output.left_out)
+    return Finished(stdout.text(), stderr.text(), transport.get_returncode() or 0, cut)
 
 
 class _Watch(asyncio.SubprocessProtocol):
@@ -330,11 +315,8 @@ async def _start(
         why, exit_code = "may not be executed", 126
     except OSError as cause:
         why, exit_code = f"cannot be started ({cause}); pass long texts on stdin", 126
-    raise ProviderError(
-        f"command {program.argv[0]!r} {why}",
-        code="P109",
-        detail={"stdout": "", "stderr": "", "exit_code": exit_code},
-    )
+    detail = {"stdout": "", "stderr": "", "exit_code": exit_code}
+    raise ProviderError(f"command {program.argv[0]!r} {why}", code="P109", detail=detail)
 
 
 async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
@@ -350,10 +332,7 @@ async def end_group(
     exited: asyncio.Event,
     signals: tuple[signal.Signals | None, ...],
 ) -> None:
-    """Ends a program by one signal after the other (None: it is only waited for).
-
-    Then nothing of its group is left, which may outlive its first process.
-    """
+    """Ends a program and all of its group by one signal after the other (None: only waits)."""
     for number in signals:
         if exited.is_set():
             break
@@ -372,43 +351,33 @@ def _signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals
 class _Output:
     """The first and the last half of an output; what is between is counted and left out."""
 
-    def __init__(self, limit: int, emit: Emit | None) -> None:
+    def __init__(self, limit: int, emit: Emit) -> None:
         self._half = limit // 2
         self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_size = 0
+        self._tail = bytearray()
         self.left_out = 0
         self._emit = emit
         self._emitted = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def add(self, piece: bytes) -> None:
-        if self._emit is not None and self._emitted < 2 * self._half:
+        if self._emitted < 2 * self._half:
             self._emitted += len(piece)
             if text := self._decoder.decode(piece):
                 self._emit(text)
         room = self._half - len(self._head)
         self._head += piece[:room]
-        rest = piece[room:]
-        if not rest:
-            return
-        self._tail.append(rest)
-        self._tail_size += len(rest)
-        while self._tail_size - len(self._tail[0]) >= self._half:
-            dropped = self._tail.popleft()
-            self._tail_size -= len(dropped)
-            self.left_out += len(dropped)
+        self._tail += piece[room:]
+        over = max(len(self._tail) - self._half, 0)
+        del self._tail[:over]
+        self.left_out += over
 
     def end(self) -> None:
-        if self._emit is not None and (rest := self._decoder.decode(b"", final=True)):
+        if rest := self._decoder.decode(b"", final=True):
             self._emit(rest)
 
     def text(self) -> str:
-        tail = b"".join(self._tail)
-        over = max(len(tail) - self._half, 0)
-        self.left_out += over
         if not self.left_out:
-            return (bytes(self._head) + tail).decode("utf-8", "replace")
-        head = self._head.decode("utf-8", "replace")
-        end = tail[over:].decode("utf-8", "replace")
-        return f"{head}\n[{self.left_out} bytes left out]\n{end}"
+            return (self._head + self._tail).decode("utf-8", "replace")
+        head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
+        return f"{head}\n[{self.left_out} bytes left out]\n{tail}"

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.providers.json_values import NotJson, as_text, clean, parse_json
 from whorl.providers.task import Inputs, OwnTask, Reply
-from whorl.source import resolve_beside
+from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,10 +42,9 @@ _IMPORTED = frozenset({".py", ".pyc", ".pyd", ".so", ".pth", ".zip"})
 class _FileTask(OwnTask):
     effect: Effect = "none"
     calls = 0
-    kind = ""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        inputs = Inputs(self.kind, request.inputs)
+        inputs = Inputs(request.kind, request.inputs)
         root = Path(self._settings.project_root).resolve()
         return Reply(await asyncio.to_thread(self._work, inputs, root))
 
@@ -53,7 +52,6 @@ class _FileTask(OwnTask):
         raise NotImplementedError
 
     def _path(self, written: str) -> Path:
-        """The real path of a file of the project; raises ProviderError P113 for any other."""
         root = self._settings.project_root
         try:
             return resolve_beside(f"{root}/-", written, root=root)
@@ -62,12 +60,7 @@ class _FileTask(OwnTask):
 
 
 class FileRead(_FileTask):
-    """Inputs: path, mode (text, json, csv, binary), size_max_mb, delimiter, header.
-
-    The value is `{path, content, size}`; binary content is written in base64.
-    """
-
-    kind = "file_read"
+    """Inputs: path, mode (text, json, csv, binary: in base64), size_max_mb, delimiter, header."""
 
     def _work(self, inputs: Inputs, root: Path) -> Json:
         written = inputs.needed("path")
@@ -86,8 +79,6 @@ class FileGlob(_FileTask):
     The value is `{files, count}`; each file is `{path, name, size, modified}` with its content.
     """
 
-    kind = "file_glob"
-
     def _work(self, inputs: Inputs, root: Path) -> Json:
         folder = inputs.text("folder") or "."
         top = self._path(folder)
@@ -96,10 +87,9 @@ class FileGlob(_FileTask):
         order, is_descending = inputs.text("sort", "name"), inputs.flag("descending")
         matches = [match for match in _matching(top, inputs) if not is_guarded(match[0], root)]
         field = {"modified": "st_mtime", "size": "st_size"}.get(order)
-        matches.sort(
-            key=lambda match: (getattr(match[1], field) if field else 0, match[0].as_posix()),
-            reverse=is_descending,
-        )
+        matches.sort(key=lambda match: match[0].as_posix(), reverse=is_descending)
+        if field:
+            matches.sort(key=lambda match: getattr(match[1], field), reverse=is_descending)
         files: list[Json] = []
         total = 0
         for path, status in matches[: min(inputs.count("files_max") or FILES, FILES_MAX)]:
@@ -126,7 +116,6 @@ class FileWrite(_FileTask):
     """
 
     effect: Effect = "outside"
-    kind = "file_write"
 
     def _work(self, inputs: Inputs, root: Path) -> Json:
         written = inputs.needed("path")
@@ -136,11 +125,9 @@ class FileWrite(_FileTask):
         has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
         guards_code = has_functions and self._settings.allow.commands is not True
         if guards_code and path.suffix.lower() in _IMPORTED:
-            inputs.refuse(
-                "path",
-                f"names {written[:200]!r}, and functions of [tasks] may be imported from such"
-                " files; only `[allow] commands = true` lets workflows write them",
-            )
+            why = "only `[allow] commands = true` lets workflows write them"
+            may = "functions of [tasks] may be imported from such files"
+            inputs.refuse("path", f"names {written[:200]!r}, and {may}; {why}")
         content = to_bytes(inputs)
         if len(content) > SIZE_MAX:
             inputs.refuse("content", f"has more than {SIZE_MAX:,} bytes")
@@ -207,10 +194,7 @@ def _fits(name: str, pattern: str) -> bool:
 
 
 def is_guarded(path: Path, root: Path) -> bool:
-    """Whether a file is not for workflows: it steers programs, or holds what is nobody's business.
-
-    Hidden files hold keys, the history of a repository, and the runs of everybody.
-    """
+    """Whether a file is not for workflows: it steers programs, or holds keys, history or runs."""
     parts = path.relative_to(root).parts
     return any(part.startswith(".") or part.casefold() == "whorl.toml" for part in parts)
 

@@ -62,10 +62,9 @@ class Tasks:
         if not callable(function):
             raise UsageError(f"task {name!r} is {function!r:.80}, which is no function")
         if not isinstance(name, str) or not name:
-            raise UsageError(
-                f"a task needs a name, which {function!r:.80} does not have",
-                help='give one: `tasks.add("name", function)` or `@tasks.task("name")`',
-            )
+            advice = 'give one: `tasks.add("name", function)` or `@tasks.task("name")`'
+            why = f"a task needs a name, which {function!r:.80} does not have"
+            raise UsageError(why, help=advice)
         if name in self._registered:
             raise UsageError(f"task {name!r} is registered twice", code="W024")
         self._registered[name] = Registered(function, pure)
@@ -82,8 +81,6 @@ THREADS_MAX = 100
 
 
 class Threads:
-    """A pool of threads that is made when it is first needed."""
-
     def __init__(self, most: int = THREADS_MAX) -> None:
         self._most = most
         self._pool: ThreadPoolExecutor | None = None

@@ -12,8 +12,8 @@ from urllib.parse import urlencode, urljoin
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.json_values import NotJson, clean, json_bytes, parse_json
-from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.client import malformed, retry_after
+from whorl.providers.outbound.addresses import origin_of
+from whorl.providers.outbound.client import Call, Credential, malformed, retry_after
 from whorl.providers.redaction import Secret
 from whorl.providers.settings.sections import basic
 from whorl.providers.task import Inputs, OwnTask, Reply, Usage
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from whorl.language import Json
-    from whorl.providers.outbound import Outbound, Received
+    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import KeySettings
     from whorl.providers.task import Emit, Request
 
@@ -100,7 +100,6 @@ def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dic
 
 
 def detail_of(received: Received, inputs: Inputs) -> dict[str, Json]:
-    """What people are told of a reply; nothing of what it holds where that is hidden."""
     detail: dict[str, Json] = {"status": received.status, "url": received.url}
     return detail | ({"secure": True} if inputs.flag("hide_reply") else {})
 
@@ -141,7 +140,6 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
 
 
 def value_of(received: Received) -> dict[str, Json]:
-    """Status, headers and body; a body that is neither JSON nor text is written in base64."""
     value: dict[str, Json] = {
         "status": received.status,
         "headers": {name: clean(text) for name, text in received.headers.items()},
@@ -226,10 +224,7 @@ async def all_pages(
 
 
 def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
-    """The headers that authenticate a request, bound to the origin of its URL.
-
-    A workflow file can only name an operator's key, and the key goes only to its own host.
-    """
+    """Headers for one origin; a file can only name a key, which goes to its own host only."""
     auth = {name.lower(): str(value) for name, value in inputs.texts("auth").items()}
     kind, origin = auth.get("type", ""), origin_of(url)
     username, password = auth.get("username", ""), auth.get("password", "")

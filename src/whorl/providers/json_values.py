@@ -7,7 +7,7 @@ import re
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from whorl.source.tree import without_surrogates
+from whorl.source import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable

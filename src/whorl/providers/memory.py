@@ -33,10 +33,7 @@ _COMMON = frozenset(
 
 
 class Memory(OwnTask):
-    """Inputs: operation (read or write), namespace, query and limit, or content and metadata.
-
-    A write that is repeated after a crash adds nothing.
-    """
+    """Inputs: operation (read or write), namespace, query and limit, or content and metadata."""
 
     calls = 0
 
@@ -70,6 +67,7 @@ async def _write(memories: Memories, namespace: str, inputs: Inputs, request: Re
         inputs.refuse("content", f"has {len(content)} characters, more than {CONTENT_MAX}")
     record: dict[str, Json] = {"id": request.key, "content": content}
     record |= {"metadata": inputs.table("metadata"), "run": request.run}
+    # A write that is repeated after a crash adds nothing.
     await memories.remember(key_of(namespace), record, once=request.key, keep=KEPT_MAX)
 
 
@@ -93,10 +91,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 class Validate(OwnTask):
-    """Inputs: value, schema. The value is `{valid, data, errors}`: not to fit is no error.
-
-    A text that holds JSON is read, unless the schema wants a text.
-    """
+    """Inputs: value (a text may hold JSON), schema. The value is `{valid, data, errors}`."""
 
     effect: Effect = "none"
     calls = 0

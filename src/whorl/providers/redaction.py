@@ -110,7 +110,6 @@ class StreamedText:
         self._held = ""
 
     def take(self, piece: str) -> str:
-        """What may be shown now, with every secret replaced by `***`."""
         if not self._texts:
             return piece
         text = str(_redacted(self._held + piece, self._texts))
@@ -119,10 +118,7 @@ class StreamedText:
         return text[:shown]
 
     def rest(self, *, is_whole: bool = False) -> str:
-        """What waited when the text ended, if it is too little to tell of a secret.
-
-        Of a text that `is_whole`, and was not broken off, it is no beginning of one.
-        """
+        """What waited when the text ended; where it `is_whole`, that begins no secret."""
         held, self._held = self._held, ""
         return held if is_whole or len(held) < LENGTH_MIN else ""
 
@@ -141,10 +137,8 @@ def _begun(text: str, secret: str) -> int:
 @lru_cache(maxsize=32)
 def _forms(secrets: tuple[Secret, ...]) -> tuple[str, ...]:
     """Every way in which the secrets may be written, the longest first."""
-    forms: set[str] = set()
-    for text in {secret.reveal() for secret in secrets}:
-        if is_worth_hiding(text):
-            forms |= _written(text)
+    texts = {secret.reveal() for secret in secrets}
+    forms = {form for text in texts if is_worth_hiding(text) for form in _written(text)}
     return tuple(sorted(forms, key=len, reverse=True))
 
 

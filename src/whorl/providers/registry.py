@@ -60,7 +60,6 @@ class Providers:
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
-        """What must be taken out of everything that is stored or shown."""
         return self.settings.secrets()
 
     @property
@@ -68,7 +67,8 @@ class Providers:
         if self._made is None:
             from whorl.providers.functions import Tasks, Threads
             from whorl.providers.models.client import Models
-            from whorl.providers.outbound import Outbound, Policy
+            from whorl.providers.outbound.addresses import Policy
+            from whorl.providers.outbound.client import Outbound
             from whorl.providers.task import Context
             from whorl.providers.tools.servers import Servers
 
@@ -114,7 +114,6 @@ class Providers:
         return kind.effect
 
     async def check_provider(self, name: str) -> Check:
-        """Whether the provider's server can be reached and takes its key."""
         provider = self.settings.providers.get(name)
         if provider is None and name == "local":
             from whorl.providers.settings import ProviderSettings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.functions import Tasks, Threads
     from whorl.providers.models.client import Models
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import Settings
     from whorl.providers.tools.servers import Servers
 
@@ -54,11 +55,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Cap:
-    """The size of the answer is open: a budget may limit it.
-
-    At least `least` output tokens are reserved, up to `most` may be allowed; each costs
-    `usd_per_token` (None: no price is known).
-    """
+    """A budget may limit the answer: `least` tokens are reserved, up to `most` may be allowed."""
 
     least: int
     most: int
@@ -116,10 +113,7 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """What a task gave. `detail` is told to people: the model, the finish reason, the status.
-
-    `warnings` in it, a list of `{code, message}`, become warnings of the run.
-    """
+    """What a task gave. `detail` is told to people; its `warnings` become those of the run."""
 
     value: Json
     usage: Usage = Usage()
@@ -154,7 +148,6 @@ class OwnTask:
 async def time_limit(
     seconds: float | None, message: str, detail: dict[str, object] | None = None
 ) -> AsyncIterator[None]:
-    """Raises ProviderError P108 with a message when the work inside takes longer."""
     try:
         async with asyncio.timeout(seconds) as deadline:
             yield
@@ -162,6 +155,12 @@ async def time_limit(
         if not deadline.expired():
             raise
         raise ProviderError(message, code="P108", retryable=True, detail=detail) from None
+
+
+def iteration_of(address: str) -> int:
+    """The iteration of the innermost loop around a task, from 1."""
+    numbers = re.findall(r"\[(\d+)\]", address)
+    return int(numbers[-1]) if numbers else 1
 
 
 class Memories(Protocol):
@@ -225,11 +224,9 @@ class Inputs:
         return self._typed(name, bool, "true or false", default)
 
     def items(self, name: str) -> list[Json]:
-        """A list; empty when it is absent."""
         return self._typed(name, list, "a list", [])
 
     def table(self, name: str) -> dict[str, Json]:
-        """An object; empty when it is absent."""
         return self._typed(name, dict, "an object", {})
 
     def texts(self, name: str) -> dict[str, str]:

@@ -23,8 +23,8 @@ from whorl.providers.functions import Raised
 from whorl.providers.http import checked_value, detail_of, value_of
 from whorl.providers.json_values import NotJson, as_json, json_bytes
 from whorl.providers.models.conversation import without_nulls
-from whorl.providers.outbound import Call
-from whorl.providers.task import Inputs, OwnTask, Reply, Usage
+from whorl.providers.outbound.client import Call
+from whorl.providers.task import Inputs, OwnTask, Reply, Usage, iteration_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,15 +36,11 @@ if TYPE_CHECKING:
 
 URL_TIMEOUT_S = 60.0
 CONNECTOR_TIMEOUT_S = 120.0
-_ITERATION = re.compile(r"\[([0-9]+)\]")
 _ATTEMPT = re.compile(r"#[0-9]+$")
 
 
 class Use(OwnTask):
-    """Inputs: task (its name) and with (its inputs). The value is what the task gives.
-
-    With `hide_reply` nobody is shown what it gave.
-    """
+    """Inputs: task (its name), with (its inputs), hide_reply (nobody is shown what it gave)."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -68,13 +64,10 @@ class Use(OwnTask):
         if request.returns is not None:
             value, faults = fit(request.returns, without_nulls(request.returns, reply.value))
             if faults:
-                raise ProviderError(
-                    f"task {request.inputs['task']!r} gave a value that does not fit `returns`: "
-                    f"{'; '.join(faults[:3])}",
-                    code="P115",
-                    retryable=True,
-                    detail={"errors": list(faults), "usage": reply.usage.as_json()},
-                )
+                what = f"task {request.inputs['task']!r} gave a value that does not fit `returns`"
+                detail: dict[str, object] = {"errors": faults, "usage": reply.usage.as_json()}
+                why = f"{what}: {'; '.join(faults[:3])}"
+                raise ProviderError(why, code="P115", retryable=True, detail=detail)
             reply = replace(reply, value=value)
         if not Inputs("use", request.inputs).flag("hide_reply"):
             return reply
@@ -97,11 +90,9 @@ class Use(OwnTask):
         if registered is None and name not in self._imported:
             if not place:
                 names = [*self._functions.names(), *self._settings.tasks]
-                raise ProviderError(
-                    f"task {name!r} is not known; add it to [tasks] of whorl.toml"
-                    f"{'; ' + near if (near := did_you_mean(name, names)) else ''}",
-                    code="P114",
-                )
+                near = f"; {near}" if (near := did_you_mean(name, names)) else ""
+                why = f"task {name!r} is not known; add it to [tasks] of whorl.toml{near}"
+                raise ProviderError(why, code="P114")
             self._imported[name] = import_function(place, self._settings)
         function = self._imported[name] if registered is None else registered.function
         value = await _call(function, own, self._context.threads)
@@ -151,9 +142,8 @@ def import_function(place: str, settings: Settings) -> Function:
         function = load_reference(place.removeprefix("python:"))
     # The module of the operator may raise anything while it is imported.
     except Exception as cause:
-        raise ProviderError(
-            f"task {place!r} does not load: {type(cause).__name__}: {cause}", code="P114"
-        ) from cause
+        why = f"task {place!r} does not load: {type(cause).__name__}: {cause}"
+        raise ProviderError(why, code="P114") from cause
     if not callable(function):
         raise ProviderError(f"task {place!r} is not a function", code="P114")
     return function
@@ -173,30 +163,23 @@ async def _call(function: Function, request: Request, threads: Threads) -> Json:
     # A function of others may raise anything; the run must learn what it was.
     except BaseException as raised:  # noqa: BLE001 - all but what is for us becomes its failure
         if deadline.expired() and isinstance(raised, TimeoutError):
-            raise ProviderError(
-                f"task {name!r} took longer than {limit_s:g} s; raise timeout of the step",
-                code="P108",
-                retryable=True,
-            ) from None
+            why = f"task {name!r} took longer than {limit_s:g} s; raise timeout of the step"
+            raise ProviderError(why, code="P108", retryable=True) from None
         cause = raised.fault if isinstance(raised, Raised) else raised
         task = asyncio.current_task()
         is_ours = isinstance(cause, asyncio.CancelledError) and task and task.cancelling() > 0
         if is_ours or isinstance(cause, ProviderError | KeyboardInterrupt):
             raise cause from None
         # Nobody knows whether the fault passes, so a step's `retry` tries again.
-        lines = traceback.format_exception(cause)
-        raise ProviderError(
-            f"task {name!r} raised {type(cause).__name__}: {cause}",
-            code="P100",
-            retryable=True,
-            detail={"type": type(cause).__name__, "traceback": "".join(lines)[-4_000:]},
-        ) from cause
+        kind, lines = type(cause).__name__, "".join(traceback.format_exception(cause))
+        why, detail = f"task {name!r} raised {kind}: {cause}", {"traceback": lines[-4_000:]}
+        fault = ProviderError(why, code="P100", retryable=True, detail={"type": kind, **detail})
+        raise fault from cause
     try:
         return as_json(result)
     except NotJson as cause:
-        raise ProviderError(
-            f"task {name!r} gave a value that is not JSON: {cause}", code="P115"
-        ) from None
+        why = f"task {name!r} gave a value that is not JSON: {cause}"
+        raise ProviderError(why, code="P115") from None
 
 
 async def _result(
@@ -210,10 +193,7 @@ async def _result(
 
 
 class Connector(OwnTask):
-    """Inputs: action (its name), type, input, and result: what the file itself says it gives.
-
-    The value is `{status, headers, body}`; a status that is no success is an error.
-    """
+    """Inputs: action (its name), type, input, result. The value is `{status, headers, body}`."""
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
@@ -233,7 +213,13 @@ class Connector(OwnTask):
         replies = self._settings.connectors.replies
         for place in (request.address, _ATTEMPT.sub("", request.address), name):
             if place in replies:
-                return self._replied(name, _in_turn(replies[place], request.address))
+                recorded = replies[place]
+                if isinstance(recorded, list):
+                    # The last one is for all iterations after it; by address, so that a run that
+                    # is resumed gets the same.
+                    number = min(iteration_of(request.address), len(recorded))
+                    recorded = recorded[number - 1] if recorded else None
+                return self._replied(name, recorded)
         if url := self._settings.connectors.url:
             url = f"{url}/{quote(name, safe='')}"
             call = _json_call(url, given, request, CONNECTOR_TIMEOUT_S)
@@ -254,11 +240,8 @@ class Connector(OwnTask):
             return Reply(outputs, Usage(calls=1), {"recorded": True})
         words = failure if isinstance(failure, str) else f"status {outputs['status']}"
         is_late = isinstance(recorded, dict) and recorded.get("timed_out") is True
-        raise ProviderError(
-            f"the reply written down for {name!r} is a failure: {words}",
-            code="P108" if is_late else "P103",
-            detail=dict(outputs),
-        )
+        why = f"the reply written down for {name!r} is a failure: {words}"
+        raise ProviderError(why, code="P108" if is_late else "P103", detail=dict(outputs))
 
 
 def _outputs(given: Json) -> dict[str, Json]:
@@ -269,20 +252,6 @@ def _outputs(given: Json) -> dict[str, Json]:
         status = given.get("statusCode", given.get("status", 200))
         is_status = isinstance(status, int) and not isinstance(status, bool)
         if "body" in given or is_status:
-            return {
-                "status": status if is_status else 200,
-                "headers": given.get("headers") or {},
-                "body": given.get("body"),
-            }
+            headers, body = given.get("headers") or {}, given.get("body")
+            return {"status": status if is_status else 200, "headers": headers, "body": body}
     return {"status": 200, "headers": {}, "body": given}
-
-
-def _in_turn(replies: Json, address: str) -> Json:
-    """The reply of an iteration, and the last one for all after it; by address, so that a run
-    that is resumed gets the same.
-    """
-    if not isinstance(replies, list):
-        return replies
-    numbers = _ITERATION.findall(address)
-    index = int(numbers[-1]) - 1 if numbers else 0
-    return replies[min(index, len(replies) - 1)] if replies else None

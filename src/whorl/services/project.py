@@ -76,7 +76,7 @@ class Project:
 
     def read(self, file: str) -> Reading:
         """Reads a workflow file; the files that it names lie in the project, or beside it."""
-        from whorl.source import open_file
+        from whorl.source.paths import open_file
 
         return self.read_text(open_file(file), file)
 
@@ -108,7 +108,7 @@ class Project:
 
     def texts(self, diagnostics: Iterable[Diagnostic]) -> dict[str, str]:
         """The texts of the files that diagnostics point into, as far as they can be read."""
-        from whorl.source import open_file
+        from whorl.source.paths import open_file
 
         texts: dict[str, str] = {}
         for name in {each.span.file for each in diagnostics if each.span is not None}:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, StoreError, UsageError, safe
 from whorl.interpreter.events import split_iteration
-from whorl.providers.outbound import Call, Credential, Outbound, Policy, origin_of
+from whorl.providers.outbound.addresses import Policy, origin_of
+from whorl.providers.outbound.client import Call, Credential, Outbound
 from whorl.runtimes.projection import LoopFold
 from whorl.services.results import open_gates
 

@@ -1,66 +1,277 @@
-"""Text with positions: bounded YAML and JSON, and the one rule for files beside a file."""
+"""Text with positions: a file's scalars, sequences and mappings, their lines and limits.
+
+Bounded readers of YAML and JSON make them, and one rule names the files beside a file.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from whorl.source.paths import (
-    Nearby,
-    Place,
-    find_beside,
-    list_beside,
-    open_beside,
-    open_file,
-    resolve_beside,
-)
-from whorl.source.reading import read_text
-from whorl.source.tree import (
-    LIMITS,
-    Document,
-    Entry,
-    Json,
-    Limits,
-    Mapping,
-    Scalar,
-    Sequence,
-    Value,
-    plain,
-)
-from whorl.source.yaml import read_yaml
+from whorl.errors import Diagnostic, Span
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-    from whorl.source.json import read_json
+Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+Value: TypeAlias = "Scalar | Sequence | Mapping"
+Style = Literal["plain", "single", "double", "literal", "folded", "json"]
+Segment = tuple[int, int]
 
-__all__ = [
-    "LIMITS",
-    "Document",
-    "Entry",
-    "Json",
-    "Limits",
-    "Mapping",
-    "Nearby",
-    "Place",
-    "Scalar",
-    "Sequence",
-    "Value",
-    "find_beside",
-    "list_beside",
-    "open_beside",
-    "open_file",
-    "plain",
-    "read_json",
-    "read_text",
-    "read_yaml",
-    "resolve_beside",
-]
+INTEGER_MIN = -(2**63)
+INTEGER_MAX = 2**63 - 1
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_BREAK = r"(?:\r\n|[\n\r\x85\u2028\u2029])"
+_YAML_BREAK = re.compile(_BREAK)
+_FOLD = rf"[ \t]*+{_BREAK}(?:[ \t]*+{_BREAK})*+[ \t]*+"
+# Compiled when a place inside of a text is asked for: most files are never asked.
+_SINGLE = rf"(?P<fold>{_FOLD})|''"
+_DOUBLE = (
+    rf"(?s)(?P<fold>{_FOLD})|(?P<joined>\\{_FOLD})"
+    r"|\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)"
+)
+_JSON = r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?:u[0-9a-fA-F]{4}|.)"
+_DRIFTS: dict[Style, str] = {"single": _SINGLE, "double": _DOUBLE, "json": _JSON}
 
 
-def __getattr__(name: str) -> Callable[..., Document]:
-    # Most files are YAML.
-    if name == "read_json":
-        from whorl.source.json import read_json
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a file may be; hostile files end here and not in memory or time."""
 
-        return read_json
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    bytes_max: int = 2_000_000
+    depth_max: int = 64
+    values_max: int = 100_000
+    alias_nodes_max: int = 10_000
+
+
+LIMITS = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A single value: text, number, truth value or nothing."""
+
+    value: str | int | float | bool | None
+    span: Span
+    quoted: bool = False
+    raw: str | None = None
+    style: Style = field(default="plain", compare=False)
+    lines: Lines | None = field(default=None, compare=False, repr=False)
+    extent: tuple[int, int] = field(default=(0, 0), compare=False, repr=False)
+
+    @property
+    def text(self) -> str:
+        """The scalar as text: the value of a text, the written form of anything else."""
+        if isinstance(self.value, str):
+            return self.value
+        if self.raw is not None:
+            return self.raw
+        return "" if self.value is None else str(self.value).lower()
+
+    def locate(self, offset: int, length: int = 1) -> Span:
+        """Return the place in the file of `length` characters of the text from `offset`."""
+        if self.lines is None:
+            column = self.span.column + max(0, offset) + (1 if self.quoted else 0)
+            return Span(self.span.file, self.span.line, column, max(1, length))
+        return self.lines.locate(self.text, self.style, self.extent, (offset, length))
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list of values in order."""
+
+    items: tuple[Value, ...]
+    span: Span
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a mapping with its value."""
+
+    key: Scalar
+    value: Value
+
+    @property
+    def name(self) -> str:
+        """The key as text."""
+        return self.key.text
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys with values in order; a key may be there several times, and the last one wins."""
+
+    entries: tuple[Entry, ...]
+    span: Span
+    _by_name: dict[str, Entry] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        by_name = {entry.name: entry for entry in self.entries}
+        object.__setattr__(self, "_by_name", by_name)
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._by_name
+
+    def entry(self, key: str) -> Entry | None:
+        """Return the last entry with this key."""
+        return self._by_name.get(key)
+
+    def get(self, key: str) -> Value | None:
+        """Return the value of the last entry with this key."""
+        entry = self._by_name.get(key)
+        return None if entry is None else entry.value
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file that was read: its content, its text, and what is odd but allowed."""
+
+    root: Value
+    warnings: tuple[Diagnostic, ...]
+    text: str
+    file: str
+
+
+def plain(value: Value) -> Json:
+    """Return the value without positions."""
+    match value:
+        case Scalar():
+            return value.value
+        case Sequence():
+            return [plain(item) for item in value.items]
+        case Mapping():
+            return {entry.name: plain(entry.value) for entry in value.entries}
+
+
+def without_surrogates(text: str) -> str:
+    """Join surrogate pairs and replace lone surrogates by U+FFFD."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+class Lines:
+    """The text of one file, able to say at which line and column an offset stands.
+
+    Lines end where an editor ends them; YAML's further line breaks do not count.
+    """
+
+    __slots__ = ("_segments", "_starts", "file", "text")
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        self._segments: dict[int, list[Segment]] = {}
+
+    def line(self, index: int) -> int:
+        """Return the line number, from 1, of the character at `index`."""
+        return bisect_right(self._starts, index)
+
+    def span(self, start: int, end: int | None = None) -> Span:
+        """Return the span from `start` to `end`, cut at the end of the first line."""
+        start = max(0, min(start, len(self.text)))
+        number = self.line(start)
+        stop = start + 1 if end is None else end
+        if stop > start + 1:
+            stop = min(stop, self._line_end(number))
+        column = start - self._starts[number - 1] + 1
+        return Span(self.file, number, column, max(1, stop - start))
+
+    def line_text(self, index: int) -> str:
+        """Return the text of the line that holds the character at `index`."""
+        number = self.line(index)
+        return self.text[self._starts[number - 1] : self._line_end(number)]
+
+    def locate(self, value: str, style: Style, extent: tuple[int, int], wanted: Segment) -> Span:
+        """Return where `wanted` (offset and length in `value`) stands in the file.
+
+        `extent` is the scalar's stretch of the file, with its quotes or block header.
+        """
+        start, end = extent
+        offset = max(0, min(wanted[0], len(value)))
+        segments = self._segments.get(start)
+        if segments is None:
+            segments = self._segments[start] = _segments(self.text, value, style, extent)
+        first = min(_source_index(segments, offset), max(start, end))
+        last = min(offset + max(1, wanted[1]), len(value)) - 1
+        stop = _source_index(segments, last) + 1 if last > offset else first + 1
+        return self.span(first, min(max(stop, first + 1), max(end, first + 1)))
+
+    def _line_end(self, number: int) -> int:
+        if number == len(self._starts):
+            return len(self.text)
+        end = self._starts[number]
+        start = self._starts[number - 1]
+        return start + len(self.text[start:end].rstrip("\r\n"))
+
+
+def _source_index(segments: list[Segment], offset: int) -> int:
+    place = bisect_right(segments, offset, key=lambda segment: segment[0]) - 1
+    known, index = segments[max(0, place)]
+    return index + max(0, offset - known)
+
+
+def _segments(text: str, value: str, style: Style, extent: tuple[int, int]) -> list[Segment]:
+    """Return the points at which offsets in the value and in the file drift apart."""
+    start, end = extent
+    if style in _DRIFTS:
+        return _quoted_segments(text, _DRIFTS[style], start + 1, end - 1)
+    if style != "plain":
+        header = _YAML_BREAK.search(text, start, end)
+        start = header.end() if header else end
+    return _line_segments(text, value, start, end)
+
+
+def _quoted_segments(text: str, drift: str, start: int, end: int) -> list[Segment]:
+    segments = [(0, start)]
+    offset, index = 0, start
+    for match in re.compile(drift).finditer(text, start, end):
+        offset += match.start() - index
+        index = match.end()
+        segments.append((offset, match.start()))
+        # How many characters of the value it stands for.
+        breaks = len(_YAML_BREAK.findall(match.group()))
+        lengths = {"joined": breaks - 1, "fold": max(1, breaks - 1)}
+        offset += lengths.get(match.lastgroup or "", 1)
+        segments.append((offset, index))
+    return segments
+
+
+def _line_segments(text: str, value: str, start: int, end: int) -> list[Segment]:
+    """Align the lines of a block or plain scalar with the lines of its value."""
+    segments: list[Segment] = []
+    offset = 0
+    while start < end and offset < len(value):
+        line_end = _YAML_BREAK.search(text, start, end)
+        stop = line_end.start() if line_end else end
+        content = text[start:stop].strip(" \t")
+        if content:
+            while offset < len(value) and value[offset] in " \t\n\x85\u2028\u2029":
+                offset += 1
+            if not value.startswith(content, offset):
+                break
+            index, following = text.index(content, start, stop), offset + len(content)
+            # Back over the indentation that belongs to the value itself.
+            while offset > 0 and index > start and value[offset - 1] == text[index - 1]:
+                offset -= 1
+                index -= 1
+            segments.append((offset, index))
+            offset = following
+        start = line_end.end() if line_end else end
+    return segments if segments else [(0, min(start, end))]

@@ -6,8 +6,7 @@ import re
 from functools import partial
 from typing import NoReturn
 
-from whorl.source.reading import Repeated, Report, number, open_report, shown
-from whorl.source.tree import (
+from whorl.source import (
     LIMITS,
     Document,
     Entry,
@@ -18,6 +17,7 @@ from whorl.source.tree import (
     Value,
     without_surrogates,
 )
+from whorl.source.reading import Repeated, Report, number, open_report, shown
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\n\r]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x08\x0a-\x1f]++|\\[^\x00-\x1f])*+)"')
@@ -61,11 +61,11 @@ class _Scanner:
         """Return the document's value; nothing but blanks may follow it."""
         self._skip_blanks()
         if self._at == len(self._text):
-            self._fail("the file is empty", help_text="write a workflow in it")
+            self._fail("the file is empty", None, "write a workflow in it")
         root = self._value(1)
         self._skip_blanks()
         if self._at < len(self._text):
-            self._fail("there is text after the end of the document", help_text="remove it")
+            self._fail("there is text after the end of the document", None, "remove it")
         return root
 
     def _value(self, depth: int) -> Value:
@@ -131,11 +131,8 @@ class _Scanner:
             word = _WORD.match(self._text, self._at)
             if word:
                 name = word.group().strip("'")
-                self._fail(
-                    f"key {shown(name)} is not in double quotes",
-                    self._at + len(word.group()),
-                    help_text=f'write "{name}"',
-                )
+                message = f"key {shown(name)} is not in double quotes"
+                self._fail(message, word.end(), f'write "{name}"')
             self._fail(f"expected a key in double quotes, found {self._found()}")
         key = self._string()
         self._skip_blanks()
@@ -156,7 +153,7 @@ class _Scanner:
             text = without_surrogates(_ESCAPE.sub(partial(self._unescape, start + 1), text))
             if "\0" in text:
                 self._at = start
-                self._fail("a text holds a NUL character", found.end(), help_text="remove it")
+                self._fail("a text holds a NUL character", found.end(), "remove it")
         return self._scalar(text, start, text, quoted=True)
 
     def _unescape(self, start: int, match: re.Match[str]) -> str:
@@ -168,56 +165,45 @@ class _Scanner:
             self._at = start + match.start()
             advice = "write four hexadecimal digits" if letter == "u" else "write '\\\\'"
             what = f"{match.group()!r} is not an escape of JSON"
-            self._fail(what, self._at + 2, help_text=advice)
+            self._fail(what, self._at + 2, advice)
         return _ESCAPED[letter]
 
     def _scalar(
         self, value: str | float | bool | None, start: int, raw: str, *, quoted: bool = False
     ) -> Scalar:
-        return Scalar(
-            value=value,
-            span=self._lines.span(start, self._at),
-            quoted=quoted,
-            raw=raw,
-            style="json" if quoted else "plain",
-            lines=self._lines,
-            extent=(start, self._at),
-        )
+        span, extent = self._lines.span(start, self._at), (start, self._at)
+        return Scalar(value, span, quoted, raw, "json" if quoted else "plain", self._lines, extent)
 
     def _skip_blanks(self) -> None:
         found = _BLANK.match(self._text, self._at)
         self._at = found.end() if found else self._at
         if self._text.startswith("/*", self._at):
-            self._fail("a comment is not closed", self._at + 2, help_text="end it with '*/'")
+            self._fail("a comment is not closed", self._at + 2, "end it with '*/'")
 
     def _found(self) -> str:
         character = self._text[self._at : self._at + 1]
         return repr(character) if character else "the end of the file"
 
-    def _fail(self, message: str, end: int | None = None, *, help_text: str = "") -> NoReturn:
-        self._report.fail(message, self._lines.span(self._at, end), help_text=help_text)
+    def _fail(self, message: str, end: int | None = None, help_text: str = "") -> NoReturn:
+        self._report.fail(message, self._lines.span(self._at, end), "", help_text)
 
     def _fail_value(self, word: str) -> NoReturn:
         end = self._at + max(1, len(word))
         if word in _WORDS_ELSEWHERE:
-            self._fail(f"{word!r} is not a value of JSON", end, help_text=_WORDS_ELSEWHERE[word])
+            self._fail(f"{word!r} is not a value of JSON", end, _WORDS_ELSEWHERE[word])
         if word[:1] in tuple("+-.0123456789"):
             self._fail(f"{shown(word)} is not a number of JSON", end)
         if word.startswith("'"):
-            self._fail("texts need double quotes", end, help_text='write "..."')
+            self._fail("texts need double quotes", end, 'write "..."')
         if word:
-            self._fail(f"{shown(word)} is not a value of JSON", end, help_text="quote a text")
+            self._fail(f"{shown(word)} is not a value of JSON", end, "quote a text")
         self._fail(f"expected a value, found {self._found()}")
 
     def _fail_separator(self, start: int, closing: str) -> NoReturn:
         if self._at == len(self._text):
             opening = self._lines.span(start)
-            self._report.fail(
-                f"{self._text[start]!r} of line {opening.line} is not closed",
-                opening,
-                label="opened here",
-                help_text=f"close it with {closing!r}",
-            )
+            message = f"{self._text[start]!r} of line {opening.line} is not closed"
+            self._report.fail(message, opening, "opened here", f"close it with {closing!r}")
         self._fail(f"expected ',' or {closing!r}, found {self._found()}")
 
     def _fail_string(self, start: int) -> NoReturn:
@@ -227,8 +213,7 @@ class _Scanner:
         character = self._text[line_end : line_end + 1]
         if character and character not in "\r\n\t":
             self._at = line_end
-            self._fail(
-                f"a text holds the control character U+{ord(character):04X}",
-                help_text=f"write \\u{ord(character):04x}",
-            )
-        self._fail("a text is not closed on its line", line_end, help_text="write a '\"' after it")
+            code = f"{ord(character):04x}"
+            message = f"a text holds the control character U+{code.upper()}"
+            self._fail(message, None, f"write \\u{code}")
+        self._fail("a text is not closed on its line", line_end, "write a '\"' after it")

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
+from whorl.source import LIMITS, Limits
 from whorl.source.reading import read_text, shown
-from whorl.source.tree import LIMITS, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -107,7 +107,8 @@ def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> bytes:
         finally:
             os.close(descriptor)
     except (OSError, ValueError) as error:
-        _refuse(name, _reason(error), span, _near(path, error))
+        near = _near(path) if isinstance(error, FileNotFoundError) else ""
+        _refuse(name, _reason(error), span, near)
     if len(content) > size_max:
         _refuse(name, f"has more than {size_max:,} bytes", span)
     return content
@@ -138,10 +139,8 @@ def _reason(error: OSError | RuntimeError | ValueError) -> str:
     return f"cannot be read: {detail}"
 
 
-def _near(path: Path, error: OSError | ValueError) -> str:
+def _near(path: Path) -> str:
     """The file that was probably meant, where there is none of that name."""
-    if not isinstance(error, FileNotFoundError):
-        return ""
     try:
         with os.scandir(path.parent) as found:
             names = [entry.name for entry in islice(found, _NEIGHBOURS_MAX) if entry.is_file()]

@@ -5,18 +5,11 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass, field
+from math import isinf
 from typing import Literal, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
-from whorl.source.tree import (
-    INTEGER_MAX,
-    INTEGER_MIN,
-    LIMITS,
-    Entry,
-    Limits,
-    Lines,
-    without_surrogates,
-)
+from whorl.source import INTEGER_MAX, INTEGER_MIN, LIMITS, Entry, Limits, Lines, without_surrogates
 
 SYNTAX = "W001"
 LIMIT = "W002"
@@ -28,7 +21,6 @@ _REPORTED_MAX = 50
 _REPEATED_MAX = 1_000
 _KEY_SHOWN_MAX = 60
 _SAVE_AS_UTF8 = "save the file as UTF-8"
-_NUMBER_HELP = "write it in quotes if it is a text"
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 
 
@@ -46,35 +38,29 @@ class Report:
     def count_value(self, index: int) -> None:
         """Charge one value; the file is refused where it holds too many."""
         self.value_count += 1
-        if self.value_count > self.limits.values_max:
-            self.refuse(
-                f"the file holds more than {self.limits.values_max:,} values",
-                index,
-                help_text="split the file",
-            )
+        most = self.limits.values_max
+        if self.value_count > most:
+            self.refuse(f"the file holds more than {most:,} values", index, "split the file")
 
     def check_depth(self, depth: int, index: int) -> None:
         """Refuse the file where its nesting is too deep."""
         if depth > self.limits.depth_max:
-            self.refuse(
-                f"the file is nested more than {self.limits.depth_max} levels deep",
-                index,
-                help_text="move inner parts to files of their own",
-            )
+            message = f"the file is nested more than {self.limits.depth_max} levels deep"
+            self.refuse(message, index, "move inner parts to files of their own")
 
-    def refuse(self, message: str, index: int, *, help_text: str = "") -> NoReturn:
+    def refuse(self, message: str, index: int, help_text: str) -> NoReturn:
         """Stop because a limit is reached at `index`."""
         self.stop(Diagnostic(LIMIT, message, self.lines.span(index), "here", help_text))
 
-    def fail(self, message: str, span: Span, *, label: str = "", help_text: str = "") -> NoReturn:
+    def fail(self, message: str, span: Span, label: str = "", help_text: str = "") -> NoReturn:
         """Stop because the file cannot be understood from here on."""
         self.stop(Diagnostic(SYNTAX, message, span, label, help_text))
 
     def add(self, diagnostic: Diagnostic) -> None:
         """Keep a finding and read on, up to a number that a person would still read."""
-        found = self.warnings if diagnostic.severity == "warning" else self.errors
-        if len(found) < _REPORTED_MAX:
-            found.append(diagnostic)
+        listed = self.warnings if diagnostic.severity == "warning" else self.errors
+        if len(listed) < _REPORTED_MAX:
+            listed.append(diagnostic)
 
     def stop(self, diagnostic: Diagnostic) -> NoReturn:
         """Raise everything that was found, this last."""
@@ -97,16 +83,13 @@ class Report:
             return
         before, here = first.key.span.line, again.key.span.line
         where = f"on line {here}" if before == here else f"on line {before} and on line {here}"
-        self.add(
-            Diagnostic(
-                REPEATED,
-                f"key {shown(again.name)} is there twice: {where}",
-                again.key.span,
-                f"first on line {before}",
-                "the last one is used" if repeated == "warn" else "remove or rename one of them",
-                "warning" if repeated == "warn" else "error",
-            )
-        )
+        message = f"key {shown(again.name)} is there twice: {where}"
+        label, advice = f"first on line {before}", "remove or rename one of them"
+        if repeated == "warn":
+            advice = "the last one is used"
+            self.add(Diagnostic(REPEATED, message, again.key.span, label, advice, "warning"))
+        else:
+            self.add(Diagnostic(REPEATED, message, again.key.span, label, advice))
 
 
 def open_report(text: str, file: str, limits: Limits) -> Report:
@@ -128,26 +111,19 @@ def read_text(data: bytes, file: str, *, limits: Limits = LIMITS) -> str:
         message = "the file is encoded as UTF-16"
         raise InvalidWorkflow([Diagnostic(SYNTAX, message, Span(file, 1, 1), help=_SAVE_AS_UTF8)])
     try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        text = _decode_with_surrogates(data, file)
+        text = data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", "surrogatepass")
+        span = Lines(before, file).span(len(before))
+        message = f"byte 0x{data[error.start]:02x} is not valid UTF-8"
+        wrong = Diagnostic(SYNTAX, message, span, "not UTF-8", _SAVE_AS_UTF8)
+        raise InvalidWorkflow([wrong]) from None
     text = without_surrogates(text.removeprefix("\ufeff"))
     if "\0" in text:
         span = Lines(text, file).span(text.index("\0"))
         message = "the file holds a NUL character, so it is not a text"
         raise InvalidWorkflow([Diagnostic(SYNTAX, message, span, "U+0000")])
     return text
-
-
-def _decode_with_surrogates(data: bytes, file: str) -> str:
-    try:
-        return data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError as error:
-        before = data[: error.start].decode("utf-8", "surrogatepass")
-        span = Lines(before, file).span(len(before))
-        message = f"byte 0x{data[error.start]:02x} is not valid UTF-8"
-        found = Diagnostic(SYNTAX, message, span, "not UTF-8", _SAVE_AS_UTF8)
-        raise InvalidWorkflow([found]) from None
 
 
 def _too_large(file: str, size: int, limits: Limits) -> Diagnostic:
@@ -162,18 +138,16 @@ def shown(name: str, *, length_max: int = _KEY_SHOWN_MAX) -> str:
 
 def number(report: Report, written: str, span: Span, radix: int = 10) -> int | float | None:
     """Return the number that was written; report one that does not fit."""
+    kind = "integer"
     if radix == 10 and not _INTEGER.fullmatch(written):
-        value = float(written)
-        if value in (float("inf"), float("-inf")):
-            message = f"number {shown(written)} is too large"
-            report.add(Diagnostic(SYNTAX, message, span, "too large", _NUMBER_HELP))
-            return None
-        return value
-    digits = written.lstrip("+-0xo")
-    if len(digits) <= 64:
+        value, kind = float(written), "number"
+        if not isinf(value):
+            return value
+    elif len(digits := written.lstrip("+-0xo")) <= 64:
         whole = int(digits or "0", radix) * (-1 if written.startswith("-") else 1)
         if INTEGER_MIN <= whole <= INTEGER_MAX:
             return whole
-    message = f"integer {shown(written)} does not fit into 64 bits"
-    report.add(Diagnostic(SYNTAX, message, span, "too large", _NUMBER_HELP))
+    why = "is too large" if kind == "number" else "does not fit into 64 bits"
+    message = f"{kind} {shown(written)} {why}"
+    report.add(Diagnostic(SYNTAX, message, span, "too large", "write it in quotes if it is a text"))
     return None

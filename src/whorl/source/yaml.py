@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import yaml
 
 from whorl.errors import Diagnostic, Span
-from whorl.source.reading import SYNTAX, Report, number, open_report, shown
-from whorl.source.tree import (
+from whorl.source import (
     LIMITS,
     Document,
     Entry,
@@ -24,11 +23,12 @@ from whorl.source.tree import (
     Value,
     without_surrogates,
 )
+from whorl.source.reading import SYNTAX, Report, number, open_report, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.source.tree import Lines, Style
+    from whorl.source import Lines, Style
 
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG_DIRECTIVE = re.compile(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
@@ -69,24 +69,19 @@ def read_yaml(
     except yaml.YAMLError as error:
         report.fail(f"the file is not valid YAML: {error}", report.lines.span(0))
     if root is None:
-        report.fail("the file is empty", report.lines.span(0), help_text="write a workflow in it")
+        report.fail("the file is empty", report.lines.span(0), "", "write a workflow in it")
     return Document(root, report.finish(), report.lines.text, file)
 
 
 def _check_characters(report: Report) -> None:
-    lines = report.lines
-    found = _UNPRINTABLE.search(lines.text)
-    if found:
-        report.fail(
-            f"the file holds the control character U+{ord(found.group()):04X}",
-            lines.span(found.start()),
-            label="not allowed in YAML",
-            help_text="remove it, or write it as an escape in double quotes",
-        )
-    directive = _TAG_DIRECTIVE.search(lines.text)
-    if directive:
-        span = lines.span(directive.start(1), directive.end(1))
-        report.fail("tags are not supported", span, label="a tag directive", help_text="remove it")
+    text, span = report.lines.text, report.lines.span
+    if control := _UNPRINTABLE.search(text):
+        message = f"the file holds the control character U+{ord(control.group()):04X}"
+        advice = "remove it, or write it as an escape in double quotes"
+        report.fail(message, span(control.start()), "not allowed in YAML", advice)
+    if directive := _TAG_DIRECTIVE.search(text):
+        where = span(directive.start(1), directive.end(1))
+        report.fail("tags are not supported", where, "a tag directive", "remove it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +117,10 @@ class _Builder:
         root = None
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent) and root is not None:
-                self._report.fail(
-                    "the file holds several YAML documents",
-                    self._lines.span(*_extent(event)),
-                    label="the second one begins here",
-                    help_text="write each workflow in a file of its own",
-                )
+                span = self._lines.span(*_extent(event))
+                advice = "write each workflow in a file of its own"
+                message = "the file holds several YAML documents"
+                self._report.fail(message, span, "the second one begins here", advice)
             if isinstance(event, yaml.NodeEvent):
                 root = self._node(event, 0).value
         return root
@@ -162,25 +155,14 @@ class _Builder:
         span = self._lines.span(start, end)
         text = without_surrogates(event.value)
         if "\0" in text:
-            self._report.fail("a text holds a NUL character", span, help_text="remove the escape")
+            self._report.fail("a text holds a NUL character", span, "", "remove the escape")
         quoted = bool(event.style)
-        scalar = Scalar(
-            value=text if quoted or is_key else self._resolve(text, span),
-            span=span,
-            quoted=quoted,
-            raw=text,
-            style=_STYLES.get(event.style, "plain"),
-            lines=self._lines,
-            extent=(start, end),
-        )
+        value = text if quoted or is_key else self._resolve(text, span)
+        style = _STYLES.get(event.style, "plain")
         if is_key and text == "<<" and not quoted:
-            self._report.fail(
-                "merge keys ('<<') are not supported",
-                span,
-                label="a merge key",
-                help_text="repeat the fields",
-            )
-        return scalar
+            message = "merge keys ('<<') are not supported"
+            self._report.fail(message, span, "a merge key", "repeat the fields")
+        return Scalar(value, span, quoted, text, style, self._lines, (start, end))
 
     def _resolve(self, text: str, span: Span) -> str | int | float | bool | None:
         """Return the value of a plain scalar by the core schema of YAML 1.2."""
@@ -245,14 +227,12 @@ class _Builder:
         if node is None:
             problem = "refers to itself" if name in self._anchors else "has no anchor before it"
             span = self._lines.span(*_extent(event))
-            self._report.fail(f"alias {shown('*' + name)} {problem}", span, label="this alias")
+            self._report.fail(f"alias {shown('*' + name)} {problem}", span, "this alias")
         self._alias_count += node.count
-        if self._alias_count > self._report.limits.alias_nodes_max:
-            self._report.refuse(
-                f"aliases repeat more than {self._report.limits.alias_nodes_max:,} values",
-                start,
-                help_text="write the values out, or use fewer aliases",
-            )
+        most = self._report.limits.alias_nodes_max
+        if self._alias_count > most:
+            advice = "write the values out, or use fewer aliases"
+            self._report.refuse(f"aliases repeat more than {most:,} values", start, advice)
         self._report.check_depth(depth + node.height, start)
         if is_key and not isinstance(node.value, Scalar):
             self._refuse_key(start)
@@ -271,27 +251,19 @@ class _Builder:
         if event.tag is None:
             return
         index = _extent(event)[0]
+        span = self._lines.span(index, max(index + 1, self._content_start(event)))
+        advice = "quote the text if it begins with '!'; otherwise remove the tag"
         self._report.fail(
-            f"tags such as {shown(event.tag)} are not supported",
-            self._lines.span(index, max(index + 1, self._content_start(event))),
-            label="a tag",
-            help_text="quote the text if it begins with '!'; otherwise remove the tag",
+            f"tags such as {shown(event.tag)} are not supported", span, "a tag", advice
         )
 
     def _refuse_key(self, index: int) -> NoReturn:
         if self._lines.text.startswith("{{", max(0, index - 1)):
-            self._report.fail(
-                "a text that begins with '{{' needs quotes",
-                self._lines.span(index - 1, index + 1),
-                label="YAML reads this as a mapping",
-                help_text='write "{{ ... }}"',
-            )
-        self._report.fail(
-            "a key is a list or a mapping; keys are texts",
-            self._lines.span(index),
-            label="this key",
-            help_text="use a text as the key",
-        )
+            message, advice = "a text that begins with '{{' needs quotes", 'write "{{ ... }}"'
+            span = self._lines.span(index - 1, index + 1)
+            self._report.fail(message, span, "YAML reads this as a mapping", advice)
+        message = "a key is a list or a mapping; keys are texts"
+        self._report.fail(message, self._lines.span(index), "this key", "use a text as the key")
 
 
 def _extent(event: yaml.Event) -> tuple[int, int]:

@@ -10,7 +10,8 @@ from campaign import amount
 from whorl.dialects.native.forms import duration_text
 from whorl.dialects.native.writing import emit_yaml
 from whorl.ir.durations import parse_duration
-from whorl.source import plain, read_yaml
+from whorl.source import plain
+from whorl.source.yaml import read_yaml
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0\ufeff"), max_size=30)
 SCALARS = st.one_of(

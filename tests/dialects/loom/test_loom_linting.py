@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from whorl.dialects.loom.linting import lint_for_azure
-from whorl.source import read_json
+from whorl.source.json import read_json
 
 
 def lint(actions: dict[str, Any]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects import Opened, read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source import Nearby, Place
+from whorl.source.paths import Nearby, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

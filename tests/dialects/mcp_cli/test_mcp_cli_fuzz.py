@@ -14,7 +14,8 @@ from campaign import amount
 from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
-from whorl.source import plain, read_yaml
+from whorl.source import plain
+from whorl.source.yaml import read_yaml
 
 EVERYTHING = """
 $schema: workflow/v2.0

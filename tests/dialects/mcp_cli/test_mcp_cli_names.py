@@ -11,7 +11,7 @@ from mcp_cli_files import HEAD
 from whorl.dialects import Opened, ProjectFiles, Reading, read_workflow
 from whorl.dialects.files import CHARACTERS_MAX, FILES_MAX
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source import Nearby, Place
+from whorl.source.paths import Nearby, Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -11,7 +11,8 @@ from whorl.dialects.mcp_cli.reader import McpCliReader
 from whorl.errors import InvalidWorkflow
 from whorl.providers.ask import judgement_of
 from whorl.providers.task import Request
-from whorl.source import read_json, read_yaml
+from whorl.source.json import read_json
+from whorl.source.yaml import read_yaml
 
 
 def inputs_of(workflow: ir.Workflow, name: str) -> dict[str, object]:

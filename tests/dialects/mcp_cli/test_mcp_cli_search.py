@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from whorl.source import find_beside
+from whorl.source.paths import find_beside
 
 if TYPE_CHECKING:
     from pathlib import Path

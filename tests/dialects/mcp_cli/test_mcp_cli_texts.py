@@ -16,7 +16,8 @@ from whorl.dialects.mcp_cli.format import FileContext, Item
 from whorl.dialects.mcp_cli.texts import Texts, Variables, View
 from whorl.interpreter.evaluation import value_of
 from whorl.language import MappingScope
-from whorl.source import Mapping, Scalar, read_yaml
+from whorl.source import Mapping, Scalar
+from whorl.source.yaml import read_yaml
 
 VALUES = {
     "draft": "a {{draft}} of {% x %}",

@@ -63,7 +63,7 @@ def test_a_canvas_of_another_dialect_is_not_claimed() -> None:
 
 def test_what_tells_this_dialect_from_others() -> None:
     from whorl.dialects.studio import StudioReader
-    from whorl.source import read_json
+    from whorl.source.json import read_json
 
     def claims(drawn: object) -> bool:
         return StudioReader().claims(read_json(json.dumps(drawn), "a.json"))

@@ -15,7 +15,8 @@ from stopwatch import within
 from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source import plain, read_yaml
+from whorl.source import plain
+from whorl.source.yaml import read_yaml
 
 WHOLE: Any = plain(read_yaml(EVERYTHING, "everything.yaml").root)
 TOKENS = [

@@ -14,7 +14,8 @@ from whorl.dialects.native import native_schema
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import FILE
-from whorl.source import plain, read_yaml
+from whorl.source import plain
+from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from whorl import ir
 from whorl.errors import Span
 from whorl.ir.checks import check
 from whorl.ir.places import Places
-from whorl.source import read_yaml
+from whorl.source.yaml import read_yaml
 
 TEXT = ir.Constant("x")
 

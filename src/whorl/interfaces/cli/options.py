@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
 
+
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
@@ -120,8 +121,8 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_stdin() -> str:
-    from whorl.source import read_text
-    from whorl.source.tree import Limits
+    from whorl.source import Limits
+    from whorl.source.reading import read_text
 
     if sys.stdin.isatty():
         click.echo("reading from the terminal; end with Ctrl-D", err=True)
@@ -187,7 +188,8 @@ def add_main_text(
 
 
 def _read_json(text: str, place: str) -> Json:
-    from whorl.source import plain, read_json
+    from whorl.source import plain
+    from whorl.source.json import read_json
 
     try:
         return plain(read_json(text, place).root)
@@ -198,7 +200,7 @@ def _read_json(text: str, place: str) -> Json:
 
 
 def _read_file(path: str, place: str) -> str:
-    from whorl.source import open_file
+    from whorl.source.paths import open_file
 
     try:
         return open_file(path)

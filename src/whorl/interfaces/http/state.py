@@ -27,7 +27,7 @@ from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import Catalogue, Project
 from whorl.services.results import loop_node, workflow_of
 from whorl.services.runs import Driving, open_runtime
-from whorl.source import resolve_beside
+from whorl.source.paths import resolve_beside
 
 POLL_S = 0.04
 IDLE_S = 1.0

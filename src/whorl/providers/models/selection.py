@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.models.conversation import Candidate
-from whorl.providers.outbound import origin_of
+from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.settings import ProviderSettings
 from whorl.providers.settings.sections import ALIASES, KNOWN_PROVIDERS
 
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.settings import Settings
 
-
 CANDIDATES_MAX = 10
 LOCAL_MODEL = "smollm2-135m"
+
+
+# Providers whose models' names have no slash in them.
+_SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistral", "xai"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ def choose_models(settings: Settings, inputs: Mapping[str, Json]) -> Choice:
             faults.append(fault)
     if not candidates:
         raise faults[0]
-    return Choice(tuple(candidates), tuple(str(fault) for fault in faults))
+    return Choice(tuple(candidates), tuple(map(str, faults)))
 
 
 def _chosen(settings: Settings, inputs: Mapping[str, Json], named: Json) -> Candidate:
@@ -85,10 +88,9 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     it means a provider that is not set up, and sending it elsewhere would only hide that.
     """
     if not model:
-        parts = settings.default_model.partition("/")
-        if parts[1] and parts[0] in settings.providers and not settings.default_provider:
-            return parts[0], parts[2]
-        return "", ""
+        first, slash, rest = settings.default_model.partition("/")
+        is_own = slash and first in settings.providers and not settings.default_provider
+        return (first, rest) if is_own else ("", "")
     first, slash, rest = model.partition("/")
     name = _own_name(settings, first)
     if name == "local" and "local" not in settings.providers:
@@ -105,10 +107,6 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
     return "", model
 
 
-# Providers whose models' names have no slash in them.
-_SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistral", "xai"})
-
-
 def misspelt(settings: Settings, model: str) -> str:
     """A question where a model's name begins with nearly the name of a provider."""
     first, slash, _ = model.partition("/")
@@ -122,25 +120,23 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
     if url:
         return _at(settings, name, provider, url)
     if provider is None and (name == "local" or not (name or settings.providers)):
-        provider = _embedded(settings, name)
+        # The model of this process answers where nobody is configured to.
+        from whorl.providers.models.local import INSTALL, is_installed
+
+        if not is_installed():
+            why = "provider 'local', the embedded toy model, is not installed"
+            if not name:
+                why = f"{_missing(settings, name)}; or try things out with the embedded toy model"
+            _refuse(f"{why}: {INSTALL}")
+        return ProviderSettings(
+            name="local", kind="local", model=LOCAL_MODEL, keeps_max_tokens=True
+        )
     if provider is None:
         _refuse(_missing(settings, name))
     variable, scheme = provider.key_variable, urlsplit(provider.base_url).scheme
     if provider.api_key is None and variable and scheme == "https":
         _refuse(f"provider {name!r} takes its key from the variable {variable!r}, which is not set")
     return provider
-
-
-def _embedded(settings: Settings, name: str) -> ProviderSettings:
-    """The model of this process, which answers where nobody is configured to."""
-    from whorl.providers.models.local import INSTALL, is_installed
-
-    if not is_installed():
-        why = "provider 'local', the embedded toy model, is not installed"
-        if not name:
-            why = f"{_missing(settings, name)}; or try things out with the embedded toy model"
-        _refuse(f"{why}: {INSTALL}")
-    return ProviderSettings(name="local", kind="local", model=LOCAL_MODEL, keeps_max_tokens=True)
 
 
 def _at(
@@ -150,19 +146,19 @@ def _at(
     if "?" in url or "#" in url:
         # What follows would no longer be the path of a model's answers.
         _refuse(f"model_url is the beginning of an address, without '?' and '#', not {url!r}")
-    origin = origin_of(url)
+    origin, base_url = origin_of(url), url.rstrip("/")
     if provider is not None and origin_of(provider.base_url or url) == origin:
-        return replace(provider, base_url=url.rstrip("/"))
-    for other in settings.providers.values():
-        if other.base_url and origin_of(other.base_url) == origin and provider is None:
-            return replace(other, base_url=url.rstrip("/"))
+        return replace(provider, base_url=base_url)
+    for other in settings.providers.values() if provider is None else ():
+        if other.base_url and origin_of(other.base_url) == origin:
+            return replace(other, base_url=base_url)
     usual = provider or KNOWN_PROVIDERS.get(name)
     kind = usual.kind if usual else "openai"
-    return ProviderSettings(name=name or "openai", kind=kind, base_url=url.rstrip("/"))
+    return ProviderSettings(name=name or "openai", kind=kind, base_url=base_url)
 
 
 def _own_name(settings: Settings, name: str) -> str:
-    return ALIASES.get(name, name) if name not in settings.providers else name
+    return name if name in settings.providers else ALIASES.get(name, name)
 
 
 def _missing(settings: Settings, name: str) -> str:
@@ -174,10 +170,8 @@ def _missing(settings: Settings, name: str) -> str:
     known = KNOWN_PROVIDERS.get(name)
     variable = f"set {known.key_variable}, or " if known and known.key_variable else ""
     near = did_you_mean(name, [*settings.providers, *KNOWN_PROVIDERS])
-    return (
-        f"provider {name!r} is not configured: {variable}add [providers.{name}] to whorl.toml"
-        f"{'; ' + near if near else ''}"
-    )
+    advice = f"{variable}add [providers.{name}] to whorl.toml{'; ' + near if near else ''}"
+    return f"provider {name!r} is not configured: {advice}"
 
 
 def _text(inputs: Mapping[str, Json], name: str) -> str:

@@ -22,13 +22,14 @@ from whorl.providers.models.conversation import (
     tool_calls,
 )
 from whorl.providers.models.http_wire import AnswerReader, HttpWire
-from whorl.providers.outbound import origin_of
+from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.outbound.client import status_fault
+from whorl.providers.task import iteration_of
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation, Message
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings, ReplyRule
     from whorl.providers.task import Emit
 
@@ -44,10 +45,9 @@ _ANTHROPIC_FINISHES = {
     "model_context_window_exceeded": "context",
     "tool_use": "tool_calls",
 }
-_ITERATION = re.compile(r"\[(\d+)\]")
 
 
-class _OpenAIReader(AnswerReader):
+class OpenAIReader(AnswerReader):
     """Takes in chunks, or a whole reply, which has a `message` where a chunk has a `delta`."""
 
     counts = ("prompt_tokens", "completion_tokens")
@@ -87,7 +87,7 @@ class _OpenAIReader(AnswerReader):
 class OpenAIWire(HttpWire):
     """Speaks to any server with `/chat/completions`."""
 
-    reader = _OpenAIReader
+    reader = OpenAIReader
     dispensable = ("response_format", "stream_options", "temperature", "seed", "stream")
     new_limit = "max_completion_tokens"
     end_mark = "[DONE]"
@@ -347,67 +347,55 @@ def _anthropic_messages(conversation: Conversation) -> list[Json]:
             results.append(result | ({"is_error": True} if message.failed else {}))
             continue
         results = []
-        if message.role != "system":
-            messages.append({"role": message.role, "content": _anthropic_content(message)})
-    return messages
-
-
-def _anthropic_content(message: Message) -> Json:
-    if not message.calls:
         # An empty message is refused, and a model may have said nothing before.
-        return message.text or ("(nothing)" if message.role == "assistant" else "")
-    text: list[Json] = [{"type": "text", "text": message.text}] if message.text.strip() else []
-    return text + [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
-        for call in message.calls
-    ]
+        content: Json = message.text or ("(nothing)" if message.role == "assistant" else "")
+        if message.calls:
+            text = message.text if message.text.strip() else ""
+            content = [{"type": "text", "text": text}] if text else []
+            content += [
+                {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
+                for call in message.calls
+            ]
+        if message.role != "system":
+            messages.append({"role": message.role, "content": content})
+    return messages
 
 
 class ScriptedWire:
     """Answers by the rules of the provider; counts words as tokens and says that it is scripted."""
 
-    def __init__(self, outbound: Outbound | None = None) -> None:
+    def __init__(self, outbound: Outbound) -> None:
         self._counts: dict[tuple[str, int], int] = {}
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
     ) -> Answer:
-        """Gives the next reply of the first rule that matches the conversation."""
         prompt = "\n".join(message.text for message in conversation.messages)
         name = candidate.provider.name
         for at, rule in enumerate(candidate.provider.rules):
             if re.search(rule.match, prompt, re.DOTALL):
-                number = self._number((name, at), rule, conversation)
-                answer = _answer(_reply(rule, number, name), prompt, name, conversation.cap)
+                number, most = self._number((name, at), rule, conversation), len(rule.replies)
+                if number > most and rule.exhaust == "error":
+                    why = f"the {most} replies of rule {rule.match!r} of the scripted provider"
+                    advice = "are used up; add one, or set exhaust = 'repeat'"
+                    raise ProviderError(f"{why} {name!r} {advice}", code="P112")
+                reply = rule.replies[min(number, most) - 1]
+                answer = _answer(reply, prompt, name, conversation.cap)
                 emit(answer.text)
                 return answer
-        raise ProviderError(
-            f"no rule of the scripted provider {name!r} matches {prompt[:200]!r}; add one",
-            code="P112",
-        )
+        why = f"no rule of the scripted provider {name!r} matches {prompt[:200]!r}; add one"
+        raise ProviderError(why, code="P112")
 
     async def check(self, provider: ProviderSettings) -> str:
         return f"{len(provider.rules)} rules"
 
     def _number(self, key: tuple[str, int], rule: ReplyRule, conversation: Conversation) -> int:
-        """Which reply it is, from 1."""
         if rule.by == "attempt":
             return conversation.attempt
         if rule.by == "iteration":
-            numbers = _ITERATION.findall(conversation.address)
-            return int(numbers[-1]) if numbers else 1
+            return iteration_of(conversation.address)
         self._counts[key] = self._counts.get(key, 0) + 1
         return self._counts[key]
-
-
-def _reply(rule: ReplyRule, number: int, name: str) -> Json:
-    if number > len(rule.replies) and rule.exhaust == "error":
-        raise ProviderError(
-            f"the {len(rule.replies)} replies of rule {rule.match!r} of the scripted provider "
-            f"{name!r} are used up; add one, or set exhaust = 'repeat'",
-            code="P112",
-        )
-    return rule.replies[min(number, len(rule.replies)) - 1]
 
 
 def _answer(reply: Json, prompt: str, name: str, cap: int | None) -> Answer:

@@ -159,21 +159,21 @@ class Target:
     @property
     def origin(self) -> str:
         """Scheme, host and port: what a credential belongs to."""
-        return f"{self.scheme}://{self._shown_host}:{self.port}"
+        return f"{self.scheme}://{bracketed(self.host)}:{self.port}"
 
     @property
     def authority(self) -> str:
-        usual = PORTS[self.scheme] == self.port
-        return self._shown_host if usual else f"{self._shown_host}:{self.port}"
+        port = "" if PORTS[self.scheme] == self.port else f":{self.port}"
+        return bracketed(self.host) + port
 
     @property
     def shown(self) -> str:
         """The URL as messages show it: without the query, which may hold what is not for all."""
         return f"{self.scheme}://{self.authority}{self.path.partition('?')[0]}"
 
-    @property
-    def _shown_host(self) -> str:
-        return f"[{self.host}]" if ":" in self.host else self.host
+
+def bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def target_of(url: str) -> Target:
@@ -237,11 +237,8 @@ def _refusal(url: str, reason: str) -> ProviderError:
     bare, mark, query = url.partition("#")[0].partition("?")
     shown = _visible(re.sub(r"//[^/?#]*@", "//", bare)[:_SHOWN_MAX])
     asked = _visible(_shown_query(query)) if mark else ""
-    return ProviderError(
-        f"the address '{shown}{mark}{asked}' cannot be used: {reason}",
-        code="P107",
-        detail={"quoted": asked} if asked else {},
-    )
+    message = f"the address '{shown}{mark}{asked}' cannot be used: {reason}"
+    return ProviderError(message, code="P107", detail={"quoted": asked} if asked else {})
 
 
 def _shown_query(query: str) -> str:
@@ -285,7 +282,7 @@ class Policy:
 
     def check(self, scheme: str, host: str, port: int, addresses: list[str]) -> None:
         """Raises ProviderError P107 unless every address of the host may be reached."""
-        shown = f"[{host}]" if ":" in host else host
+        shown = bracketed(host)
         if f"{scheme}://{shown}:{port}" in self.origins:
             return
         where: dict[str, object] = {"host": shown, "port": port}
@@ -294,12 +291,10 @@ class Policy:
             place = place_of(address)
             if place == "public":
                 if scheme == "http":
-                    raise ProviderError(
-                        f"{shown}:{port} is a public address, which is not called over plain http "
-                        "(private addresses are, with permission); use https",
-                        code="P107",
-                        detail=where,
-                    )
+                    why = "is a public address, which is not called over plain http"
+                    advice = "(private addresses are, with permission); use https"
+                    message = f"{shown}:{port} {why} {advice}"
+                    raise ProviderError(message, code="P107", detail=where)
             elif not self._is_permitted(host, port, address, place):
                 named = shown if shown == text else f"{shown} ({text})"
                 kind = place if place in _GENERALLY_PERMITTED else f"{place} (private)"

@@ -9,13 +9,13 @@ import asyncio
 import codecs
 import re
 import time
-import weakref
 import zlib
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin
+from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, clean, parse_json, shorten, table_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from httpcore2 import Response
 
     from whorl.providers.outbound.addresses import Policy
-    from whorl.providers.outbound.connections import Connections, Resolve, Sent
+    from whorl.providers.outbound.connections import Connections, Resolve
     from whorl.providers.redaction import Secret
 
 BYTES_MAX = 10_000_000
@@ -111,9 +111,6 @@ class Call:
     of_operator: bool = False
 
 
-_Kept: TypeAlias = "dict[tuple[str, bool], Connections]"
-
-
 class Outbound:
     """The one way out; keeps connections per event loop, reads nothing from the environment."""
 
@@ -123,9 +120,10 @@ class Outbound:
         self._policy = policy
         self._secrets = secrets
         self._resolve = resolve
-        self._kept: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Kept] = (
-            weakref.WeakKeyDictionary()
-        )
+        # By event loop, and in each by scheme and permission.
+        self._kept: WeakKeyDictionary[
+            asyncio.AbstractEventLoop, dict[tuple[str, bool], Connections]
+        ] = WeakKeyDictionary()
 
     async def request(self, call: Call, *, check_status: bool = False) -> Received:
         """Sends, reads all; with `check_status` a status that is no success raises its error."""
@@ -139,15 +137,10 @@ class Outbound:
     async def stream(self, call: Call) -> AsyncIterator[Received]:
         target = target_of(call.url)
         try:
-            async with asyncio.timeout(call.timeout_s) as deadline:
-                sent, target = await self._send(call, target)
+            async with asyncio.timeout(call.timeout_s) as deadline, AsyncExitStack() as stack:
+                response, target = await self._send(call, target, stack)
                 what = f"{call.method} {target.shown}"
-                try:
-                    yield Received(
-                        sent.response, what=what, url=target.shown, bytes_max=call.bytes_max
-                    )
-                finally:
-                    await sent.aclose()
+                yield Received(response, what=what, url=target.shown, bytes_max=call.bytes_max)
         except TimeoutError:
             if not deadline.expired():
                 raise
@@ -164,7 +157,10 @@ class Outbound:
         for connections in self._kept.pop(asyncio.get_running_loop(), {}).values():
             await connections.aclose()
 
-    async def _send(self, call: Call, target: Target) -> tuple[Sent, Target]:
+    async def _send(
+        self, call: Call, target: Target, stack: AsyncExitStack
+    ) -> tuple[Response, Target]:
+        """The reply, which is open until the stack is closed, and where it came from."""
         import httpcore2
 
         first = target.origin
@@ -180,11 +176,11 @@ class Outbound:
             )
             with network_faults(what):
                 connections = self._connections(target.scheme, of_operator=call.of_operator)
-                sent = await connections.send(request)
-            status, place = sent.response.status, _location(sent.response)
+                response = await stack.enter_async_context(connections.send(request))
+            status, place = response.status, _location(response)
             if not call.follow or status not in _MOVED or not place:
-                return sent, target
-            await sent.aclose()
+                return response, target
+            await stack.aclose()
             if hop == REDIRECTS_MAX:
                 break
             target = target_of(urljoin(f"{target.origin}{target.path}", place))
@@ -267,10 +263,7 @@ class Received:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The bytes of the body, decompressed; raises P106 as soon as there are too many.
-
-        They are decompressed in small pieces, so that a little input never grows at once.
-        """
+        """The body, decompressed in small pieces; raises P106 as soon as it has too many bytes."""
         length = self.headers.get("content-length", "")
         if length.isdigit() and int(length) > self._bytes_max:
             raise too_large(self.what, self._bytes_max)
@@ -382,9 +375,8 @@ def retry_after(text: str, now: float, most: float = RETRY_AFTER_MAX_S) -> float
 
 
 def too_large(what: str, limit: int) -> ProviderError:
-    return ProviderError(
-        f"{what} answered with more than {limit:,} bytes; ask for less", code="P106"
-    )
+    why = f"{what} answered with more than {limit:,} bytes; ask for less"
+    return ProviderError(why, code="P106")
 
 
 def malformed(what: str, why: str, *, retryable: bool = True) -> ProviderError:
@@ -397,11 +389,8 @@ def cut_off(what: str, why: str) -> ProviderError:
 
 
 def timed_out(what: str, seconds: float) -> ProviderError:
-    return ProviderError(
-        f"{what} took longer than {seconds:g} s; raise timeout of the step or of the provider",
-        code="P108",
-        retryable=True,
-    )
+    why = f"{what} took longer than {seconds:g} s; raise timeout of the step or of the provider"
+    return ProviderError(why, code="P108", retryable=True)
 
 
 @contextmanager
@@ -424,17 +413,11 @@ def network_faults(what: str) -> Iterator[None]:
         if is_protocol and "without sending a response" not in why:
             raise cut_off(what, f"the reply is cut off or malformed ({cause})") from cause
         is_untrusted = "CERTIFICATE_VERIFY_FAILED" in why
-        message = f"its certificate is not trusted ({why})"
-        if not is_untrusted:
-            message = (
-                f"not reachable or connection lost ({why}); check the URL, the network and that "
-                "the server runs"
-            )
-        unsent = is_untrusted or isinstance(cause, httpcore2.ConnectError)
-        raise ProviderError(
-            f"{what}: {message}",
-            code="P101",
-            retryable=not is_untrusted,
-            detail={"unsent": True} if unsent else {},
-            answered=False,
-        ) from cause
+        advice = "check the URL, the network and that the server runs"
+        message = f"not reachable or connection lost ({why}); {advice}"
+        if is_untrusted:
+            message = f"its certificate is not trusted ({why})"
+        is_unsent = is_untrusted or isinstance(cause, httpcore2.ConnectError)
+        fault = ProviderError(f"{what}: {message}", code="P101", answered=False)
+        fault.retryable, fault.detail = not is_untrusted, {"unsent": True} if is_unsent else {}
+        raise fault from cause

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
 import httpcore2
@@ -14,7 +14,7 @@ import httpcore2
 from whorl.providers.outbound.addresses import literal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import AsyncIterator, Iterable
 
     from whorl.providers.outbound.addresses import Policy
 
@@ -86,30 +86,29 @@ class Connections:
         self._idle_count = 0
         self._swept_at = 0.0
 
-    async def send(self, request: httpcore2.Request) -> Sent:
-        await self._room.acquire()
-        connection = None
-        try:
-            origin = request.url.origin
+    @asynccontextmanager
+    async def send(self, request: httpcore2.Request) -> AsyncIterator[httpcore2.Response]:
+        """Sends; when the reply is done with, a connection that can be used again is kept."""
+        origin = request.url.origin
+        async with self._room:
             connection = await self._kept(origin) or httpcore2.AsyncHTTPConnection(
                 origin,
                 ssl_context=self._trust,
                 keepalive_expiry=KEEP_S,
                 network_backend=self._backend,
             )
-            response = await connection.handle_async_request(request)
-        except BaseException:
-            await self.give_back(request.url.origin, connection)
-            raise
-        return Sent(response, request.url.origin, connection, self)
+            try:
+                response = await connection.handle_async_request(request)
+                try:
+                    yield response
+                finally:
+                    await response.aclose()
+            finally:
+                await self._give_back(origin, connection)
 
-    async def give_back(
-        self, origin: httpcore2.Origin, connection: httpcore2.AsyncHTTPConnection | None
+    async def _give_back(
+        self, origin: httpcore2.Origin, connection: httpcore2.AsyncHTTPConnection
     ) -> None:
-        """Keeps a connection that can be used again; closes any other."""
-        self._room.release()
-        if connection is None:
-            return
         if self._idle_count >= IDLE_MAX and time.monotonic() - self._swept_at > KEEP_S:
             self._swept_at = time.monotonic()
             await self._close(lambda kept: kept.has_expired())
@@ -141,18 +140,3 @@ class Connections:
         self._idle_count -= len(closing)
         for connection in closing:
             await connection.aclose()
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    response: httpcore2.Response
-    origin: httpcore2.Origin
-    connection: httpcore2.AsyncHTTPConnection
-    home: Connections
-
-    async def aclose(self) -> None:
-        """Ends the reply, wherever it was, and gives the connection back."""
-        try:
-            await self.response.aclose()
-        finally:
-            await self.home.give_back(self.origin, self.connection)

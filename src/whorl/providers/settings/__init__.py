@@ -131,10 +131,7 @@ class AgentSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySettings:
-    """One `[keys.NAME]`: headers that go to the host of `url` and nowhere else.
-
-    There are none where the variables that should hold the key are not set.
-    """
+    """One `[keys.NAME]`: headers for the host of `url`; none where its variables are not set."""
 
     name: str
     url: str
@@ -152,9 +149,7 @@ class ConnectorSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """`[notify]`: an address that is sent a POST, with secret headers, when one of these happens
-    to a run.
-    """
+    """`[notify]`: the address that is sent a POST, with secret headers, when a run comes so far."""
 
     url: str = ""
     headers: Headers = ()
@@ -210,10 +205,7 @@ def revealed(variables: Mapping[str, str | Secret]) -> dict[str, str]:
 
 
 class Table:
-    """One table; `place` names it in errors, `environment` holds what `env:NAME` stands for.
-
-    Raises UsageError W901 for a key that is not one of `keys` (None: any).
-    """
+    """One table; `place` names it in errors, `environment` is for `env:NAME`; W901."""
 
     def __init__(
         self,
@@ -256,7 +248,6 @@ class Table:
         return float(value)
 
     def texts(self, key: str) -> tuple[str, ...] | None:
-        """A list of texts; None when it is absent."""
         value = self.values.get(key)
         if value is None:
             return None
@@ -269,7 +260,6 @@ class Table:
         return resolve(self.text(key), self.environment)
 
     def url(self, url: str, wanted: str) -> str:
-        """An address that was read from the table; it may be empty."""
         if url and not is_web_address(url):
             refuse(f"{self.place} url must be {wanted}, not {shown_url(url)}")
         return url
@@ -280,7 +270,6 @@ class Table:
         return tuple((name, Secret(resolve(text, self.environment))) for name, text in texts)
 
     def text_table(self, key: str) -> list[tuple[str, str]]:
-        """The names and texts of a table inside of this one."""
         inner = Table(self.values.get(key, {}), f"{self.place} {key}", None).values
         texts = []
         for name, text in inner.items():

@@ -15,30 +15,10 @@ from urllib.parse import urlsplit
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.ir.durations import parse_duration
+from whorl.providers import settings
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret
-from whorl.providers.settings import (
-    AGENT_TIMEOUT_S,
-    AgentSettings,
-    Allow,
-    By,
-    ConnectorSettings,
-    Exhaust,
-    KeySettings,
-    NotifyOn,
-    NotifySettings,
-    Price,
-    ProviderSettings,
-    ReplyRule,
-    Settings,
-    Table,
-    ToolServer,
-    is_web_address,
-    refuse,
-    resolve,
-    shown_url,
-    type_name,
-)
+from whorl.providers.settings import Table, is_web_address, refuse, resolve, shown_url, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,13 +112,13 @@ PROVIDER = (
     *("timeout_s", "headers", "structured", "stream", "keeps_max_tokens", "replies"),
 )
 RULE = ("match", "replies", "by", "exhaust")
-_BY: dict[object, By] = {"order": "order", "iteration": "iteration", "attempt": "attempt"}
-_EXHAUST: dict[object, Exhaust] = {"repeat": "repeat", "error": "error"}
+_BY: dict[object, settings.By] = {"order": "order", "iteration": "iteration", "attempt": "attempt"}
+_EXHAUST: dict[object, settings.Exhaust] = {"repeat": "repeat", "error": "error"}
 
 
 def settings_from(
     table: Mapping[str, object], environment: Environment, *, project_root: str = "."
-) -> Settings:
+) -> settings.Settings:
     """The settings of a parsed whorl.toml and the well-known variables; raises UsageError."""
     whole = Table(table, "whorl.toml", tuple(SECTIONS))
     sections = {
@@ -148,7 +128,7 @@ def settings_from(
     defaults, folders = sections["defaults"], sections["workflows"]
     folders.texts("folders")
     providers = _providers(sections["providers"].values, environment)
-    return Settings(
+    return settings.Settings(
         default_provider=defaults.text("provider") or next(iter(providers), ""),
         default_model=defaults.text("model"),
         judge_model=defaults.text("judge_model"),
@@ -169,12 +149,12 @@ def settings_from(
     )
 
 
-def _price(model: str, value: object) -> Price:
+def _price(model: str, value: object) -> settings.Price:
     table = Table(value, f"[prices.{model}]", PRICE)
-    return Price(table.number("input", 0.0), table.number("output", 0.0))
+    return settings.Price(table.number("input", 0.0), table.number("output", 0.0))
 
 
-def _allow(table: Table) -> Allow:
+def _allow(table: Table) -> settings.Allow:
     permissions: dict[str, bool | tuple[str, ...]] = {}
     for key, value in table.values.items():
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -182,7 +162,7 @@ def _allow(table: Table) -> Allow:
         if not isinstance(value, bool | tuple):
             refuse(f"[allow] {key} must be true, false or a list of texts, not {type_name(value)}")
         permissions[key] = value
-    return replace(Allow(), **permissions)
+    return replace(settings.Allow(), **permissions)
 
 
 def _task(name: str, task: object) -> str:
@@ -192,7 +172,7 @@ def _task(name: str, task: object) -> str:
     return task
 
 
-def _server(name: str, value: object, environment: Environment) -> ToolServer:
+def _server(name: str, value: object, environment: Environment) -> settings.ToolServer:
     table = Table(value, f"[mcp.{name}]", SERVER, environment)
     command, url = table.texts("command") or (), table.text("url")
     if bool(command) == bool(url):
@@ -203,7 +183,7 @@ def _server(name: str, value: object, environment: Environment) -> ToolServer:
         for variable, text in table.text_table("env")
         if resolve(text, environment) or not text.startswith("env:")
     }
-    return ToolServer(
+    return settings.ToolServer(
         name=name,
         command=command,
         url=table.url(url, "a web address"),
@@ -214,16 +194,18 @@ def _server(name: str, value: object, environment: Environment) -> ToolServer:
     )
 
 
-def agents_from(tables: Mapping[str, object], environment: Environment) -> dict[str, AgentSettings]:
+def agents_from(
+    tables: Mapping[str, object], environment: Environment
+) -> dict[str, settings.AgentSettings]:
     agents = {
-        name: AgentSettings(name=name, kind=name, program=program)
+        name: settings.AgentSettings(name=name, kind=name, program=program)
         for name, program in AGENT_PROGRAMS.items()
     }
     agents |= {name: _agent(name, table, environment) for name, table in tables.items()}
     return {alias: agents[name] for alias, name in AGENT_ALIASES.items()} | agents
 
 
-def _agent(name: str, value: object, environment: Environment) -> AgentSettings:
+def _agent(name: str, value: object, environment: Environment) -> settings.AgentSettings:
     table = Table(value, f"[agents.{name}]", AGENT, environment)
     program = table.text("program")
     # The format that an agent speaks: its name says so, or the name of its program.
@@ -239,8 +221,8 @@ def _agent(name: str, value: object, environment: Environment) -> AgentSettings:
     flags = table.texts("flags") or ()
     if any("\0" in flag for flag in flags):
         refuse(f"{table.place} flags hold a NUL character, which no command line can")
-    timeout_s = table.number("timeout_s", AGENT_TIMEOUT_S)
-    return AgentSettings(
+    timeout_s = table.number("timeout_s", settings.AGENT_TIMEOUT_S)
+    return settings.AgentSettings(
         name=name,
         kind=kind,
         program=program,
@@ -266,7 +248,7 @@ def _agent_variables(table: Table) -> dict[str, str | Secret]:
     return variables
 
 
-def _key(name: str, value: object, environment: Environment) -> KeySettings:
+def _key(name: str, value: object, environment: Environment) -> settings.KeySettings:
     table = Table(value, f"[keys.{name}]", KEY, environment)
     url = table.text("url")
     if not is_web_address(url):
@@ -283,14 +265,14 @@ def _key(name: str, value: object, environment: Environment) -> KeySettings:
         secrets += [Secret(pair), Secret(password)]
     if not headers and not {"token", "username", "password"} & set(table.values):
         refuse(f"{table.place} needs token, username and password, or headers")
-    return KeySettings(name=name, url=url, headers=tuple(headers), secrets=tuple(secrets))
+    return settings.KeySettings(name=name, url=url, headers=tuple(headers), secrets=tuple(secrets))
 
 
 def basic(username: str, password: str) -> str:
     return base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
 
 
-def _connectors(table: Table) -> ConnectorSettings:
+def _connectors(table: Table) -> settings.ConnectorSettings:
     url = table.url(table.text("url"), "such as 'http://127.0.0.1:8080'")
     replies = table.values.get("replies", {})
     if not isinstance(replies, dict):
@@ -299,7 +281,7 @@ def _connectors(table: Table) -> ConnectorSettings:
         recorded = {str(name): as_json(reply) for name, reply in replies.items()}
     except NotJson as cause:
         refuse(f"[connectors] replies are not JSON: {cause}")
-    return ConnectorSettings(url.rstrip("/"), recorded)
+    return settings.ConnectorSettings(url.rstrip("/"), recorded)
 
 
 def _limits(table: Table) -> dict[str, float]:
@@ -325,14 +307,15 @@ def _seconds(duration: object) -> float | None:
         return None
 
 
-def _notify(table: Table) -> NotifySettings:
+def _notify(table: Table) -> settings.NotifySettings:
     url = table.url(table.resolved("url"), "an http or https address")
     if table.values and not url:
         refuse("[notify] needs a url, the address that is told")
-    chosen = table.values.get("on", list(get_args(NotifyOn)))
-    if not isinstance(chosen, list) or not all(name in get_args(NotifyOn) for name in chosen):
-        refuse(f"[notify] on must be a list of {', '.join(map(repr, get_args(NotifyOn)))}")
-    return NotifySettings(url, table.headers(), tuple(chosen))
+    known = get_args(settings.NotifyOn)
+    chosen = table.values.get("on", [*known])
+    if not isinstance(chosen, list) or not all(name in known for name in chosen):
+        refuse(f"[notify] on must be a list of {', '.join(map(repr, known))}")
+    return settings.NotifySettings(url, table.headers(), tuple(chosen))
 
 
 def _retention(table: Table) -> dict[str, str]:
@@ -347,7 +330,7 @@ def _retention(table: Table) -> dict[str, str]:
 
 def _providers(
     tables: Mapping[str, object], environment: Environment
-) -> dict[str, ProviderSettings]:
+) -> dict[str, settings.ProviderSettings]:
     """The configured providers, and those whose variables are set; raises UsageError."""
     providers = {name: _provider(name, table, environment) for name, table in tables.items()}
     for name, known in KNOWN_PROVIDERS.items():
@@ -358,7 +341,7 @@ def _providers(
     return providers
 
 
-def _provider(name: str, value: object, environment: Environment) -> ProviderSettings:
+def _provider(name: str, value: object, environment: Environment) -> settings.ProviderSettings:
     table = Table(value, f"[providers.{name}]", PROVIDER, environment)
     given_url = table.text("base_url")
     known = KNOWN_PROVIDERS.get(name)
@@ -371,7 +354,7 @@ def _provider(name: str, value: object, environment: Environment) -> ProviderSet
     # Whether the limit of an answer is our own, or documented as one that always holds.
     strict = {KNOWN_PROVIDERS[name].base_url for name in STRICT}
     is_strict = kind in ("local", "scripted") or base_url in strict
-    return ProviderSettings(
+    return settings.ProviderSettings(
         name=name,
         kind=kind,
         base_url=base_url,
@@ -422,7 +405,7 @@ def _provider_key(
     return (Secret(key) if key else None), variable
 
 
-def _rules(value: object, place: str) -> tuple[ReplyRule, ...]:
+def _rules(value: object, place: str) -> tuple[settings.ReplyRule, ...]:
     """The rules of a scripted provider: a list of tables, or the `rules` of a replies file."""
     if isinstance(value, dict) and set(value) == {"rules"}:
         value = value["rules"]
@@ -433,7 +416,7 @@ def _rules(value: object, place: str) -> tuple[ReplyRule, ...]:
     return tuple(_rule(rule, f"{place} replies[{at}]") for at, rule in enumerate(value))
 
 
-def _rule(rule: object, place: str) -> ReplyRule:
+def _rule(rule: object, place: str) -> settings.ReplyRule:
     if not isinstance(rule, dict):
         refuse(f"{place} must be a table with match and replies")
     for key in rule:
@@ -447,7 +430,7 @@ def _rule(rule: object, place: str) -> ReplyRule:
         refuse(f"{place} takes by = {list(_BY)} and exhaust = {list(_EXHAUST)}")
     try:
         re.compile(match)
-        return ReplyRule(match, tuple(as_json(reply) for reply in replies), by, exhaust)
+        return settings.ReplyRule(match, tuple(as_json(reply) for reply in replies), by, exhaust)
     except re.error as cause:
         refuse(f"{place} match is no regular expression: {cause}")
     except NotJson as cause:

@@ -20,13 +20,12 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.commands import Program
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ToolServer
 
 PAGES_MAX = 20
 TOOLS_MAX = 500
 CLOSE_S = 10.0
-STDERR_MAX = 4_000
 LINE_MAX = 300
 _FAILURES = (ProviderError, OSError, ValueError, RuntimeError, BaseExceptionGroup)
 INSTALL = "in the folder of Whorl's source: .venv/bin/python -m pip install -e '.[mcp]'"
@@ -62,7 +61,6 @@ class Connection:
         return tools[:TOOLS_MAX]
 
     async def call(self, tool: str, arguments: dict[str, Json]) -> Json:
-        """Calls a tool; its structured result, or its text. Raises ProviderError."""
         client = await self._client()
         async with self._own_errors():
             result = await client.call_tool(tool, dict(arguments))
@@ -161,37 +159,29 @@ class Connection:
         except (ProviderError, TimeoutError):
             raise
         except (MCPError, *_FAILURES) as cause:
-            raise await self._lost(cause) from cause
+            code = cause.code if isinstance(cause, MCPError) else None
+            raise await self._lost(cause, code) from cause
 
     def _fault(
         self, why: str, *, code: str = "P120", retryable: bool = False, answered: bool | None = None
     ) -> ProviderError:
-        return ProviderError(
-            f"MCP server {self._server.name!r} {why}{self._errors.summary()}",
-            code=code,
-            retryable=retryable,
-            answered=answered,
-        )
+        message = f"MCP server {self._server.name!r} {why}{self._errors.summary()}"
+        return ProviderError(message, code=code, retryable=retryable, answered=answered)
 
-    async def _lost(self, cause: BaseException) -> ProviderError:
+    async def _lost(self, cause: BaseException, number: int | None) -> ProviderError:
         """The error of a call during which something went wrong; a session that ended is closed."""
-        from mcp.shared.exceptions import MCPError
         from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         below = self._errors.faults.pop() if self._errors.faults else None
-        code = cause.code if isinstance(cause, MCPError) else None
-        over = self._keeper is None or self._keeper.done() or code == CONNECTION_CLOSED
-        if code == REQUEST_TIMEOUT:
+        if number == REQUEST_TIMEOUT:
             return self._fault("did not answer in time", code="P108", retryable=True)
+        why, code, answered = "ended in the middle of a call", "P101", False
         if below is not None:
-            await self.close()
-            why, answered = f"cannot be reached: {below}", below.answered
-            return self._fault(why, code=below.code, retryable=True, answered=answered)
-        if over:
-            await self.close()
-            why = "ended in the middle of a call"
-            return self._fault(why, code="P101", retryable=True, answered=False)
-        return self._fault(f"refused the call: {first_line(cause)}", code="P123")
+            why, code, answered = f"cannot be reached: {below}", below.code, below.answered
+        elif not (self._keeper is None or self._keeper.done() or number == CONNECTION_CLOSED):
+            return self._fault(f"refused the call: {first_line(cause)}", code="P123")
+        await self.close()
+        return self._fault(why, code=code, retryable=True, answered=answered)
 
 
 def _value(result: Any) -> Json:
@@ -221,15 +211,11 @@ class ServerErrors:
     def __init__(self) -> None:
         self.faults: deque[ProviderError] = deque(maxlen=5)
         self.refusal: ProviderError | None = None
-        self._stderr = b""
-
-    def add_stderr(self, piece: bytes) -> None:
-        """Takes what a program says on its standard error; what is too long ago is forgotten."""
-        self._stderr = (self._stderr + piece)[-STDERR_MAX:]
+        self.stderr = bytearray()
 
     def summary(self) -> str:
         """What to add to a message: who refused, or the program's last line."""
-        lines = self._stderr.decode("utf-8", "replace").strip().splitlines()
+        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         last = f"; it said: {clean(lines[-1].strip())[:LINE_MAX]}" if lines else ""
         return f"; {self.refusal}{last}" if self.refusal else last
 

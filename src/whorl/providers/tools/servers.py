@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.functions import Function
     from whorl.providers.models.conversation import ToolCall
-    from whorl.providers.outbound import Outbound
+    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import Settings, ToolServer
     from whorl.providers.task import Context, Emit, Request
     from whorl.providers.tools.connection import Connection
@@ -37,20 +37,14 @@ DESCRIPTION_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class ListedTool:
+class ListedTool(ToolOffer):
     """A tool as its server describes it; `pin` is the hash of all that a model is told about it."""
 
-    name: str
-    description: str
-    schema: dict[str, Json]
     pin: str
 
 
 class Servers:
-    """Every session is started when it is first used, and ended by `close`.
-
-    `earlier_pins` gives the pins that a run's journal holds: another process may have begun it.
-    """
+    """Sessions, each started when it is first used; `earlier_pins` are those of a run's journal."""
 
     def __init__(
         self,
@@ -81,27 +75,20 @@ class Servers:
     async def call(
         self, name: str, tool: str, arguments: dict[str, Json], *, run: str, pin: str = ""
     ) -> tuple[Json, str]:
-        """Calls a tool that is what it was: its value, and its pin. Raises ProviderError."""
         server = self._server(name)
+        what = f"tool {tool!r} of MCP server {name!r}"
         if server.tools is not None and tool not in server.tools:
-            raise ProviderError(
-                f"tool {tool!r} of MCP server {name!r} is not allowed; add it to tools of "
-                f"[mcp.{name}] in whorl.toml",
-                code="P121",
-            )
+            why = f"is not allowed; add it to tools of [mcp.{name}] in whorl.toml"
+            raise ProviderError(f"{what} {why}", code="P121")
         listed = {each.name: each for each in await self.tools(name, run)}
         if tool not in listed:
-            near = did_you_mean(tool, listed)
-            raise ProviderError(
-                f"MCP server {name!r} has no tool {tool!r}{'; ' + near if near else ''}",
-                code="P121",
-            )
+            near = f"; {near}" if (near := did_you_mean(tool, listed)) else ""
+            raise ProviderError(f"MCP server {name!r} has no tool {tool!r}{near}", code="P121")
         if pin and listed[tool].pin != pin:
             raise changed(name, tool)
         return await self._connection(server).call(tool, arguments), listed[tool].pin
 
     async def close(self) -> None:
-        """Ends the sessions of this event loop, and the programs behind them."""
         kept = self._connections.pop(asyncio.get_running_loop(), {})
         await asyncio.gather(*(connection.close() for connection in kept.values()))
 
@@ -117,12 +104,9 @@ class Servers:
     def _server(self, name: str) -> ToolServer:
         server = self._settings.mcp.get(name)
         if server is None:
-            near = did_you_mean(name, self._settings.mcp)
-            raise ProviderError(
-                f"MCP server {name!r} is not configured; add [mcp.{name}] to whorl.toml"
-                f"{'; ' + near if near else ''}",
-                code="P120",
-            )
+            near = f"; {near}" if (near := did_you_mean(name, self._settings.mcp)) else ""
+            why = f"is not configured; add [mcp.{name}] to whorl.toml{near}"
+            raise ProviderError(f"MCP server {name!r} {why}", code="P120")
         return server
 
     def _connection(self, server: ToolServer) -> Connection:
@@ -160,10 +144,7 @@ def changed(server: str, tool: str) -> ProviderError:
 
 
 class Tool(OwnTask):
-    """Inputs: server, tool, arguments, and pin: the hash of the tool's description, if known.
-
-    The value is the structured result of the tool, or its text.
-    """
+    """Inputs: server, tool, arguments, pin (the hash of its description). Gives its result."""
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs("tool", request.inputs)
@@ -175,10 +156,9 @@ class Tool(OwnTask):
             f"timeout of the step, or timeout_s of [mcp.{name}]"
         )
         arguments, pin = inputs.table("arguments"), inputs.text("pin")
+        call = self._context.servers.call(name, tool, arguments, run=request.run, pin=pin)
         async with time_limit(timeout_s, late):
-            value, pin = await self._context.servers.call(
-                name, tool, arguments, run=request.run, pin=pin
-            )
+            value, pin = await call
         return Reply(value, Usage(calls=1), {"tool": f"{name}/{tool}", "pin": pin})
 
 
@@ -225,10 +205,7 @@ class ToolOffers:
 async def offered_tools(
     context: Context, names: Sequence[Json], run: str, earlier: Mapping[str, str]
 ) -> ToolOffers:
-    """The tools behind the names; servers that are needed are started. Raises ProviderError.
-
-    `earlier` are the hashes of what the model was told before: P122 when one has changed.
-    """
+    """The tools behind names; P122 where one is no longer what `earlier` has the hash of."""
     offers, settings = ToolOffers(), context.settings
     for name in names:
         if not isinstance(name, str):
@@ -294,12 +271,8 @@ def schema_of(function: Function) -> dict[str, Json]:
         properties[name] = {"type": kind} if kind else {}
         if parameter.default is parameter.empty:
             required.append(name)
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": required,
-        "additionalProperties": is_open,
-    }
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": required}
+    return schema | {"additionalProperties": is_open}
 
 
 def _unfit(why: str) -> ProviderError:

@@ -15,8 +15,8 @@ from mcp_types import jsonrpc_message_adapter
 
 from whorl.errors import ProviderError
 from whorl.providers.commands import end_group, start_program
-from whorl.providers.outbound import Call, Credential, origin_of
-from whorl.providers.outbound.client import status_fault
+from whorl.providers.outbound.addresses import origin_of
+from whorl.providers.outbound.client import Call, Credential, status_fault
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
     from whorl.providers.commands import Program
-    from whorl.providers.outbound import Outbound, Received
+    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import ToolServer
     from whorl.providers.tools.connection import ServerErrors
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Sent = MemoryObjectSendStream[SessionMessage]
 
 LINE_MAX = 10_000_000
+STDERR_MAX = 4_000
 # A stream on which a server tells news stays open; a request has the time of its step.
 CALL_S = 600.0
 NEWS_S = 3_600.0
@@ -91,7 +92,8 @@ class _Watch(asyncio.SubprocessProtocol):
         if fd == 1:
             self.lines.feed_data(data)
         else:
-            self._errors.add_stderr(data)
+            self._errors.stderr += data
+            del self._errors.stderr[:-STDERR_MAX]
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:

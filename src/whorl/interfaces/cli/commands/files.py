@@ -18,7 +18,7 @@ from whorl.interfaces.cli.options import json_option, located, print_json, write
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.figures import plural
-from whorl.source import open_file
+from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
