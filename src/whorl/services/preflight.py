@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError, did_you_mean, safe
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
-from whorl.ir.expressions import conditions_in
+from whorl.ir.expressions import conditions_in, expressions_in
 from whorl.ir.walk import walk, workflows_of
 from whorl.ir.worst_case import PRICED, Priced, worst_case
 
@@ -100,25 +100,15 @@ def _started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
     """The programs that a task starts, empty where a value decides, each with what it is."""
     if task.kind in COMMANDS:
         yield _program(task, settings), "run one"
-    for name in _servers(task, settings):
-        command = settings.mcp[name].command
-        if command:
-            yield command[0], f"start the MCP server {name!r}, which is one"
-
-
-def _servers(task: Task, settings: Settings) -> list[str]:
-    """The MCP servers that a task uses, as far as that is known before the run."""
     inputs = dict(task.inputs.entries)
-    if task.kind == "tool":
-        names = [_plain(inputs.get("server", Constant(None)))]
-    elif task.kind == "ask":
-        tools = _plain(inputs.get("tools", Constant(None)))
-        names = tools if isinstance(tools, list) else [tools]
-    else:
-        return []
-    texts = (name for name in names if isinstance(name, str) and name not in settings.tasks)
-    servers = (name.partition("/")[0] for name in texts)
-    return [name for name in dict.fromkeys(servers) if name in settings.mcp]
+    names: Any = {"tool": inputs.get("server"), "ask": inputs.get("tools")}.get(task.kind)
+    names = None if names is None else _plain(names)
+    texts = (name for name in (names if isinstance(names, list) else [names]) if name)
+    # The MCP servers that a task uses, as far as that is known before the run.
+    servers = [str(name).partition("/")[0] for name in texts if name not in settings.tasks]
+    for name in dict.fromkeys(servers):
+        if name in settings.mcp and (command := settings.mcp[name].command):
+            yield command[0], f"start the MCP server {name!r}, which is one"
 
 
 def check_allowed(workflow: Workflow, providers: Providers) -> None:
@@ -138,13 +128,12 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
 
     for unknown in unknown_names(workflow, providers):
         is_reached = unknown.code == _NO_PROVIDER or reaches_all_steps(workflow.dialect)
-        if unknown.is_doubt or not is_reached:
-            continue
-        raise UsageError(
-            f"step {unknown.path!r} {unknown.message}",
-            help="`whorl doctor` shows what is configured",
-            code=unknown.code,
-        )
+        if is_reached and not unknown.is_doubt:
+            words, advice = (
+                f"step {unknown.path!r} {unknown.message}",
+                "`whorl doctor` shows what is configured",
+            )
+            raise UsageError(words, help=advice, code=unknown.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,20 +157,17 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
             yield from _unknown_model(asked, providers)
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
-    nodes = ((path, node) for _, path, node in _nodes(workflow) if isinstance(node, Task))
-    uses = [(path, task) for path, task in nodes if task.kind == "use"]
-    if not uses:
-        return
-    context = providers.context
-    names = [*context.functions.names(), *context.settings.tasks]
-    for path, task in uses:
-        named = dict(task.inputs.entries).get("task")
-        name = named.value if isinstance(named, Constant) else None
-        if not isinstance(name, str) or name in names or context.plugin(name) is not None:
+    for _, path, node in _nodes(workflow):
+        if not isinstance(node, Task) or node.kind != "use":
             continue
-        near = did_you_mean(name, names)
-        message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
-        yield Unknown(path, "P114", f"{message}{'; ' + near if near else ''}")
+        context = providers.context
+        names = [*context.functions.names(), *context.settings.tasks]
+        named = dict(node.inputs.entries).get("task")
+        name = named.value if isinstance(named, Constant) else None
+        if isinstance(name, str) and name not in names and context.plugin(name) is None:
+            near = "; ".join(["", did_you_mean(name, names)]).rstrip("; ")
+            message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
+            yield Unknown(path, "P114", message + near)
 
 
 def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
@@ -261,10 +247,10 @@ def forecast(
         cost = budget if cost is None else min(cost, budget)
         bound = budget if bound is None else min(bound, budget)
     return Forecast(
-        worst.calls,
-        worst.typical,
-        cost,
-        budget,
+        calls=worst.calls,
+        usual=worst.typical,
+        cost_usd=cost,
+        budget_usd=budget,
         is_priced=prices.all_known,
         has_tools=any("tools" in task.inputs for task in asked),
         bound_usd=bound,
@@ -304,19 +290,8 @@ def _is_fixed(workflow: Workflow, node: Task | Judge) -> bool:
     grows = node.session or (node.returns is not None and node.repairs)
     given = [node.inputs, *(fields for kind, fields in workflow.defaults if kind == node.kind)]
     named = [name for fields in given for name, _ in fields.entries]
-    return not grows and "tools" not in named and all(_is_constant(fields) for fields in given)
-
-
-def _is_constant(value: Value) -> bool:
-    match value:
-        case Constant():
-            return True
-        case Expression():
-            return False
-        case Items():
-            return all(_is_constant(item) for item in value.items)
-        case Fields():
-            return all(_is_constant(item) for _, item in value.entries)
+    is_open = any(True for fields in given for _ in expressions_in(fields))
+    return not grows and "tools" not in named and not is_open
 
 
 def _nodes(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:

@@ -12,7 +12,7 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
@@ -190,8 +190,7 @@ class Driving:
         if alarm is not None:
             alarm.cancel()
         self._faults.pop(run, None)
-        task = asyncio.create_task(self._drive(run, requests))
-        self._tasks[run] = task
+        task = self._tasks[run] = asyncio.create_task(self._drive(run, requests))
         task.add_done_callback(lambda done: self._left(run, done))
         return task
 
@@ -202,8 +201,7 @@ class Driving:
         UsageError where the run as it is has something against it.
         """
         async with self._locks.setdefault(run, asyncio.Lock()):
-            await asyncio.to_thread(self._check_seen, run, seen)
-            await self._bring(run, await asyncio.to_thread(self._made, run, make))
+            await self._bring(run, await asyncio.to_thread(self._made, run, make, seen))
 
     async def go_on(self, run: RunId) -> None:
         """Drives a run that nobody drives, as after a crash."""
@@ -265,27 +263,24 @@ class Driving:
             alarm.cancel()
         await asyncio.gather(*alarms, return_exceptions=True)
 
-    def _made(self, run: RunId, make: Callable[[], Event]) -> Event:
-        """The request, unless the run as its journal tells it has something against it.
+    def _made(self, run: RunId, make: Callable[[], Event], seen: int | None) -> Event:
+        """The request, unless it comes too late, or the run has something against it.
 
         Whoever drives the run may not have heard yet of a request that stands in the journal.
         """
-        event = make()
-        words = objection(fold(self.runtime.store, run).machine, event)
-        if words is not None:
-            raise UsageError(words)
-        return event
-
-    def _check_seen(self, run: RunId, seen: int | None) -> None:
-        if seen is None:
-            return
-        for entry in self.runtime.store.read(run, after=seen, limit=_SEEN_MAX):
+        store = self.runtime.store
+        for entry in store.read(run, after=seen, limit=_SEEN_MAX) if seen is not None else ():
             if entry.event.kind in _STEERING:
                 raise UsageError(
                     f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}",
                     help="look at the run as it is now, and ask again",
                     code="W905",
                 )
+        event = make()
+        words = objection(fold(store, run).machine, event)
+        if words is not None:
+            raise UsageError(words)
+        return event
 
     async def _bring(self, run: RunId, event: Event) -> None:
         store = self.runtime.store
@@ -330,25 +325,27 @@ class Driving:
                     raise
                 await asyncio.sleep(0.1)
         if status == "waiting":
-            alarm = asyncio.create_task(self._wake_later(run))
-            self._alarms[run] = alarm
-            alarm.add_done_callback(lambda done: self._forget(self._alarms, run, done))
+            self._alarms[run] = asyncio.create_task(self._wake_later(run))
         return status
 
     async def _wake_later(self, run: RunId) -> None:
         """A person may have been given a time to decide: the run goes on when it is over."""
         store = self.runtime.store
-        machine = (await asyncio.to_thread(fold, store, run)).machine
-        due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
-        if due is None:
-            return
-        await asyncio.sleep(max(0.0, due - time.time()) + 0.05)
+        try:
+            machine = (await asyncio.to_thread(fold, store, run)).machine
+            due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
+            if due is None:
+                return
+            await asyncio.sleep(max(0.0, due - time.time()) + 0.05)
+        finally:
+            if self._alarms.get(run) is asyncio.current_task():
+                del self._alarms[run]
         if store.run(run).status == "waiting" and run not in self._tasks:
-            self._alarms.pop(run, None)
             self.drive(run)
 
     def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
-        self._forget(self._tasks, run, task)
+        if self._tasks.get(run) is task:
+            del self._tasks[run]
         self.left(run)
         fault = None if task.cancelled() else task.exception()
         if fault is not None and not isinstance(fault, UsageError):
@@ -357,11 +354,6 @@ class Driving:
             self._faults[run] = fault
             if len(self._faults) > FAULTS_MAX:
                 del self._faults[next(iter(self._faults))]
-
-    @staticmethod
-    def _forget(tasks: dict[RunId, asyncio.Task[Any]], run: RunId, task: asyncio.Task[Any]) -> None:
-        if tasks.get(run) is task:
-            del tasks[run]
 
     def _raise(self, run: RunId, task: asyncio.Task[str] | None) -> None:
         """Tells the one who asked why the run cannot be driven; nobody else has to hear of it."""

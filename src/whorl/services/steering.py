@@ -131,8 +131,8 @@ def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
         row = rows.get(frame["address"])
         if row is None or "ended" not in frame:
             continue
-        count, more = _iterations(row.iterations), body.get("iterations")
-        words = f"{row.address!r} goes on after {count}"
+        more = body.get("iterations")
+        words = f"{row.address!r} goes on after {_iterations(row.iterations)}"
         if row.exit_reason == "budget" and "suspended" in frame:
             words = f"{row.address!r} goes on in iteration {row.iterations}, where it was stopped"
         limit = f" for at most {_iterations(int(str(more)), 'more ')}" if more else ""
@@ -171,15 +171,16 @@ def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) 
 
 
 def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) -> UsageError:
-    if not store.loops(run):
-        advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
-        if store.run(run).status in ("succeeded", "failed", "cancelled"):
-            advice = f"`whorl show {run}` shows its steps"
-        return UsageError(f"run {run} has no loop", help=advice, code="W907")
-    names = ", ".join(open_ones) or "none"
-    words = f"run {run} has no loop {wanted!r} that is open to this"
-    hint = did_you_mean(wanted, open_ones) or f"there are: {names}"
-    return UsageError(words if wanted else f"run {run} has no loop", help=hint, code="W907")
+    """The error for a loop that is not there, or not open to what is asked."""
+    words = f"run {run} has no loop"
+    if store.loops(run):
+        hint = did_you_mean(wanted, open_ones) or f"there are: {', '.join(open_ones) or 'none'}"
+        words += f" {wanted!r} that is open to this" if wanted else ""
+        return UsageError(words, help=hint, code="W907")
+    advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
+    if store.run(run).status in ("succeeded", "failed", "cancelled"):
+        advice = f"`whorl show {run}` shows its steps"
+    return UsageError(words, help=advice, code="W907")
 
 
 def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
@@ -245,8 +246,7 @@ def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
     loop, number = split_iteration(at)
     rows = {row.address: row for row in store.loops(run)}
     if loop not in rows:
-        names = ", ".join(rows) or "none"
-        hint = did_you_mean(loop, rows) or f"loops: {names}"
+        hint = did_you_mean(loop, rows) or f"loops: {', '.join(rows) or 'none'}"
         raise UsageError(f"run {run} has no loop {loop!r}", help=hint, code="W907")
     begun = rows[loop].iterations
     if number is None:
@@ -286,9 +286,8 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
     """The newest answer to what is asked at a place, or anywhere."""
-    answers = [request for request in requests_of(store, run) if request.kind == "gate.decided"]
-    same = [request for request in answers if at.partition("/:")[0] in ("", request.place)]
-    if not same:
-        return ""
-    verb = "approved" if same[-1].body.get("approved") else "rejected"
-    return f"{same[-1].place!r} was {verb} already"
+    for request in reversed(requests_of(store, run)):
+        if request.kind == "gate.decided" and at.partition("/:")[0] in ("", request.place):
+            verb = "approved" if request.body.get("approved") else "rejected"
+            return f"{request.place!r} was {verb} already"
+    return ""
