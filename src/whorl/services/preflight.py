@@ -103,9 +103,9 @@ def _started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
     inputs = dict(task.inputs.entries)
     names: Any = {"tool": inputs.get("server"), "ask": inputs.get("tools")}.get(task.kind)
     names = None if names is None else _plain(names)
-    texts = (name for name in (names if isinstance(names, list) else [names]) if name)
+    texts = [n for n in (names if isinstance(names, list) else [names]) if isinstance(n, str)]
     # The MCP servers that a task uses, as far as that is known before the run.
-    servers = [str(name).partition("/")[0] for name in texts if name not in settings.tasks]
+    servers = [name.partition("/")[0] for name in texts if name not in settings.tasks]
     for name in dict.fromkeys(servers):
         if name in settings.mcp and (command := settings.mcp[name].command):
             yield command[0], f"start the MCP server {name!r}, which is one"
@@ -129,10 +129,8 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
     for unknown in unknown_names(workflow, providers):
         is_reached = unknown.code == _NO_PROVIDER or reaches_all_steps(workflow.dialect)
         if is_reached and not unknown.is_doubt:
-            words, advice = (
-                f"step {unknown.path!r} {unknown.message}",
-                "`whorl doctor` shows what is configured",
-            )
+            words = f"step {unknown.path!r} {unknown.message}"
+            advice = "`whorl doctor` shows what is configured"
             raise UsageError(words, help=advice, code=unknown.code)
 
 
@@ -165,9 +163,9 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
         named = dict(node.inputs.entries).get("task")
         name = named.value if isinstance(named, Constant) else None
         if isinstance(name, str) and name not in names and context.plugin(name) is None:
-            near = "; ".join(["", did_you_mean(name, names)]).rstrip("; ")
+            near = did_you_mean(name, names)
             message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
-            yield Unknown(path, "P114", message + near)
+            yield Unknown(path, "P114", f"{message}; {near}" if near else message)
 
 
 def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
