@@ -15,17 +15,8 @@ from whorl.interpreter.events import Event, split_iteration
 from whorl.interpreter.loop_limits import to_go_on
 from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
 from whorl.runtimes.folding import fold
+from whorl.services import results
 from whorl.services.preflight import check_allowed
-from whorl.services.results import (
-    iteration_results,
-    loop_frame,
-    loop_node,
-    open_gates,
-    requests_of,
-    status_words,
-    with_run,
-    workflow_of,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -154,7 +145,7 @@ def objections(run: str) -> Iterator[None]:
     except UsageError as fault:
         if fault.code != "W900":
             raise
-        raise UsageError(with_run(str(fault), run), help=fault.help, code="W905") from fault
+        raise UsageError(results.with_run(str(fault), run), help=fault.help, code="W905") from fault
 
 
 def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:
@@ -185,7 +176,7 @@ def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) 
 
 def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
     """Whether the loop has ended with this iteration because a person said so."""
-    frame = loop_frame(fold(store, run).machine, loop)
+    frame = results.loop_frame(fold(store, run).machine, loop)
     return bool(frame.get("accepted_number") == number)
 
 
@@ -199,7 +190,7 @@ def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
 
 def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
     """The end of a loop with the result of one of its iterations."""
-    result = iteration_results(store, run, loop, (number,)).get(number)
+    result = results.iteration_results(store, run, loop, (number,)).get(number)
     if result is None:
         rows = store.newest_iterations(run, loop, 20)
         done = sorted({row.number for row in rows if row.status == "succeeded"})
@@ -226,10 +217,10 @@ async def new_fork(
 
 def _check_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> None:
     """Refuses an iteration that is not there, and a value that nobody would ever read."""
-    workflow = fork.workflow or workflow_of(store, source)
+    workflow = fork.workflow or results.workflow_of(store, source)
     loop = _check_iteration(store, source, fork.at)
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)
-    node = loop_node(workflow, path)
+    node = results.loop_node(workflow, path)
     carried = [carry.name for carry in node.carry] if node is not None else []
     names = [*carried, *(port.name for port in workflow.inputs)]
     names += [name for name, _ in workflow.variables]
@@ -263,7 +254,7 @@ def _iterations(count: int, more: str = "") -> str:
 
 
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
-    gates = open_gates(store, run)
+    gates = results.open_gates(store, run)
     places = ", ".join(gate.place for gate in gates)
     same = [gate for gate in gates if not at or at in (gate.address, gate.place)]
     if len(same) > 1 and not at:
@@ -279,14 +270,14 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
         raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W907")
     words, advice = f"run {run} asks nothing any more: {before}", f"`whorl show {run}`"
     if not before:
-        words = f"run {run} asks nothing; it {status_words(store.run(run).status)}"
+        words = f"run {run} asks nothing; it {results.status_words(store.run(run).status)}"
         advice = f"`whorl status {run}`"
     raise UsageError(words, help=advice, code="W905")
 
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
     """The newest answer to what is asked at a place, or anywhere."""
-    for request in reversed(requests_of(store, run)):
+    for request in reversed(results.requests_of(store, run)):
         if request.kind == "gate.decided" and at.partition("/:")[0] in ("", request.place):
             verb = "approved" if request.body.get("approved") else "rejected"
             return f"{request.place!r} was {verb} already"
