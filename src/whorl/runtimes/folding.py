@@ -247,11 +247,9 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
     loop, number = split_iteration(at)
     if number is None:
         raise UsageError(f"say which iteration to redo: `--at {loop}[NUMBER]`", code="W903")
-    raise UsageError(
-        f"run {source!r} has no iteration {at!r}",
-        help=did_you_mean(at, begun) or f"it has {', '.join(begun[:20]) or 'none'}",
-        code="W903",
-    )
+    words = f"run {source!r} has no iteration {at!r}"
+    advice = did_you_mean(at, begun) or f"it has {', '.join(begun[:20]) or 'none'}"
+    raise UsageError(words, help=advice, code="W903")
 
 
 def _move(machine: Machine, plan: Plan, at: str) -> None:
@@ -261,9 +259,7 @@ def _move(machine: Machine, plan: Plan, at: str) -> None:
     missing |= {f["block"] for f in frames if f["kind"] == "block"} - set(plan.blocks)
     if missing:
         names = ", ".join(key.partition(":")[2] or key for key in sorted(missing))
-        raise UsageError(
-            f"the other version has no place for what the run is doing at {at!r}: {names}",
-            help="keep the names of the steps and loops around the iteration",
-            code="W903",
-        )
+        words = f"the other version has no place for what the run is doing at {at!r}: {names}"
+        advice = "keep the names of the steps and loops around the iteration"
+        raise UsageError(words, help=advice, code="W903")
     machine.plan = plan

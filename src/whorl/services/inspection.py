@@ -133,11 +133,8 @@ def computed(store: SqliteStore, run: RunId, address: str) -> Json:
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
     hint = did_you_mean(address, [text for text in addresses if text])
-    return UsageError(
-        f"nothing happened at {address!r} in run {run}",
-        help=hint or f"`whorl show {run}` lists steps and loops",
-        code="W907",
-    )
+    words = f"nothing happened at {address!r} in run {run}"
+    return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W907")
 
 
 def attempts_of(entries: Iterable[Entry], address: str) -> list[StepAttempt]:

@@ -271,15 +271,13 @@ class Driving:
         store = self.runtime.store
         for entry in store.read(run, after=seen, limit=_SEEN_MAX) if seen is not None else ():
             if entry.event.kind in _STEERING:
-                raise UsageError(
-                    f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}",
-                    help="look at the run as it is now, and ask again",
-                    code="W905",
-                )
+                words = f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}"
+                advice = "look at the run as it is now, and ask again"
+                raise UsageError(words, help=advice, code="W905")
         event = make()
-        words = objection(fold(store, run).machine, event)
-        if words is not None:
-            raise UsageError(words)
+        refusal = objection(fold(store, run).machine, event)
+        if refusal is not None:
+            raise UsageError(refusal)
         return event
 
     async def _bring(self, run: RunId, event: Event) -> None:

@@ -18,7 +18,7 @@ import secrets
 import stat
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
@@ -28,7 +28,7 @@ from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -62,32 +62,28 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 log = logging.getLogger("whorl.http")
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Who may come in. `hosts` are the names (without port) that this server answers to."""
+@dataclass(eq=False)
+class Auth:
+    """An ASGI application around another one: who may come in.
 
+    `hosts` are the names (without port) that this server answers to.
+    """
+
+    app: ASGIApp
     token: str
     port: int
     hosts: frozenset[str] = frozenset(LOOPBACK_NAMES)
     behind_proxy: bool = False
+    clock: Callable[[], float] = time.monotonic
 
-
-class Auth:
-    """An ASGI application around another one."""
-
-    def __init__(
-        self, app: ASGIApp, rules: Rules, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._app = app
-        self._rules = rules
-        self._digest = _digest(rules.token)
-        self._clock = clock
+    def __post_init__(self) -> None:
+        self._digest = _digest(self.token)
         # The times of wrong tokens by address, of the last minute.
         self._failures: dict[str, deque[float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
             # There are no web sockets; closing before accepting is a refusal.
@@ -112,7 +108,7 @@ class Auth:
                 answer.headers["Retry-After"] = str(int(FAILURES_S))
             await answer(scope, receive, send_more)
             return
-        await self._app(scope, receive, send_more)
+        await self.app(scope, receive, send_more)
 
     def _check(self, scope: Scope) -> None:
         headers: dict[bytes, list[str]] = {}
@@ -120,7 +116,7 @@ class Auth:
             headers.setdefault(name.lower(), []).append(value.decode("latin-1"))
         host = self._host(scope, headers)
         if b"origin" in headers:
-            proxied = self._rules.behind_proxy and _one(headers, b"x-forwarded-proto")
+            proxied = self.behind_proxy and _one(headers, b"x-forwarded-proto")
             scheme = str(proxied or "http").lower()
             if (_one(headers, b"origin") or "").lower() != f"{scheme}://{host}":
                 raise Refusal(403, "W904", "the request comes from another site's page")
@@ -139,25 +135,25 @@ class Auth:
 
     def _host(self, scope: Scope, headers: dict[bytes, list[str]]) -> str:
         """The host that was asked for: one of ours, or whatever a proxy vouches for."""
-        is_forwarded = self._rules.behind_proxy and b"x-forwarded-host" in headers
+        is_forwarded = self.behind_proxy and b"x-forwarded-host" in headers
         host = _one(headers, b"x-forwarded-host" if is_forwarded else b"host") or ""
         parsed = _HOST.fullmatch(host)
         if parsed is None:
             raise Refusal(400, "W904", "the Host header is missing or no host")
-        if self._rules.behind_proxy:
+        if self.behind_proxy:
             return host.lower()
         name, port = parsed["name"].lower(), int(parsed["port"] or 80)
-        if port != self._rules.port or not (name in self._rules.hosts or _is_own(name, scope)):
+        if port != self.port or not (name in self.hosts or _is_own(name, scope)):
             raise Refusal(421, "W904", f"{host!r} is not this server", "use the printed address")
         return host.lower()
 
     def _refuse_token(self, scope: Scope, headers: dict[bytes, list[str]], *, given: bool) -> None:
         client = scope.get("client")
         address = str(client[0]) if client else ""
-        if self._rules.behind_proxy and b"x-forwarded-for" in headers:
+        if self.behind_proxy and b"x-forwarded-for" in headers:
             address = headers[b"x-forwarded-for"][-1].rpartition(",")[2].strip()[:64]
         if given:
-            now = self._clock()
+            now = self.clock()
             if len(self._failures) >= _ADDRESSES_MAX:
                 self._failures.clear()
             times = self._failures.setdefault(address, deque(maxlen=FAILURES_MAX + 1))
@@ -184,11 +180,9 @@ def read_token(path: Path) -> tuple[str, list[str]]:
     except (OSError, UnicodeDecodeError) as fault:
         raise UsageError(f"the token file {str(path)!r} cannot be read: {fault}") from fault
     if _TOKEN.fullmatch(text) is None or bits_of(text) < TOKEN_BITS_MIN:
-        raise UsageError(
-            f"the token in {str(path)!r} is too easy to guess: it needs {TOKEN_BITS_MIN} bits",
-            help="`openssl rand -hex 32` makes one; letters, digits and ._~+/=- may stand in it",
-            code="W906",
-        )
+        words = f"the token in {str(path)!r} is too easy to guess: it needs {TOKEN_BITS_MIN} bits"
+        advice = "`openssl rand -hex 32` makes one; letters, digits and ._~+/=- may stand in it"
+        raise UsageError(words, help=advice, code="W906")
     if about.st_mode & (stat.S_IRGRP | stat.S_IROTH):
         return text, [f"the token file {str(path)!r} can be read by others; `chmod 600` it"]
     return text, []
@@ -224,22 +218,20 @@ def _is_own(name: str, scope: Scope) -> bool:
         return False
 
 
+@dataclass(eq=False)
 class Limits:
     """An ASGI application around another one: reads bodies and keeps the time."""
 
-    def __init__(
-        self, app: ASGIApp, secrets: Iterable[Secret] = (), *, deadline_s: float = DEADLINE_S
-    ) -> None:
-        self._app = app
-        self._secrets = tuple(secrets)
-        self._deadline_s = deadline_s
+    app: ASGIApp
+    secrets: tuple[Secret, ...] = ()
+    deadline_s: float = field(default=DEADLINE_S, kw_only=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         is_api = str(scope["path"]).startswith("/api/")
-        answering = _Answering(send, self._secrets if is_api else ())
+        answering = _Answering(send, self.secrets if is_api else ())
         content: bytes | None = None
 
         async def receive_again() -> Message:
@@ -251,13 +243,13 @@ class Limits:
             return {"type": "http.request", "body": body, "more_body": False}
 
         try:
-            async with asyncio.timeout(self._deadline_s) as deadline:
+            async with asyncio.timeout(self.deadline_s) as deadline:
                 answering.deadline = deadline
                 _check_query(scope)
                 if scope["method"] in _WITH_BODY:
                     content = await _body(scope, receive)
                     answering.has_read = True
-                await self._app(scope, receive_again, answering.send)
+                await self.app(scope, receive_again, answering.send)
         except Refusal as refusal:
             await _refuse(refusal, scope, receive, answering)
         except TimeoutError:
@@ -265,7 +257,7 @@ class Limits:
                 raise
             slow = not answering.has_read and scope["method"] in _WITH_BODY
             status, words = (408, "did not arrive") if slow else (503, "was not answered")
-            late = Refusal(status, "W900", f"the request {words} within {self._deadline_s:g} s")
+            late = Refusal(status, "W900", f"the request {words} within {self.deadline_s:g} s")
             await _refuse(late, scope, receive, answering)
         except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
             await answer_for(fault)(scope, receive, answering.send)

@@ -17,7 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits, Rules
+from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits
 from whorl.interfaces.http.state import open_state
 
 if TYPE_CHECKING:
@@ -135,8 +135,8 @@ async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server,
             if not place.is_loopback:
                 # Its own addresses are told by the connection.
                 hosts |= {place.host.lower(), socket.gethostname().lower()}
-            rules = Rules(place.token, port, frozenset(hosts), behind_proxy=place.behind_proxy)
-            app = Auth(Limits(build_app(state), state.providers.secrets), rules)
+            limited = Limits(build_app(state), tuple(state.providers.secrets))
+            app = Auth(limited, place.token, port, frozenset(hosts), place.behind_proxy)
             yield Server(_config(app), state, sock), _address_of(place.host, port)
     finally:
         sock.close()

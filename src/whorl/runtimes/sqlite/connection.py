@@ -114,10 +114,7 @@ _WORDS: dict[int, tuple[str, str]] = {
         "is not a store of Whorl",
         "name another place with --store, or move the file away",
     ),
-    apsw.SQLITE_CORRUPT: (
-        "is damaged",
-        "run `whorl doctor`, and restore the file from a backup",
-    ),
+    apsw.SQLITE_CORRUPT: ("is damaged", "run `whorl doctor`, and restore the file from a backup"),
 }
 
 
@@ -374,11 +371,9 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
 
 def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
-    return StoreError(
-        f"{place}: {what}",
-        code=code,
-        help="use the version of Whorl that wrote it, or restore the store from a backup",
-    )
+    words = f"{place}: {what}"
+    advice = "use the version of Whorl that wrote it, or restore the store from a backup"
+    return StoreError(words, help=advice, code=code)
 
 
 def refused(what: str, remedy: str = "") -> StoreError:

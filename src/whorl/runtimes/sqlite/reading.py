@@ -195,11 +195,8 @@ class StoreReading:
         if not ids:
             raise self._unknown(text)
         if len(ids) > 1:
-            raise UsageError(
-                f"{text!r} is the beginning of more than one run: {', '.join(ids)}",
-                help="write more of the id",
-                code="W902",
-            )
+            words = f"{text!r} is the beginning of more than one run: {', '.join(ids)}"
+            raise UsageError(words, help="write more of the id", code="W902")
         return RunId(ids[0])
 
     def totals(self, since: float = 0.0) -> list[Total]:
@@ -247,11 +244,8 @@ class StoreReading:
         ids = self._newest_ids(1000)
         near = difflib.get_close_matches(text, ids, n=3, cutoff=0.4) or ids[:3]
         remedy = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-        return UsageError(
-            f"there is no run {text!r} in the store",
-            help=f"{remedy}`whorl ls` lists the runs",
-            code="W902",
-        )
+        words = f"there is no run {text!r} in the store"
+        return UsageError(words, help=f"{remedy}`whorl ls` lists the runs", code="W902")
 
     def read(self, run: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         size = min(limit or _PAGE, _PAGE)
@@ -389,11 +383,9 @@ class StoreReading:
         try:
             return [from_text(row[0]) for row in self._reader.rows(records, (key,))]
         except Unreadable as error:
-            raise StoreError(
-                f"what is remembered under {key!r} cannot be read: {error}",
-                code="R903",
-                help=f"delete it with `whorl memory rm {key}`",
-            ) from error
+            words = f"what is remembered under {key!r} cannot be read: {error}"
+            advice = f"delete it with `whorl memory rm {key}`"
+            raise StoreError(words, help=advice, code="R903") from error
 
     def memories(self) -> list[MemoryRow]:
         return [MemoryRow(*row) for row in self._reader.rows(_MEMORIES)]

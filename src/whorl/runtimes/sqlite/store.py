@@ -244,11 +244,8 @@ class SqliteStore(StoreReading):
 
 def _check_id(run: str) -> None:
     if _ID.fullmatch(run) is None:
-        raise UsageError(
-            f"{run[:140]!r} cannot be the id of a run",
-            help="use 1 to 128 letters, digits, '_' and '-'",
-            code="W902",
-        )
+        words = f"{run[:140]!r} cannot be the id of a run"
+        raise UsageError(words, help="use 1 to 128 letters, digits, '_' and '-'", code="W902")
 
 
 def _written(memories: Sequence[Record]) -> list[tuple[Record, str]]:
