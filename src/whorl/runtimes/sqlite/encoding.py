@@ -112,9 +112,34 @@ def encode(event: Event, *, is_split: bool = True) -> Encoded:
     return Encoded(kind, float(event.at), whole(event.address), deflate(text), tuple(large))
 
 
-def decode(kind: int, at: float, address: str, body: Stored) -> Event:
-    """The event of a row without large values. Raises Unreadable."""
-    return Event(kind_name(kind), address, at, as_object(from_text(inflate(body))))
+def decode(
+    kind: int,
+    at: float,
+    address: str,
+    body: Stored,
+    large: str | None = None,
+    *,
+    fetch: Callable[[int], Json] = lambda _: None,
+) -> Event:
+    """The event of a row, with large values put back where they were. Raises Unreadable."""
+    name = KIND_NAMES.get(kind)
+    if name is None:
+        raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
+    value: Any = from_text(inflate(body))
+    try:
+        for path, number in json.loads(large) if large is not None else ():
+            place, payload = value, fetch(int(number))
+            if not path:
+                value = payload
+                continue
+            for part in path[:-1]:
+                place = place[part]
+            place[path[-1]] = payload
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise Unreadable(f"its list of large values is damaged ({error})") from error
+    if not isinstance(value, dict):
+        raise Unreadable("its JSON is not an object")
+    return Event(name, address, at, value)
 
 
 def checksum(seq: int, *row: Any) -> int:
@@ -129,29 +154,6 @@ def checksum(seq: int, *row: Any) -> int:
         return zlib.crc32(body.encode() if type(body) is str else body, total)
     except (struct.error, TypeError, AttributeError):
         return -1
-
-
-def kind_name(kind: int) -> str:
-    name = KIND_NAMES.get(kind)
-    if name is None:
-        raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
-    return name
-
-
-def restore(body: Json, large: str, fetch: Callable[[int], Json]) -> Json:
-    try:
-        for path, number in json.loads(large):
-            value = fetch(int(number))
-            if not path:
-                body = value
-                continue
-            place: Any = body
-            for part in path[:-1]:
-                place = place[part]
-            place[path[-1]] = value
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise Unreadable(f"its list of large values is damaged ({error})") from error
-    return body
 
 
 def to_text(value: Json) -> str:
@@ -179,12 +181,6 @@ def from_text(text: str) -> Json:
         value: Json = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"its JSON is damaged ({error})") from error
-    return value
-
-
-def as_object(value: Json) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise Unreadable("its JSON is not an object")
     return value
 
 

@@ -6,11 +6,12 @@ import os
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError, UsageError
-from whorl.interpreter.events import Event, split_iteration
+from whorl.interpreter.events import split_iteration
 from whorl.runtimes.journal import Entry, IterationRow, Message, RunId, RunRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import encoding
@@ -21,8 +22,6 @@ from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_pro
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import apsw
 
     from whorl.language import Json
     from whorl.runtimes.journal import LoopRow
@@ -332,8 +331,9 @@ class StoreReading:
 
     def _page(self, statement: str, values: tuple[int | str, ...], run: str) -> list[Entry]:
         with self._reader.lend() as connection:
+            payload = partial(encoding.payload, connection)
             rows = fetch(connection, statement, values)
-            return [_entry(connection, run, *row) for row in rows]
+            return [_entry(payload, run, *row) for row in rows]
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
         """A loop, folded from the entries that say all about it."""
@@ -411,30 +411,17 @@ class StoreReading:
         self._reader.close()
 
 
-def _entry(connection: apsw.Connection, run: str, seq: int, *row: Any) -> Entry:
+def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:
     kind, at, address, body, large, written = row
     try:
         if encoding.checksum(seq, kind, at, address, body, large) != written:
             raise damaged(run, seq, "it is not what was written: its checksum differs", "R906")
-        if large is None:
-            return Entry(seq, encoding.decode(kind, at, address, body))
-        whole = encoding.restore(
-            from_text(inflate(body)), large, lambda number: encoding.payload(connection, number)
-        )
-        name = encoding.kind_name(kind)
-        return Entry(seq, Event(name, address, at, encoding.as_object(whole)))
+        return Entry(seq, encoding.decode(kind, at, address, body, large, fetch=payload))
     except Unreadable as error:
         raise damaged(run, seq, str(error)) from error
 
 
 def _iteration(loop: str, entry: Entry) -> IterationRow:
-    note = entry.event.body
-    return IterationRow(
-        loop=loop,
-        number=iteration_of(entry.event)[1],
-        status=text_of(note.get("status")),
-        score=number_of(note.get("score")),
-        seq=entry.seq,
-        at=entry.event.at,
-        note=note,
-    )
+    event, note = entry.event, entry.event.body
+    status, score = text_of(note.get("status")), number_of(note.get("score"))
+    return IterationRow(loop, iteration_of(event)[1], status, score, entry.seq, event.at, note)
