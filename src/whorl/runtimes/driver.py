@@ -16,21 +16,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interpreter.events import FED_KINDS, Cancel, Event, Perform, Send, SetTimer
-from whorl.providers.task import Request
-from whorl.runtimes.journal import CommitTimer, Entry, WriteBuffer
+from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
+from whorl.providers.task import Effect, Request, TaskKind
+from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
 from whorl.runtimes.replies import failed_body, finished_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whorl.interpreter.events import Command
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
-    from whorl.providers.task import Effect, TaskKind
     from whorl.runtimes.folding import Folded
-    from whorl.runtimes.journal import Journal, RunId
-
 
 SNAPSHOT_EVERY = 256
 GRACE_S = 0.5

@@ -6,7 +6,7 @@ A fork is a new run that keeps the iterations before one of another run, and red
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,13 +14,11 @@ from whorl.errors import StoreError, UsageError, did_you_mean
 from whorl.interpreter.events import FED_KINDS, Event, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
-from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.journal import NewRun, RunId, records_in
+from whorl.ir import Workflow, content_hash, from_json, to_json
+from whorl.runtimes.journal import Entry, Journal, NewRun, RunId, records_in
 
 if TYPE_CHECKING:
-    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, Journal
 
 
 @dataclass(slots=True)
@@ -186,30 +184,7 @@ async def fork_run(
     """
     before, machine = _begun(store, source, fork.at)
     workflow = fork.workflow or from_json(store.workflow(source))
-    forked = Event("run.forked", fork.at, now, _body(machine, workflow, source, fork, run))
-    _move(machine, Plan(workflow), fork.at)
-    machine.stops = frozenset()
-    machine.feed(forked)
-    notes = machine.take_notes()
-    made = NewRun(
-        run,
-        to_json(workflow),
-        content_hash(workflow),
-        workflow.name,
-        workflow.dialect,
-        file=fork.file or store.file(source),
-        key=fork.key,
-        parent=source,
-        sources=store.sources(source) if fork.sources is None else fork.sources,
-        memories=records_in(notes),
-        state=machine.snapshot(),
-    )
-    return await store.create(made, *before, forked, *notes)
-
-
-def _body(
-    machine: Machine, workflow: Workflow, source: RunId, fork: Fork, run: RunId
-) -> dict[str, Json]:
+    old, digest = machine.plan.workflow, content_hash(workflow)
     body: dict[str, Json] = {
         "at": fork.at,
         "exact": True,
@@ -220,10 +195,19 @@ def _body(
         "set": fork.values,
         "limits": machine.state["limits"] | fork.limits,
     }
-    if content_hash(machine.plan.workflow) != content_hash(workflow):
+    if content_hash(old) != digest:
         # Whoever replays the fork from its start needs it, and the source may be deleted.
-        body["workflow"] = to_json(machine.plan.workflow)
-    return body
+        body["workflow"] = to_json(old)
+    forked = Event("run.forked", fork.at, now, body)
+    _move(machine, Plan(workflow), fork.at)
+    machine.stops = frozenset()
+    machine.feed(forked)
+    notes = machine.take_notes()
+    about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
+    sources = store.sources(source) if fork.sources is None else fork.sources
+    made = NewRun(run, to_json(workflow), digest, *about, sources=sources)
+    made = replace(made, memories=records_in(notes), state=machine.snapshot())
+    return await store.create(made, *before, forked, *notes)
 
 
 def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine]:

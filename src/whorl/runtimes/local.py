@@ -17,19 +17,16 @@ from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import objection
-from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.driver import Driver, SystemClock
+from whorl.ir import Workflow, content_hash, from_json, to_json
+from whorl.runtimes.driver import Clock, Driver, SystemClock, Watcher, Workers
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import CommitTimer, NewRun, RunId, remembered
+from whorl.runtimes.journal import CommitTimer, Entry, Message, NewRun, RunId, remembered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from whorl.interpreter.machine import Machine
-    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.driver import Clock, Watcher, Workers
-    from whorl.runtimes.journal import Entry, Message
     from whorl.runtimes.sqlite import SqliteStore
 
 PATIENCE_S = 60.0

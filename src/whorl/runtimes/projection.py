@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from whorl.interpreter.events import Event, charged, split_iteration
-from whorl.runtimes.journal import LoopRow, RunId
+from whorl.runtimes.journal import Entry, Journal, LoopRow, RunId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, Journal
 
 _NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100

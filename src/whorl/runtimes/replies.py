@@ -13,7 +13,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from whorl.errors import ProviderError
-from whorl.interpreter.events import charged
+from whorl.interpreter.events import Perform, charged
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import HIDDEN
 from whorl.providers.task import Reply
@@ -21,9 +21,7 @@ from whorl.providers.task import Reply
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.interpreter.events import Perform
     from whorl.language import Json
-
 
 REPLY_MAX: Final = 48_000_000
 _LONG: Final = REPLY_MAX // 6

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from whorl.errors import Fenced, UsageError
 from whorl.interpreter.events import Event
-from whorl.ir import content_hash, to_json
-from whorl.runtimes.driver import Driver
-from whorl.runtimes.folding import fold, fork_run
-from whorl.runtimes.journal import Entry, LoopRow, NewRun, RunId, records_in, remembered
+from whorl.ir import Workflow, content_hash, to_json
+from whorl.runtimes.driver import Driver, Watcher, Workers
+from whorl.runtimes.folding import Fork, fold, fork_run
+from whorl.runtimes.journal import Entry, LoopRow, NewRun, Record, RunId, records_in, remembered
 from whorl.runtimes.projection import loop_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Sequence
-    from typing import TypeVar
-
     from whorl.interpreter.plan import Plan
-    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.driver import Watcher, Workers
-    from whorl.runtimes.folding import Fork
-    from whorl.runtimes.journal import Record
 
     T = TypeVar("T")
 

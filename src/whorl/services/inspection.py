@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.events import charged, numbered, split_iteration, unescape
+from whorl.interpreter.events import Event, charged, numbered, split_iteration, unescape
 from whorl.services.results import (
     hidden_names,
     iteration_results,
@@ -21,12 +21,10 @@ from whorl.services.results import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from whorl.interpreter.events import Event
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
-
 
 By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
 WAYS: tuple[By, ...] = get_args(By)

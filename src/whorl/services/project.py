@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.errors import InvalidWorkflow, UsageError, WhorlError, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, WhorlError, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from whorl.dialects import Reading
-    from whorl.errors import Diagnostic
     from whorl.ir import Workflow
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import SqliteStore
-
 
 CONFIG_NAME = "whorl.toml"
 STORE_FOLDER = ".whorl"

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.interpreter.events import Event, split_iteration
-from whorl.ir import Loop
+from whorl.ir import Loop, Workflow
 from whorl.ir.walk import index_nodes
-from whorl.providers.task import Cap, Estimate, Reply, Usage, Worst
-from whorl.runtimes.driver import RESERVED
+from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
+from whorl.runtimes.driver import RESERVED, Watcher
 from whorl.runtimes.folding import fold
 from whorl.runtimes.projection import document
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
@@ -25,14 +25,10 @@ from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.providers.task import Effect, Emit, Request, TaskKind
-    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
     from whorl.runtimes.sqlite import SqliteStore
-
 
 FORMAT = 1
 # What the one who started a run may have set beside its input, and what its chance is drawn from.

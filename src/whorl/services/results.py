@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl.interpreter.events import Event, numbered, split_iteration
-from whorl.ir import Loop, from_json
+from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.folding import fold, look_into, moment
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from whorl.interpreter.machine import Machine
-    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
-
 
 TOY_ANSWERED = (
     "the embedded toy model answers: fine for trying things out, useless as a judge; configure a "

@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 
 from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
 from whorl.interpreter.requests import objection
-from whorl.providers.redaction import StreamedText, redact
+from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.folding import fold
 from whorl.services.results import status_words
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.providers.redaction import Secret
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import Entry, RunId

@@ -14,7 +14,7 @@ from whorl.interpreter.budget import flags
 from whorl.interpreter.events import Event, split_iteration
 from whorl.interpreter.loop_limits import to_go_on
 from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
-from whorl.runtimes.folding import fold
+from whorl.runtimes.folding import Fork, fold
 from whorl.services import results
 from whorl.services.preflight import check_allowed
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.registry import Providers
-    from whorl.runtimes.folding import Fork
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.results import Gate

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, StoreError, UsageError, safe
-from whorl.interpreter.events import split_iteration
+from whorl.interpreter.events import Event, split_iteration
 from whorl.providers.outbound import Call, Credential, Outbound, Policy, origin_of
 from whorl.runtimes.projection import LoopFold
 from whorl.services.results import open_gates
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
 
-    from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import NotifySettings

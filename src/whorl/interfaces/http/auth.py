@@ -25,15 +25,13 @@ from urllib.parse import parse_qsl
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal, answer_for
 from whorl.providers.json_values import NotJson, as_json
-from whorl.providers.redaction import redact
+from whorl.providers.redaction import Secret, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from whorl.providers.redaction import Secret
 
 PUBLIC = frozenset({"/", "/healthz"})
 ASSET = re.compile(r"/assets/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")

@@ -18,15 +18,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
 from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits
-from whorl.interfaces.http.state import open_state
+from whorl.interfaces.http.state import ServerState, open_state
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator, Iterator
 
-    from whorl.interfaces.http.state import ServerState
     from whorl.services.project import Project
-
 
 HEAD_BYTES_MAX = 32_768
 HEAD_S = 15.0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 import apsw
 
 from whorl.errors import WhorlError
-from whorl.runtimes.sqlite.connection import fenced, fetch, refused
+from whorl.runtimes.sqlite.connection import Column, fenced, fetch, refused
 from whorl.runtimes.sqlite.encoding import CHANGING, checksum, put_payload, record_of, to_text
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal import NewRun, Record, RunId
-    from whorl.runtimes.sqlite.connection import Column
     from whorl.runtimes.sqlite.encoding import Encoded, LoopChange, RunRecord
     from whorl.runtimes.sqlite.ownership import Ownership
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
-from whorl.runtimes.journal import Entry, IterationRow, Message, RunId, RunRow
+from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import encoding
-from whorl.runtimes.sqlite.connection import Reader, damaged, fetch
+from whorl.runtimes.sqlite.connection import Place, Reader, damaged, fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.journal_tables import check_owner
 from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whorl.language import Json
-    from whorl.runtimes.journal import LoopRow
-    from whorl.runtimes.sqlite.connection import Place
 
 _COLUMNS: Final = """
 SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coalesce(key, ''),

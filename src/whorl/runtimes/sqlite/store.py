@@ -9,28 +9,24 @@ import time
 import zlib
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import apsw
 
 from whorl.errors import StoreError, UsageError
-from whorl.runtimes.journal import Record, RunId, records_in
+from whorl.runtimes.journal import NewRun, Record, RunId, records_in
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
-from whorl.runtimes.sqlite.encoding import encode, to_text, whole
+from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
 from whorl.runtimes.sqlite.reading import StoreReading
-from whorl.runtimes.sqlite.writer import Change, Writer, settle
+from whorl.runtimes.sqlite.writer import Change, CrashHook, Job, Writer, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-    from typing import Self
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal import NewRun
-    from whorl.runtimes.sqlite.encoding import Encoded
-    from whorl.runtimes.sqlite.writer import CrashHook, Job
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ import apsw
 
 from whorl.errors import InternalError, StoreError, WhorlError
 from whorl.runtimes.sqlite import connection as connecting
-from whorl.runtimes.sqlite.connection import copy_of, is_fsync_fault, store_error
+from whorl.runtimes.sqlite.connection import Place, copy_of, is_fsync_fault, store_error
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
 from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this_process
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
-    from whorl.runtimes.sqlite.connection import Place
 
 CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
 Outcome: TypeAlias = "tuple[Job, object, WhorlError | None]"
