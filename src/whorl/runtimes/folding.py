@@ -114,7 +114,6 @@ class Replay:
         return take(self.folded, entry)
 
     def _forked_at(self) -> str:
-        """Where the fork that ends this part stops it."""
         if self._part == len(self._forks):
             return ""
         return str(self._forks[self._part].body["at"])

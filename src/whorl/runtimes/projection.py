@@ -201,7 +201,6 @@ class RunFold(Generic[AnyLoop]):
             self.budget_usd += more
 
     def fork(self, event: Event) -> None:
-        """What came before was paid for by another run."""
         self.go_on(event)
         self.abandoned.clear()
         self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
@@ -274,7 +273,6 @@ class RunFold(Generic[AnyLoop]):
             self.spend(Event(event.kind, event.address, event.at, {"usage": usage}))
 
     def begin(self, event: Event) -> None:
-        """A call that was given up at this address is asked for anew."""
         self.abandoned.pop(event.address, None)
 
     def _add(self, usage: dict[str, Json], sign: int = 1) -> None:
@@ -327,13 +325,11 @@ def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
 
 
 def iteration_of(event: Event) -> tuple[str, int]:
-    """The loop and the number that an iteration's note is about."""
     loop, number = split_iteration(event.address)
     return loop, number if number is not None else count_of(event.body.get("number"))
 
 
 def iterations_in(limits: Json) -> int:
-    """How many iterations limits allow; 0 where they do not say."""
     return count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
 
 
@@ -353,13 +349,11 @@ def number_of(value: Json) -> float | None:
 
 
 def amount_of(value: Json) -> float | None:
-    """The value if it is a number that can be spent."""
     number = number_of(value)
     return number if number is not None and number >= 0 else None
 
 
 def count_of(value: Json) -> int:
-    """The value if it is a number that can count something, else zero."""
     return min(int(amount_of(value) or 0), 2**53)
 
 

@@ -171,7 +171,6 @@ class SimulatedRuntime:
     def start(
         self, workflow: Workflow, given: dict[str, Json], *, run: str = "sim", **options: Json
     ) -> RunId:
-        """Makes a run; `resume` drives it."""
         body: dict[str, Json] = {"run": run, "seed": run, "input": given, **options}
         memory = remembered(workflow, self.journal.memory)
         if memory:
@@ -184,7 +183,6 @@ class SimulatedRuntime:
         return made_run
 
     def fork(self, source: RunId, fork: Fork, *, run: str = "fork") -> RunId:
-        """Makes a run that redoes an iteration of another one; `resume` drives it."""
         made = fork_run(self.journal, source, fork, run=RunId(run), now=self.now())
         forked, _ = self._until_done(made)
         return forked

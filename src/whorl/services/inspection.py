@@ -93,7 +93,6 @@ def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> Ite
 
 
 def sides(store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int]) -> tuple[Side, Side]:
-    """Two iterations of a loop, found in one replay."""
     results = results_of(store, run, loop, sorted(set(numbers)))
     first, second = (
         Side(iteration_row(store, run, loop, number), results.get(number, {})) for number in numbers
@@ -120,7 +119,6 @@ def limit_now(machine: Machine, row: LoopRow) -> int | None:
 
 
 def computed(store: SqliteStore, run: RunId, address: str) -> Json:
-    """What a step gave that only computes, and so left no entry: found by replaying."""
     above, _, name = address.rpartition("/")
     loop, number = split_iteration(above)
     if number is None:
@@ -136,7 +134,6 @@ def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
 
 
 def attempts_of(entries: Iterable[Entry], address: str) -> list[StepAttempt]:
-    """Each time that the step at an address was carried out, the first one first."""
     attempts: dict[int, StepAttempt] = {}
     for entry in entries:
         at = entry.event.address

@@ -111,7 +111,6 @@ def _started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def check_allowed(workflow: Workflow, providers: Providers) -> None:
-    """Refuses a workflow that the operator gave no permission for, or no model."""
     refused = refusal(workflow, providers.settings)
     if refused is not None:
         raise UsageError(str(refused["message"]), code=str(refused["code"]))
@@ -148,7 +147,6 @@ class Unknown:
 
 
 def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
-    """Models, tasks and tools that steps name, and that are not configured."""
     for asked, is_decided in _asked(workflow):
         if asked.kind in _MODELS and is_decided:
             yield from _unknown_model(asked, providers)
@@ -231,7 +229,6 @@ def forecast(
     iterations: int | None = None,
     budget_usd: float | None = None,
 ) -> Forecast:
-    """What a run may do and cost, with all its limits."""
     if iterations is not None:
         limited = from_json(_limit(to_json(workflow), iterations))
         workflow = replace(limited, name=workflow.name)
@@ -292,7 +289,6 @@ def _is_fixed(workflow: Workflow, node: Task | Judge) -> bool:
 
 
 def _nodes(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:
-    """All nodes with their paths, also those of the workflows that are called."""
     for _, part in workflows_of(workflow):
         for path, node in walk(part.body):
             yield part, path, node

@@ -73,13 +73,11 @@ class Project:
             raise UsageError(f"{place}: {fault}", help=fault.help, code="W901") from fault
 
     def read(self, file: str) -> Reading:
-        """Reads a workflow file; the files that it names lie in the project, or beside it."""
         from whorl.source import open_file
 
         return self.read_text(open_file(file), file)
 
     def read_text(self, text: str, file: str) -> Reading:
-        """Reads a text as if it were the workflow file of that name."""
         from whorl.dialects import ProjectFiles, read_workflow
 
         # A file inside the project may name all files of it, another one those beside it.
@@ -95,7 +93,6 @@ class Project:
         return read_workflow(text, file, files, limits=limits)
 
     def _folders(self) -> tuple[str, ...]:
-        """The folders of the project in which workflows are looked for by name."""
         table = {} if self.config is None else _read_config(self.config)
         section = table.get("workflows")
         folders = section.get("folders", []) if isinstance(section, dict) else []
@@ -105,7 +102,6 @@ class Project:
         return tuple(folders)
 
     def texts(self, diagnostics: Iterable[Diagnostic]) -> dict[str, str]:
-        """The texts of the files that diagnostics point into, as far as they can be read."""
         from whorl.source import open_file
 
         texts: dict[str, str] = {}

@@ -63,7 +63,6 @@ class Cassette:
     options: dict[str, Json] = field(default_factory=dict)
 
     def to_text(self) -> str:
-        """The cassette as a file that can be kept beside the workflow."""
         names = ("workflow", "input", "options", "calls", "decisions", "result")
         fields = {"cassette": FORMAT} | {name: getattr(self, name) for name in names}
         return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
@@ -161,7 +160,6 @@ def _simulate(
     answers: Callable[[str], dict[str, Json] | None],
     watcher: Watcher | None = None,
 ) -> dict[str, Json]:
-    """Drives a run and decides what it asks; gives the result document."""
     status = runtime.resume(run, watcher=watcher)
     for _ in range(DECISIONS_MAX):
         machine = fold(runtime.journal, run).machine
@@ -221,7 +219,6 @@ class _Playing:
         return Reply(call["value"], Usage(**usage), call.get("detail") or {})
 
     def decision(self, address: str) -> dict[str, Json] | None:
-        """What a person decided at an address; a miss where nobody did."""
         body = self.cassette.decisions.get(address)
         if body is None:
             self.misses.append(address)
@@ -278,7 +275,6 @@ class _Inventing:
 
 
 def rehearse(workflow: Workflow, start: Start, watcher: Watcher | None = None) -> dict[str, Json]:
-    """Runs the workflow with invented answers; gives the result document."""
     runtime = SimulatedRuntime(_Workers(_Inventing(workflow, start.iterations)))
     given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
     options = {name: value for name, value in given.items() if value is not None}

@@ -96,7 +96,6 @@ def hidden_names(workflow: Workflow) -> frozenset[str]:
 
 
 def without(values: Mapping[str, Json], hidden: frozenset[str]) -> dict[str, Json]:
-    """The values by name, with stars for those that are shown to nobody."""
     return {name: HIDDEN if name in hidden else value for name, value in values.items()}
 
 
@@ -153,7 +152,6 @@ def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
 def full_result(
     store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
 ) -> dict[str, Json]:
-    """The result document with where the run comes from, and what it waits for."""
     row, machine = known = known or row_and_machine(store, run)
     result = result_of(store, run, known)
     is_paused = result["status"] == "paused"
@@ -216,13 +214,11 @@ def loop_frame(machine: Machine, address: str) -> dict[str, Any]:
 def iteration_results(
     store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
 ) -> dict[int, dict[str, Json]]:
-    """The results and scores of finished iterations of a loop, by number."""
     results = look_into(store, run, frozenset(numbered(loop, number) for number in numbers))
     return {split_iteration(address)[1] or 0: iteration for address, iteration in results.items()}
 
 
 def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
-    """The carried values that an iteration was given, as they were when it began."""
     machine = moment(store, run, numbered(loop, number))
     frame = {} if machine is None else loop_frame(machine, loop)
     return dict(frame.get("carry") or {})

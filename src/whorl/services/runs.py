@@ -54,7 +54,6 @@ log = logging.getLogger("whorl")
 async def open_runtime(
     project: Project, providers: Providers, *, watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
-    """A runtime on the project's store; store and providers are closed with it."""
     from whorl.runtimes.journal import tool_pins
     from whorl.runtimes.local import LocalRuntime
 
@@ -203,7 +202,6 @@ class Driving:
             await self._bring(run, await asyncio.to_thread(self._made, run, make, seen))
 
     async def go_on(self, run: RunId) -> None:
-        """Drives a run that nobody drives, as after a crash."""
         async with self._locks.setdefault(run, asyncio.Lock()):
             is_interrupted = self.runtime.store.run(run).status == "interrupted"
             if not is_interrupted or run in self._tasks:

@@ -42,7 +42,6 @@ def paused(store: SqliteStore, run: RunId) -> Event:
 def decided(
     store: SqliteStore, run: RunId, at: str, *, approved: bool, feedback: str, by: str = "person"
 ) -> Event:
-    """An answer to what a run asks at an address, or to the only thing that it asks."""
     body: dict[str, Json] = {"approved": approved, "by": by}
     if feedback:
         body["feedback"] = feedback
@@ -64,7 +63,6 @@ class More:
 def continued(
     store: SqliteStore, run: RunId, at: str, *, iterations: int | None, more: More
 ) -> Event:
-    """More iterations for a loop, or more money: without a place, for all that lacked it."""
     body = more.amounts()
     if body:
         body["around"] = True
@@ -188,7 +186,6 @@ def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
 
 
 def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
-    """The end of a loop with the result of one of its iterations."""
     result = results.iteration_results(store, run, loop, (number,)).get(number)
     if result is None:
         rows = store.newest_iterations(run, loop, 20)
@@ -215,7 +212,6 @@ async def new_fork(
 
 
 def _check_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> None:
-    """Refuses an iteration that is not there, and a value that nobody would ever read."""
     workflow = fork.workflow or results.workflow_of(store, source)
     loop = _check_iteration(store, source, fork.at)
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)

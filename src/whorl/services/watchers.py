@@ -154,7 +154,6 @@ class Notifier:
                 await asyncio.sleep(TRY_AGAIN_S)
 
     def _about(self, run: RunId, is_waiting: bool) -> dict[str, Json]:
-        """What there is to know about the run beside the event."""
         row = self._store.run(run)
         about: dict[str, Json] = {"workflow": row.name, "file": row.file, "cost_usd": row.cost_usd}
         gates = open_gates(self._store, run) if is_waiting else []
@@ -254,7 +253,6 @@ class Telemetry:
 
 
 def telemetry_from(environment: Mapping[str, str]) -> Telemetry | None:
-    """The exporter that the environment asks for, if it asks for one."""
     if not environment.get(ENDPOINT):
         return None
     try:

@@ -51,7 +51,6 @@ _LOOPS_LOOKED_AT = 100
 
 
 def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
-    """A run as lists show it."""
     newest = state.store.newest_iterations(row.id, row.loop, SCORES) if row.loop else []
     values = _fields(row, "key")
     for name in ("parent", "loop", "exit_reason", "stopped_by", "mark"):
@@ -72,7 +71,6 @@ def run_item(state: ServerState, row: RunRow) -> schemas.RunItem:
 
 
 def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
-    """An entry of the journal, with references in the place of large values."""
     event = entry.event
     return schemas.JournalEvent(
         run=run,
@@ -144,7 +142,6 @@ def usage_item(usage: Json) -> schemas.UsageItem:
 
 
 def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
-    """All that a page about one run begins with."""
     store = state.store
     row, machine = known = row_and_machine(store, run)
     gates = open_gates(store, run, machine)
@@ -213,7 +210,6 @@ def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
 
 
 def value_at(store: SqliteStore, run: RunId, ref: str) -> Json:
-    """The value that a reference leads to. Raises UsageError W903."""
     number, _, encoded = ref.partition(".")
     try:
         text = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")

@@ -45,7 +45,6 @@ class Place:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
         try:
             return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -179,7 +178,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _address_of(host: str, port: int) -> str:
-    """The URL at which a browser on this machine finds the server."""
     try:
         number = ipaddress.ip_address(host)
     except ValueError:

@@ -89,7 +89,6 @@ class Listener:
             self.awake.clear()
 
     def hold(self, deltas: dict[str, Delta]) -> None:
-        """Gives deltas back that are to be told later, before those that have come since."""
         for address, newer in self.deltas.items():
             known = deltas.get(address)
             deltas[address] = known.then(newer.text) if known is not None else newer
@@ -162,7 +161,6 @@ class StreamWatcher:
                 self._of_runs.pop(run, None)
 
     def end(self) -> None:
-        """The server is about to stop: everybody goes home."""
         self._is_over = True
         for group in (self._of_all, *self._of_runs.values()):
             for listener in group:
@@ -242,7 +240,6 @@ class ServerState:
         return self._targets[key]
 
     def item_text(self, row: RunRow, make: Callable[[RunRow], BaseModel]) -> str:
-        """A row as JSON, made once for all streams that tell of it."""
         item = self._items.get(row.id)
         if item is None or item[0] != row:
             if len(self._items) >= _ITEMS_MAX:
@@ -269,7 +266,6 @@ class ServerState:
 
 @contextlib.asynccontextmanager
 async def open_state(project: Project) -> AsyncIterator[ServerState]:
-    """The state on a project's store. Runs that it drives are left resumable when it closes."""
     providers, watcher = Providers(project.settings()), StreamWatcher()
     async with open_runtime(project, providers, watcher=watcher) as runtime:
         state = ServerState(project, providers, runtime, watcher)

@@ -182,7 +182,6 @@ def fetch(
 
 
 def begin(connection: apsw.Connection) -> None:
-    """Begins a write transaction, waiting for other processes with jitter between attempts."""
     patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
 
 
@@ -286,7 +285,6 @@ class Reader:
 
     @contextmanager
     def lend(self) -> Iterator[apsw.Connection]:
-        """A connection for one query or a few; errors of SQLite come out as StoreError."""
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -315,7 +313,6 @@ class Reader:
                 raise store_error(error, self._place.path) from error
 
     def close(self) -> None:
-        """Closes all connections that are not lent out; those follow when they come back."""
         self._closed = True
         with self._gate:
             if self._watching is not None:

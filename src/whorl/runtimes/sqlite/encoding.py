@@ -176,7 +176,6 @@ def whole(text: str) -> str:
 
 
 def from_text(text: str) -> Json:
-    """The value of a JSON text. Raises Unreadable."""
     try:
         value: Json = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -195,7 +194,6 @@ def deflate(text: str) -> Stored:
 
 
 def inflate(stored: Stored, window_bits: int = _WINDOW_BITS) -> str:
-    """The text of a stored form. Raises Unreadable."""
     if isinstance(stored, str):
         return stored
     if not isinstance(stored, bytes):
@@ -331,7 +329,6 @@ class RunRecord(RunFold[LoopFold]):
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:
-    """The record of a stored row: number, owner, status, mark, and the columns of `CHANGING`."""
     record = RunRecord(*row[4:-6])
     record.number, record.owner, record.status, record.mark = row[:4]
     not_begun, address, count, score, reason, stopped_by = row[-6:]

@@ -208,7 +208,6 @@ class JournalTables:
     def create(
         self, run: NewRun, past: Append, texts: tuple[str, str], state: bytes | None
     ) -> tuple[RunId, bool]:
-        """Stores a run with its first entries and what they lead to, unless a run has its key."""
         known = self.connection.execute("SELECT id FROM runs WHERE key = ?", (run.key,)).get
         if run.key and known is not None:
             return known, False
@@ -237,7 +236,6 @@ class JournalTables:
         self.ownership.release(run, owner)
 
     def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
-        """Keeps the newest snapshot and the one before it."""
         record = self._load(run)
         if record is None:
             raise refused(f"there is no run {run!r} in the store")
@@ -390,7 +388,6 @@ class JournalTables:
             self.connection.execute("UPDATE progress SET mark = ? WHERE run = ?", marked)
 
     def _write_loop(self, state: RunRecord, change: LoopChange) -> bool:
-        """Writes what became of a loop; true: a mark that was there is gone."""
         place = (state.number, change.address)
         known = self.connection.execute(_MARK_OF, place).get if state.mark else ""
         is_gone = bool(known) and known != change.mark

@@ -155,7 +155,6 @@ class Ownership:
         return bool(rows) and has_living(rows[0][4:], self.here, self.pulse())
 
     def release(self, run: str, owner: int) -> None:
-        """Gives a run up, unless somebody else has claimed it."""
         self.forget(run, owner)
         self.connection.execute(
             "UPDATE progress SET process = NULL WHERE owner = ?"

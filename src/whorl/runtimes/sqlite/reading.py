@@ -147,7 +147,6 @@ class StoreReading:
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        """The newest runs first; `before` is the id of the last run of the page before."""
         below = _SEQ_MAX if before is None else self._number(before)
         stored = "running" if status == "interrupted" else status
         chosen = [value for value in (stored, name) if value is not None]
@@ -253,7 +252,6 @@ class StoreReading:
             yield entry
 
     def entries_at(self, run: str, address: str, after: int = 0) -> Iterator[Entry]:
-        """The entries at an address and below it, in order."""
         return self._entries(run, _AT, after, address)
 
     def loops(self, run: str) -> list[LoopRow]:
@@ -376,7 +374,6 @@ class StoreReading:
         return messages
 
     def memory(self, key: str) -> list[Json]:
-        """What loops remember under a key, oldest first."""
         records = "SELECT record FROM memories WHERE key = ? ORDER BY number"
         try:
             return [from_text(row[0]) for row in self._reader.rows(records, (key,))]
@@ -389,7 +386,6 @@ class StoreReading:
         return [MemoryRow(*row) for row in self._reader.rows(_MEMORIES)]
 
     def version(self) -> int:
-        """A number that differs from the last one when anybody has committed something since."""
         return self._reader.version()
 
     def sizes(self) -> Sizes:

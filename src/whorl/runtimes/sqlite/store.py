@@ -135,7 +135,6 @@ class SqliteStore(StoreReading):
         return await self._ask(lambda tables: tables.post(run, row), run)
 
     async def discard(self, run: RunId, owner: int, messages: Sequence[int]) -> None:
-        """Throws requests away that ask for what cannot be. Raises Fenced."""
         await self._ask(lambda tables: tables.discard(run, owner, messages), run)
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:

@@ -121,7 +121,6 @@ class Writer:
         return outcomes
 
     def close(self) -> None:
-        """Writes all that was handed over, then ends the thread and closes the connection."""
         with self._gate:
             if not self._closed:
                 self._closed = True
@@ -188,7 +187,6 @@ class Writer:
         return True
 
     def _commit(self, jobs: list[Job], *, begun: bool = False) -> list[Outcome]:
-        """One transaction for all of these; tells what became of each."""
         if self._broken is not None:
             return [(job, None, copy_of(self._broken)) for job in jobs]
         self._announce("before", jobs)

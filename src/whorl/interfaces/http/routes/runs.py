@@ -204,7 +204,6 @@ def show_value(
 
 
 def _rows(state: State, query: RunsQuery) -> tuple[list[RunRow], str | None]:
-    """A page of rows, and where the next one begins."""
     rows: list[RunRow] = []
     before, scanned = query.before, 0
     words = (query.search or "").casefold()

@@ -156,7 +156,6 @@ def _source(state: State, dialect: str, main: str, texts: dict[str, str]) -> sch
 
 
 def graph_of(workflow: Workflow) -> schemas.Graph:
-    """The graph of a workflow with all that it calls."""
     drawing = _Drawing(workflow)
     drawing.block(workflow.body, workflow, "", "")
     name, dialect = safe(workflow.name), workflow.dialect
@@ -176,7 +175,6 @@ class _Drawing:
     def block(
         self, block: Block, workflow: Workflow, address: str, parent: str, case: str | None = None
     ) -> None:
-        """Adds the nodes of a block, what lies in them, and the edges between them."""
         paths: list[str] = []
         for node in block.nodes:
             if isinstance(node, Call) and node.unnamed:
