@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from contextlib import suppress
-from dataclasses import KW_ONLY, InitVar, asdict, dataclass, field
+from dataclasses import InitVar, asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 SNAPSHOT_EVERY = 256
 GRACE_S = 0.5
 TROUBLE_PAUSE_S = 2.0
+# What a request has of the command that it is made of.
+_SAME = ("address", "kind", "inputs", "attempt", "timeout_s", "returns", "session", "repair")
 RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
 
 
@@ -86,7 +87,6 @@ class Driver:
 
     run: RunId
     folded: InitVar[Folded]
-    _: KW_ONLY
     owner: int
     journal: Journal
     workers: Workers
@@ -99,7 +99,7 @@ class Driver:
         self.machine: Machine = folded.machine
         self._seq = self._snapshot_seq = folded.seq
         self._snapshot_size = 0
-        self._arrived: deque[tuple[Event, int | None]] = deque()
+        self._arrived: list[tuple[Event, int | None]] = []
         self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
         self._buffer = WriteBuffer(folded.unsaid, self.timer, self._awake.set)
@@ -281,20 +281,10 @@ class Driver:
         return Event("task.started", perform.address, self.clock.now(), body)
 
     def _request(self, perform: Perform, cap: int | None = None) -> Request:
-        return Request(
-            run=self.run,
-            address=perform.address,
-            kind=perform.kind,
-            inputs=perform.inputs,
-            attempt=perform.attempt,
-            key=f"{self.run}:{perform.key or perform.address}",
-            timeout_s=perform.timeout_s,
-            returns=perform.returns,
-            session=perform.session,
-            repair=perform.repair,
-            cap=cap,
-            held=partial(self._hold, perform.address),
-        )
+        same: dict[str, Any] = {name: getattr(perform, name) for name in _SAME}
+        key = f"{self.run}:{perform.key or perform.address}"
+        held = partial(self._hold, perform.address)
+        return Request(run=self.run, key=key, cap=cap, held=held, **same)
 
     def _hold(self, address: str, is_held: bool) -> None:
         """A call waits for its provider, or no longer; if that is lost, it is in doubt."""

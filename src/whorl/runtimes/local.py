@@ -176,16 +176,8 @@ class LocalRuntime:
             folded = fold(self.store, run, self.plan(run))
             for event in requests:
                 _object(objection(folded.machine, event))
-            driver = Driver(
-                run,
-                folded,
-                owner=owner,
-                journal=self.store,
-                workers=self.workers,
-                clock=self.clock,
-                watcher=self.watcher,
-                timer=self._timer,
-            )
+            whom = (self.store, self.workers, self.clock, self.watcher, self._timer)
+            driver = Driver(run, folded, owner, *whom)
             self._drivers[run] = driver
             for message in await self._requests_for(folded.machine, run, owner):
                 # Whoever was brought it before has not journaled it, or it would be gone.

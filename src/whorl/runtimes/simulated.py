@@ -202,19 +202,12 @@ class SimulatedRuntime:
         loop.jump(max(self._passed_s, folded.machine.now - EPOCH) + later_s)
 
         async def drive() -> str:
-            owner, workers = await self.journal.claim(run), self._workers
-            self._driver = Driver(
-                run,
-                folded,
-                owner=owner,
-                journal=self.journal,
-                workers=workers,
-                clock=loop,
-                watcher=watcher,
-            )
+            owner = await self.journal.claim(run)
+            driver = Driver(run, folded, owner, self.journal, self._workers, loop, watcher)
+            self._driver = driver
             for request in requests:
-                self._driver.deliver(request)
-            return await self._driver.drive()
+                driver.deliver(request)
+            return await driver.drive()
 
         try:
             return self._until_done(drive(), loop)

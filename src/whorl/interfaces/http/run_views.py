@@ -133,8 +133,13 @@ def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
     return schemas.Attempt(**values)
 
 
-def _fields(row: RunRow | LoopRow | IterationRow | StepAttempt, *without: str) -> dict[str, Any]:
+def _fields(row: Any, *without: str) -> dict[str, Any]:
     return {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
+
+
+def _gate(gate: Gate) -> schemas.GateItem:
+    shown = {"message": safe(gate.message), "waiting_since": gate.since}
+    return schemas.GateItem(**_fields(gate, "since") | shown)
 
 
 def usage_item(usage: Json) -> schemas.UsageItem:
@@ -156,16 +161,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
     return schemas.RunDetail(
         **run_fields(state, row) | {"status": result["status"]},
         result=schemas.Result(**result),
-        gates=[
-            schemas.GateItem(
-                address=gate.address,
-                reason=gate.reason,
-                message=safe(gate.message),
-                show=gate.show,
-                waiting_since=gate.since,
-            )
-            for gate in gates
-        ],
+        gates=[_gate(gate) for gate in gates],
         can=_possible(machine, row, gates),
         driver=driver,
         forks=list(store.forks(run)),

@@ -89,10 +89,8 @@ def is_gone(owner: Identity, here: Identity) -> bool:
         return False
     try:
         os.kill(owner.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     return False
 
 
@@ -176,8 +174,8 @@ class Ownership:
         self._unsure.clear()
         self._registered = False
 
-    def is_beat_due(self, every_s: float, monotonic: float) -> bool:
-        return bool(self.runs) and monotonic - self._beaten >= every_s
+    def is_beat_due(self, monotonic: float) -> bool:
+        return bool(self.runs) and monotonic - self._beaten >= BEAT_EVERY_S
 
     def beat(self) -> None:
         now = self.pulse()

@@ -217,22 +217,19 @@ class StoreReading:
         if shown.status != "running":
             return shown
         owner, *process = row[_SHOWN_FIELDS:]
-        now = self._now()
+        now = Pulse(self.clock(), self.monotonic())
         # A run that was just made is about to be claimed.
         is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
         is_driven = is_new or has_living(process, self._here, now)
         return shown if is_driven else replace(shown, status="interrupted")
 
     def is_owned(self, run: str) -> bool:
-        rows = self._reader.rows(_RUN, (run,))
-        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, self._now())
+        rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())
+        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, now)
 
     def _newest_ids(self, limit: int) -> list[str]:
         newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
         return [row[0] for row in self._reader.rows(newest, (limit,))]
-
-    def _now(self) -> Pulse:
-        return Pulse(self.clock(), self.monotonic())
 
     def _unknown(self, text: str) -> UsageError:
         import difflib

@@ -142,7 +142,7 @@ class Writer:
             while is_open:
                 jobs, is_open = self._collect()
                 with self._turn:
-                    if jobs or self._is_beat_due(self._monotonic()):
+                    if jobs or self._tables.ownership.is_beat_due(self._monotonic()):
                         self._serve(jobs)
                     self._checkpoint()
             self._leave()
@@ -195,7 +195,7 @@ class Writer:
             if not begun:
                 connecting.begin(self._connection)
             outcomes = self._apply(jobs)
-            if self._is_beat_due(started):
+            if self._tables.ownership.is_beat_due(started):
                 self._tables.ownership.beat()
             self._announce("inside", jobs)
             self._connection.execute("COMMIT")
@@ -211,9 +211,6 @@ class Writer:
         if len(jobs) <= _FEW:
             self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
         return outcomes
-
-    def _is_beat_due(self, now: float) -> bool:
-        return self._tables.ownership.is_beat_due(BEAT_EVERY_S, now)
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
         """Runs of appends are written together; everything else keeps its place between them."""
