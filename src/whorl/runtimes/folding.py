@@ -23,14 +23,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Folded:
-    """A machine, the seq that it stands after, and what it said that is not in the journal yet.
-
-    `late` is what it said between the beginning of the iteration that it stopped at and its stop.
-    """
+    """A machine, the seq that it stands after, and what it said that is not in the journal yet."""
 
     machine: Machine
     seq: int
     unsaid: list[Event] = field(default_factory=list)
+    # What it said between the beginning of the iteration that it stopped at and its stop.
     late: list[Event] = field(default_factory=list)
 
 
@@ -177,10 +175,7 @@ class Fork:
 async def fork_run(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[RunId, bool]:
-    """Makes the new run, all or none of it; nobody drives it yet.
-
-    False: a run with this key exists already.
-    """
+    """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
     before, machine = _begun(store, source, fork.at)
     workflow = fork.workflow or from_json(store.workflow(source))
     old, digest = machine.plan.workflow, content_hash(workflow)

@@ -108,10 +108,7 @@ class LocalRuntime:
         return stored, is_new
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
-        """Drives a run until it ends, waits for a person, or is paused; gives its status.
-
-        The requests are carried out first; one that makes no sense is a UsageError.
-        """
+        """Drives a run, after these requests, until it ends, waits or is paused; gives its status."""
         owner = await self.store.claim(run)
         try:
             return await self._drive_owned(run, owner, list(requests))
@@ -195,10 +192,7 @@ class LocalRuntime:
             await self._sleep_until(run, driver.asleep_until or 0.0)
 
     async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
-        """What was asked of the run while nobody listened; what came after its end is thrown away.
-
-        It was for the run as it was then: a cancel that came too late must not end it later on.
-        """
+        """What was asked while nobody listened; a cancel that came too late must not end it later on."""
         messages = self.store.take(run, owner)
         late = [message for message in messages if objection(machine, message.event) is not None]
         if late:

@@ -34,10 +34,7 @@ _WAKING: Final = frozenset(
 
 @dataclass(slots=True)
 class LoopFold:
-    """A loop of a run. Until it has ended, its numbers are those of its newest iteration.
-
-    `number` counts the iterations that began, `limit` how many there may be.
-    """
+    """A loop of a run; `number` counts the iterations that began, `limit` how many there may be."""
 
     address: str
     path: str = ""
@@ -125,10 +122,7 @@ AnyLoop = TypeVar("AnyLoop", bound=LoopFold)
 
 @dataclass(slots=True)
 class RunFold(Generic[AnyLoop]):
-    """A run: where it stands, what it has used, and the loops that are kept of it.
-
-    While it is paused for a budget, `not_begun` are the iterations whose first calls that refuses.
-    """
+    """A run: where it stands, what it has used, and the loops that are kept of it."""
 
     last_seq: int = 0
     updated_at: float = 0.0
@@ -140,6 +134,7 @@ class RunFold(Generic[AnyLoop]):
     budget_usd: float | None = None
     error: str = ""
     status: str = "running"
+    # While it is paused for a budget: the iterations whose first calls that refuses.
     not_begun: tuple[str, ...] | None = None
     loops: dict[str, AnyLoop] = field(default_factory=dict)
     # The charges of calls that were given up on their way, by their addresses.
@@ -365,10 +360,7 @@ def document(
     *,
     warnings: list[Json] | None = None,
 ) -> dict[str, Json]:
-    """The result document of a run; `final` is its last `run.finished`, if it has one.
-
-    Unless the caller knows the warnings, they are looked for in the journal.
-    """
+    """The result document; `final` is the last `run.finished`. Unknown warnings are looked for."""
     body: dict[str, Any] = final.body if final is not None else {}
     return {
         "run": run,

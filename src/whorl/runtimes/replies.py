@@ -161,10 +161,7 @@ def _size(value: Any, depth: int) -> int:
 
 
 def _usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str, Json]:
-    """What a call that failed has used: what its provider says, or what was reserved for it.
-
-    Where it is in doubt, the other side may have done the work, and will never say for how much.
-    """
+    """What a failed call has used: what its provider says, or, in doubt, what was reserved."""
     usage: Any = fault.detail.get("usage")
     if isinstance(usage, dict):
         return usage | {"in_doubt": 1} if fault.is_doubtful and usage.get("calls") else usage

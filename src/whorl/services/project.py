@@ -142,10 +142,7 @@ def find_project(
     store: str | None = None,
     is_checked: bool = True,
 ) -> Project:
-    """The project around a folder: the nearest one upwards that holds a whorl.toml, or itself.
-
-    Unless `is_checked`, a configuration that is not there is found out when it is read.
-    """
+    """The project around a folder; `is_checked`: its configuration has to be there."""
     current = (folder or Path.cwd()).resolve()
     root = next((p for p in (current, *current.parents) if (p / CONFIG_NAME).is_file()), current)
     chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None

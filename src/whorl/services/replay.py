@@ -136,10 +136,7 @@ class Replayed:
 
 
 class _Workers:
-    """Implements `Workers` for a run that nothing is sent for: one kind answers every task.
-
-    Each task is told as if it were real, so that the journal looks as it would.
-    """
+    """Implements `Workers` with one kind for every task; the journal looks as if it were real."""
 
     def __init__(self, kind: TaskKind) -> None:
         self._kind = kind

@@ -62,10 +62,7 @@ log = logging.getLogger("whorl.http")
 
 @dataclass(eq=False)
 class Auth:
-    """An ASGI application around another one: who may come in.
-
-    `hosts` are the names (without port) that this server answers to.
-    """
+    """An ASGI application around another one; `hosts` are the names (without port) of this server."""
 
     app: ASGIApp
     token: str

@@ -96,14 +96,12 @@ class Listener:
 
 
 class StreamWatcher:
-    """Implements `Watcher` for the runs of this process, and follows the store for all others.
-
-    What the tasks of this process have streamed so far is kept for those who come late.
-    """
+    """Implements `Watcher` for the runs of this process, and follows the store for all others."""
 
     def __init__(self) -> None:
         self._of_runs: dict[RunId, list[Listener]] = {}
         self._of_all: list[Listener] = []
+        # What tasks have streamed so far, for those who come late.
         self._texts: dict[RunId, dict[str, Delta]] = {}
         self._count = 0
         self._called = asyncio.Event()

@@ -120,10 +120,7 @@ _WORDS: dict[int, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which file, and how it is opened; all but the path is for tests.
-
-    `exclusive` keeps the file to one connection; the log is emptied every `checkpoint_pages`.
-    """
+    """Which file, and, for tests, how it is opened: by one connection alone, with how long a log."""
 
     path: str
     vfs: str | None = None

@@ -143,10 +143,7 @@ def decode(
 
 
 def checksum(seq: int, *row: Any) -> int:
-    """Tells whether an entry is as it was written: kind, time, address, body, large values.
-
-    What nobody can have written has -1.
-    """
+    """Tells whether an entry is as it was written; what nobody can have written has -1."""
     kind, at, address, body, large = row
     try:
         total = zlib.crc32(_PLACE(seq, kind, at))
@@ -260,30 +257,25 @@ def _refuse_constant(name: str) -> NoReturn:
 
 @dataclass(slots=True)
 class LoopChange:
-    """A loop that started (or started again) or finished at an entry, or else was reopened.
-
-    `limit` is how many iterations it may have from then on; None: as many as before.
-    """
+    """A loop that started (again) or finished at an entry, or else was reopened."""
 
     address: str
     started: int | None = None
     finished: int | None = None
+    # How many iterations it may have from then on; None: as many as before.
     limit: int | None = None
     mark: str = ""
 
 
 @dataclass(slots=True)
 class RunRecord(RunFold[LoopFold]):
-    """The row of a run, and the changes to its loops that are not yet written.
-
-    Of the loops only the one is kept that the row shows: the outermost one that runs, or that ran
-    last.
-    """
+    """The row of a run with the loop that it shows, and changes to loops that are not yet written."""
 
     number: int = 0
     owner: int = 0
     status_stored: str = ""
     mark: str = ""
+    # The outermost loop that runs, or that ran last; nothing is kept of the others.
     shown: LoopFold = field(default_factory=lambda: LoopFold(""))
     loop_changes: list[LoopChange] = field(default_factory=list)
 

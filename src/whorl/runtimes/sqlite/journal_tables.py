@@ -182,10 +182,7 @@ class JournalTables:
         return outcomes
 
     def _append_one(self, job: Append) -> int | None:
-        """Appends for a run whose row is as it is known; None: nothing was written.
-
-        Changing the row only where it has this owner and last entry is the check of both.
-        """
+        """Appends where the row of the run is as it is known, which changing it checks; None: it is not."""
         state = self._known.get(job.run)
         if state is None or state.owner != job.owner or job.messages:
             return None
@@ -285,10 +282,7 @@ class JournalTables:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
 
     def remember(self, record: Record, text: str, *, once: str | None = None) -> bool:
-        """Adds a record and lets go of the oldest ones above its limit.
-
-        False: one with the id `once` is there already; a repeated task remembers nothing twice.
-        """
+        """Adds a record, and lets the oldest go; False: one with the id `once` is there already."""
         known = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
         if not known:
             self.connection.execute(_REMEMBER, (record.key, self.clock(), text))

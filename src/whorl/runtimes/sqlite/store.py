@@ -50,10 +50,7 @@ class Pruned:
 
 
 class SqliteStore(StoreReading):
-    """Implements `Journal`; the reading side works without an event loop.
-
-    An append whose awaiting task is cancelled may or may not have been written.
-    """
+    """Implements `Journal`. An append whose task is cancelled may or may not have been written."""
 
     def __init__(
         self,

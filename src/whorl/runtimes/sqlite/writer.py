@@ -312,10 +312,7 @@ class Writer:
 
 
 def settle(outcomes: Iterable[Outcome], *, here: asyncio.AbstractEventLoop | None = None) -> None:
-    """Gives every outcome to whoever waits for it, waking each event loop once.
-
-    `here` is the event loop whose thread this is, if it is one's.
-    """
+    """Gives every outcome to whoever waits for it; `here` is the event loop of this thread."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Outcome]] = {}
     for outcome in outcomes:
         loop = outcome[0].loop
