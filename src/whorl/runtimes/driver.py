@@ -120,7 +120,7 @@ class Driver:
         self._awake.set()
 
     async def drive(self, *, patience_s: float | None = None) -> str:
-        """Drives until the run ends, waits for a person or is paused, or is `asleep` for `patience_s`."""
+        """Drives until the run ends, waits, is paused, or will be `asleep` for `patience_s`."""
         machine = self.machine
         for address in machine.in_flight():
             body: dict[str, Json] = {"reserve": machine.held_for(address)}

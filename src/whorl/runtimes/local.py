@@ -108,7 +108,7 @@ class LocalRuntime:
         return stored, is_new
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
-        """Drives a run, after these requests, until it ends, waits or is paused; gives its status."""
+        """Drives a run, after these requests, until it ends or waits; gives its status."""
         owner = await self.store.claim(run)
         try:
             return await self._drive_owned(run, owner, list(requests))
@@ -192,7 +192,7 @@ class LocalRuntime:
             await self._sleep_until(run, driver.asleep_until or 0.0)
 
     async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
-        """What was asked while nobody listened; a cancel that came too late must not end it later on."""
+        """What was asked while nobody listened; a cancel that came too late must not count."""
         messages = self.store.take(run, owner)
         late = [message for message in messages if objection(machine, message.event) is not None]
         if late:

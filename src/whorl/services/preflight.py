@@ -57,7 +57,10 @@ class Forecast:
 def check_given(
     workflow: Workflow, given: dict[str, Json], *, advice: str, has_options: bool = False
 ) -> None:
-    """Refuses what the workflow would refuse; only who `has_options` is told of an option."""
+    """Refuses inputs that the workflow would refuse, before a run is made.
+
+    Only whoever `has_options` is told with which option of the command line a value is given.
+    """
     from whorl.interpreter.run import InputError, check_inputs
 
     try:
@@ -115,7 +118,10 @@ def check_allowed(workflow: Workflow, providers: Providers) -> None:
 
 
 def check_models(workflow: Workflow, providers: Providers) -> None:
-    """Refuses names of what is not there; where steps may never be reached, those of models only."""
+    """Refuses a run whose steps name a provider, a task or a tool that is not there.
+
+    In files of other systems, which may have steps that are never reached, models only.
+    """
     from whorl.dialects import reaches_all_steps
 
     for unknown in unknown_names(workflow, providers):
@@ -128,7 +134,10 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A name that nothing stands behind; `is_doubt`: or perhaps; `is_named`: the file itself has it."""
+    """A name in a workflow that nothing stands behind; `is_doubt`: or perhaps something does.
+
+    `is_named` tells whether the file has the name, or leaves the choice to the operator.
+    """
 
     path: str
     code: str

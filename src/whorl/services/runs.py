@@ -126,7 +126,10 @@ class RedactedWatchers:
 
 
 def find_run(store: SqliteStore, text: str) -> RunId:
-    """The run that a person means, by id, beginning, key or `last`. Raises UsageError W902, W903."""
+    """The run that a person means: by its id, the beginning of one, its key, or `last`.
+
+    Raises UsageError W902, or W903 where it may be several.
+    """
     try:
         return store.resolve(text)
     except UsageError as fault:
@@ -258,7 +261,10 @@ class Driving:
         await asyncio.gather(*alarms, return_exceptions=True)
 
     def _made(self, run: RunId, make: Callable[[], Event], seen: int | None) -> Event:
-        """The request, unless it comes too late, or the run as its journal tells it objects."""
+        """The request, unless it comes too late, or the run has something against it.
+
+        Whoever drives the run may not have heard yet of a request that stands in the journal.
+        """
         store = self.runtime.store
         for entry in store.read(run, after=seen, limit=_SEEN_MAX) if seen is not None else ():
             if entry.event.kind in _STEERING:

@@ -103,7 +103,10 @@ def what_is_raised(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
 
 
 def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> list[str] | None:
-    """What will happen when a run is continued so, a line for each loop; None: it is refused."""
+    """What will happen when a run is continued so, a line for each loop that had ended.
+
+    None where that will be refused.
+    """
     machine = fold(store, run).machine
     try:
         keys = to_continue(machine, body)
@@ -196,7 +199,10 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
 async def new_fork(
     store: SqliteStore, providers: Providers, source: RunId, fork: Fork
 ) -> tuple[RunId, bool]:
-    """Makes a run that redoes an iteration, for the asker to drive; False: its key exists already."""
+    """Makes a run that redoes an iteration of another one; whoever asks for it drives it.
+
+    False: a run with the fork's key exists already.
+    """
     from whorl.runtimes.folding import fork_run
     from whorl.runtimes.local import new_run_id
 

@@ -62,7 +62,7 @@ log = logging.getLogger("whorl.http")
 
 @dataclass(eq=False)
 class Auth:
-    """An ASGI application around another one; `hosts` are the names (without port) of this server."""
+    """An ASGI application around another one; `hosts` are its names without port."""
 
     app: ASGIApp
     token: str

@@ -120,7 +120,7 @@ _WORDS: dict[int, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which file, and, for tests, how it is opened: by one connection alone, with how long a log."""
+    """Which file, and, for tests, how it is opened: by one connection alone, how long a log."""
 
     path: str
     vfs: str | None = None

@@ -269,7 +269,7 @@ class LoopChange:
 
 @dataclass(slots=True)
 class RunRecord(RunFold[LoopFold]):
-    """The row of a run with the loop that it shows, and changes to loops that are not yet written."""
+    """The row of a run with the loop that it shows, and changes to loops that are not written."""
 
     number: int = 0
     owner: int = 0

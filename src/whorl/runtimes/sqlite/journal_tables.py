@@ -182,7 +182,7 @@ class JournalTables:
         return outcomes
 
     def _append_one(self, job: Append) -> int | None:
-        """Appends where the row of the run is as it is known, which changing it checks; None: it is not."""
+        """Appends if the row is as it is known, which changing it checks; None: it is not."""
         state = self._known.get(job.run)
         if state is None or state.owner != job.owner or job.messages:
             return None
