@@ -63,7 +63,7 @@ class Project:
     def settings(self) -> Settings:
         from whorl.providers.settings.sections import settings_from
 
-        table = {} if self.config is None else _read_config(self.config)
+        table = self._table()
         try:
             return settings_from(table, self.environment, project_root=str(self.root))
         except UsageError as fault:
@@ -88,13 +88,14 @@ class Project:
             root = self.root
         files = ProjectFiles(str(root), self._folders())
         # The limits of loops that have none of their own.
-        has_limits = self.config is not None and "limits" in _read_config(self.config)
-        limits = self.settings().limits if has_limits else {}
+        limits = self.settings().limits if "limits" in self._table() else {}
         return read_workflow(text, file, files, limits=limits)
 
+    def _table(self) -> dict[str, object]:
+        return {} if self.config is None else _read_config(self.config)
+
     def _folders(self) -> tuple[str, ...]:
-        table = {} if self.config is None else _read_config(self.config)
-        section = table.get("workflows")
+        section = self._table().get("workflows")
         folders = section.get("folders", []) if isinstance(section, dict) else []
         if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
             message = f"{self.config}: [workflows] folders must be a list of texts"

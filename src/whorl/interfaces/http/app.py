@@ -113,7 +113,6 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 @page.get("/healthz")
 def healthz() -> dict[str, str]:
-    """Says that the server is there."""
     return {"status": "ok"}
 
 
@@ -138,7 +137,6 @@ def asset(request: Request, name: str) -> Response:
 
 
 def _answer(request: Request, content: bytes, kind: str) -> Response:
-    """The file, unless the browser has it: names stay when contents change."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = _HEADERS | {"Cache-Control": "no-cache", "ETag": tag}
     if request.headers.get("if-none-match") == tag:

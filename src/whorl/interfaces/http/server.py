@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 import signal
 import socket
 import threading
@@ -31,7 +30,20 @@ HEAD_S = 15.0
 KEEP_ALIVE_S = 15
 CONNECTIONS_MAX = 1_000
 
-log = logging.getLogger("whorl.http")
+_OPTIONS: dict[str, Any] = {
+    "ws": "none",
+    "lifespan": "off",
+    "loop": "asyncio",
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+    "date_header": False,
+    "proxy_headers": False,
+    "h11_max_incomplete_event_size": HEAD_BYTES_MAX,
+    "timeout_keep_alive": KEEP_ALIVE_S,
+    "timeout_graceful_shutdown": 3,
+    "backlog": 1_024,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +72,6 @@ class Server(uvicorn.Server):
         self._sock = sock
 
     async def answer(self) -> None:
-        """Answers requests until a signal comes, or `should_exit` is set."""
         await self.serve(sockets=[self._sock])
 
     @contextmanager
@@ -134,7 +145,8 @@ async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server,
                 hosts |= {place.host.lower(), socket.gethostname().lower()}
             limited = Limits(build_app(state), tuple(state.providers.secrets))
             app = Auth(limited, place.token, port, frozenset(hosts), place.behind_proxy)
-            yield Server(_config(app), state, sock), _address_of(place.host, port)
+            config = uvicorn.Config(app, http=Connection, **_OPTIONS)
+            yield Server(config, state, sock), _address_of(place.host, port)
     finally:
         sock.close()
 
@@ -185,22 +197,3 @@ def _address_of(host: str, port: int) -> str:
     if number.is_unspecified:
         host = "127.0.0.1" if number.version == 4 else "::1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _config(app: Any) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=Connection,
-        ws="none",
-        lifespan="off",
-        loop="asyncio",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        h11_max_incomplete_event_size=HEAD_BYTES_MAX,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=3,
-        backlog=1_024,
-    )

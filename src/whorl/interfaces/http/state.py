@@ -69,7 +69,6 @@ class Delta:
     is_whole: bool = False
 
     def then(self, text: str) -> "Delta":
-        """The same with more text behind it; of very much, the end."""
         return Delta((self.text + text)[-_DELTA_MAX:], self.is_whole)
 
 
@@ -194,7 +193,6 @@ class StreamWatcher:
                 await asyncio.sleep(INTERRUPTED_EVERY_S)
 
     async def _pause(self) -> None:
-        """Until it is time to look again; where nobody listens that is seldom."""
         if self._count:
             await asyncio.sleep(POLL_S)
             return
@@ -246,7 +244,6 @@ class ServerState:
         return item[1]
 
     def names(self) -> list[str]:
-        """The names of all workflows that have runs; a moment old at most."""
         at, names = self._names
         if time.monotonic() - at > _NAMES_S:
             names = sorted({total.name for total in self.store.totals()})
@@ -294,7 +291,6 @@ KnownRun = Annotated[RunId, Depends(_run)]
 
 
 def no_query(request: Request) -> None:
-    """Refuses a query where there is none to give."""
     if request.query_params:
         name = next(iter(request.query_params))
         raise Refusal(400, "W900", f"{name[:80]}: there is no such field")

@@ -28,7 +28,6 @@ _COMPARED_MAX = 4_000
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
-AtLoop = Annotated[str, Field(max_length=4_000)]
 IterationNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 
@@ -45,7 +44,7 @@ class RunsQuery(Closed):
 class LoopQuery(Closed):
     """Which loop; without one, the only outermost loop of the run."""
 
-    loop: AtLoop = ""
+    loop: str = Field(default="", max_length=4_000)
 
 
 class IterationsQuery(LoopQuery):

@@ -245,7 +245,7 @@ def _node(
     return schemas.GraphNode(
         path=path,
         name=safe(node.name),
-        kind=type(node).__name__.lower(),  # type: ignore[arg-type]
+        kind=type(node).__name__.lower(),
         title=line(node.name, 80),
         detail=safe(detail_words(node)),
         task=node.kind if isinstance(node, Task) else None,
