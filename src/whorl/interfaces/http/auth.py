@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
+from starlette.datastructures import Headers
+
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal, answer_for
 from whorl.providers.json_values import NotJson, as_json
@@ -106,32 +108,30 @@ class Auth:
         await self.app(scope, receive, send_more)
 
     def _check(self, scope: Scope) -> None:
-        headers: dict[bytes, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.lower(), []).append(value.decode("latin-1"))
+        headers = Headers(scope=scope)
         host = self._host(scope, headers)
-        if b"origin" in headers:
-            proxied = self.behind_proxy and _one(headers, b"x-forwarded-proto")
+        if "origin" in headers:
+            proxied = self.behind_proxy and _one(headers, "x-forwarded-proto")
             scheme = str(proxied or "http").lower()
-            if (_one(headers, b"origin") or "").lower() != f"{scheme}://{host}":
+            if _one(headers, "origin").lower() != f"{scheme}://{host}":
                 raise Refusal(403, "W904", "the request comes from another site's page")
-        if b"upgrade" in headers:
+        if "upgrade" in headers:
             raise Refusal(400, "W904", "this server speaks plain HTTP only")
         path = str(scope["path"])
         is_read = scope["method"] in ("GET", "HEAD")
         if is_read and (path in PUBLIC or ASSET.fullmatch(path)):
             return
-        given = _one(headers, b"authorization") or ""
+        given = _one(headers, "authorization")
         scheme, _, token = given.partition(" ")
         is_right = hmac.compare_digest(_digest(token.strip()), self._digest)
         if scheme.lower() == "bearer" and is_right:
             return
         self._refuse_token(scope, headers, given=bool(given))
 
-    def _host(self, scope: Scope, headers: dict[bytes, list[str]]) -> str:
+    def _host(self, scope: Scope, headers: Headers) -> str:
         """The host that was asked for: one of ours, or whatever a proxy vouches for."""
-        is_forwarded = self.behind_proxy and b"x-forwarded-host" in headers
-        host = _one(headers, b"x-forwarded-host" if is_forwarded else b"host") or ""
+        is_forwarded = self.behind_proxy and "x-forwarded-host" in headers
+        host = _one(headers, "x-forwarded-host" if is_forwarded else "host")
         parsed = _HOST.fullmatch(host)
         if parsed is None:
             raise Refusal(400, "W904", "the Host header is missing or no host")
@@ -142,11 +142,11 @@ class Auth:
             raise Refusal(421, "W904", f"{host!r} is not this server", "use the printed address")
         return host.lower()
 
-    def _refuse_token(self, scope: Scope, headers: dict[bytes, list[str]], *, given: bool) -> None:
+    def _refuse_token(self, scope: Scope, headers: Headers, *, given: bool) -> None:
         client = scope.get("client")
         address = str(client[0]) if client else ""
-        if self.behind_proxy and b"x-forwarded-for" in headers:
-            address = headers[b"x-forwarded-for"][-1].rpartition(",")[2].strip()[:64]
+        if self.behind_proxy and "x-forwarded-for" in headers:
+            address = headers.getlist("x-forwarded-for")[-1].rpartition(",")[2].strip()[:64]
         if given:
             now = self.clock()
             if len(self._failures) >= _ADDRESSES_MAX:
@@ -194,21 +194,19 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
 
 
-def _one(headers: dict[bytes, list[str]], name: bytes) -> str | None:
-    """A header that may be given once only."""
-    values = headers.get(name, [])
+def _one(headers: Headers, name: str) -> str:
+    """A header that may be given once only; empty: it is not given."""
+    values = headers.getlist(name)
     if len(values) > 1:
-        raise Refusal(400, "W904", f"the header {name.decode('ascii')!r} is given twice")
-    return values[0] if values else None
+        raise Refusal(400, "W904", f"the header {name!r} is given twice")
+    return values[0] if values else ""
 
 
 def _is_own(name: str, scope: Scope) -> bool:
     """Whether it is the very address that the connection came in on; no DNS can point there."""
-    server = scope.get("server")
+    server = str((scope.get("server") or ("",))[0]).partition("%")[0]
     try:
-        return server is not None and ipaddress.ip_address(name.strip("[]")) == (
-            ipaddress.ip_address(str(server[0]).partition("%")[0])
-        )
+        return ipaddress.ip_address(name.strip("[]")) == ipaddress.ip_address(server)
     except ValueError:
         return False
 
@@ -327,15 +325,15 @@ def _check_query(scope: Scope) -> None:
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
-    headers = {name.lower(): value for name, value in scope["headers"]}
-    kind, _, parameter = headers.get(b"content-type", b"").decode("latin-1").partition(";")
+    headers = Headers(scope=scope)
+    kind, _, parameter = headers.get("content-type", "").partition(";")
     parameter = parameter.strip().lower().replace('"', "")
     if kind.strip().lower() != "application/json" or parameter not in ("", "charset=utf-8"):
         raise Refusal(415, "W900", "the body must be application/json in UTF-8")
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+    if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "W900", "a compressed body is not taken")
     try:
-        announced = int(headers.get(b"content-length", b"0"))
+        announced = int(headers.get("content-length", "0"))
     except ValueError:
         raise Refusal(400, "W900", "the Content-Length is no number") from None
     content = bytearray()
