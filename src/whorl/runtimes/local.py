@@ -52,11 +52,8 @@ class Start:
 
 def new_run_id(now: float) -> RunId:
     """An id that sorts by time and says nothing else."""
-    return RunId(_digits(int(now * 1000), 9) + _digits(secrets.randbits(40), 8))
-
-
-def _digits(number: int, count: int) -> str:
-    return "".join([ALPHABET[(number >> shift) & 31] for shift in range(5 * count - 5, -1, -5)])
+    number = int(now * 1000) << 40 | secrets.randbits(40)
+    return RunId("".join([ALPHABET[number >> shift & 31] for shift in range(80, -1, -5)]))
 
 
 @dataclass(eq=False)
@@ -84,20 +81,18 @@ class LocalRuntime:
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
         run = new_run_id(self.clock.now())
-        body: dict[str, Json] = {
-            "run": run,
-            "seed": secrets.token_hex(8),
-            "input": self.workers.redacted(start.input),
-        }
         own = workflow.limits.cost_usd
         limits = ({} if own is None else {"cost_usd": own}) | start.limits
         options: dict[str, Json] = {
+            "run": run,
+            "seed": secrets.token_hex(8),
+            "input": self.workers.redacted(start.input),
             "limits": limits or None,
             "iterations": start.iterations,
             "refused": start.refused,
             "memory": (not start.cold and remembered(workflow, self.store.memory)) or None,
         }
-        body |= {name: value for name, value in options.items() if value is not None}
+        body: dict[str, Json] = {k: value for k, value in options.items() if value is not None}
         pinned, digest = self._pin(workflow)
         about = (workflow.name, workflow.dialect, start.file, start.key)
         made = NewRun(run, pinned, digest, *about, sources=start.sources)

@@ -270,22 +270,16 @@ class _Prices:
         self.all_known &= estimate.cost_usd is not None
         if estimate.cap is not None and estimate.cost_usd:
             self.answer_tokens = max(self.answer_tokens, estimate.cap.least)
-        is_free = estimate.cost_usd == 0
-        is_most = is_free or (estimate.cap is None and _is_fixed(workflow, node))
+        is_fixed = False
+        if isinstance(node, Task):
+            # All that is sent is known before the run, and an agent's cost is limited.
+            usual = [fields for kind, fields in workflow.defaults if kind == node.kind]
+            named = [name for fields in (node.inputs, *usual) for name, _ in fields.entries]
+            grows = node.session or (node.returns is not None and node.repairs) or "tools" in named
+            is_open = any(True for fields in (node.inputs, *usual) for _ in expressions_in(fields))
+            is_fixed = node.kind == "agent" or not (grows or is_open)
+        is_most = estimate.cost_usd == 0 or (estimate.cap is None and is_fixed)
         return Priced(estimate.cost_usd, is_most)
-
-
-def _is_fixed(workflow: Workflow, node: Task | Judge) -> bool:
-    """Whether all that is sent is known before the run, and an agent's cost is limited."""
-    if isinstance(node, Judge):
-        return False
-    if node.kind == "agent":
-        return True
-    grows = node.session or (node.returns is not None and node.repairs)
-    given = [node.inputs, *(fields for kind, fields in workflow.defaults if kind == node.kind)]
-    named = [name for fields in given for name, _ in fields.entries]
-    is_open = any(True for fields in given for _ in expressions_in(fields))
-    return not grows and "tools" not in named and not is_open
 
 
 def _nodes(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:

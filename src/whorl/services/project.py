@@ -9,11 +9,11 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, WhorlError, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -178,13 +178,13 @@ def _read_replies(path: Path) -> object:
     try:
         replies = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        message = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
-        help_text = "the path is seen from the folder of whorl.toml"
-        raise UsageError(message, help=help_text, code="W901") from error
+        words = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
+        advice = "the path is seen from the folder of whorl.toml"
+        raise UsageError(words, help=advice, code="W901") from error
     except ValueError as error:
-        help_text = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
-        message = f"{path}: is no JSON file of replies: {error}"
-        raise UsageError(message, help=help_text, code="W901") from error
+        words = f"{path}: is no JSON file of replies: {error}"
+        advice = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
+        raise UsageError(words, help=advice, code="W901") from error
     return replies["calls"] if isinstance(replies, dict) and "cassette" in replies else replies
 
 
@@ -197,9 +197,8 @@ def _read_toml(path: Path) -> dict[str, object]:
             raise _bad_config(str(path), f"has more than {CONFIG_BYTES_MAX:,} bytes")
         return tomllib.loads(content.decode("utf-8"))
     except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read: {error.strerror}", help="look at --config", code="W901"
-        ) from error
+        words = f"{path}: cannot be read: {error.strerror}"
+        raise UsageError(words, help="look at --config", code="W901") from error
     except UnicodeDecodeError as error:
         raise _bad_config(str(path), "is not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
@@ -218,9 +217,9 @@ def _line_of(path: Path, message: str) -> str:
     return ""
 
 
-def _bad_config(place: str, words: str) -> WhorlError:
-    help_text = 'texts stand in quotes: base_url = "https://..."'
-    return UsageError(f"{place}: {words}", help=help_text, code="W901")
+def _bad_config(place: str, words: str) -> UsageError:
+    advice = 'texts stand in quotes: base_url = "https://..."'
+    return UsageError(f"{place}: {words}", help=advice, code="W901")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,19 +232,19 @@ class Listed:
     trouble: str = ""
 
 
+@dataclass(eq=False)
 class Catalogue:
     """The workflow files below a project's folder."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._known: dict[str, tuple[Stamp, Listed | None]] = {}
-        self._lock = threading.Lock()
+    project: Project
+    _known: dict[str, tuple[Stamp, Listed | None]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def listed(self) -> list[Listed]:
         files: dict[str, tuple[Stamp, Listed | None]] = {}
         deadline = time.monotonic() + READING_S
         with self._lock:
-            for path, stamp in sorted(_candidates(str(self._project.root))):
+            for path, stamp in sorted(_candidates(str(self.project.root))):
                 before = self._known.get(path)
                 if before is not None and before[0] == stamp:
                     files[path] = before
@@ -255,9 +254,9 @@ class Catalogue:
         return [listed for _, listed in files.values() if listed is not None]
 
     def _read(self, path: str) -> Listed | None:
-        name = os.path.relpath(path, self._project.root).replace(os.sep, "/")
+        name = os.path.relpath(path, self.project.root).replace(os.sep, "/")
         try:
-            return Listed(name, self._project.read(path).workflow)
+            return Listed(name, self.project.read(path).workflow)
         except InvalidWorkflow as fault:
             codes = {diagnostic.code for diagnostic in fault.diagnostics}
             if _NO_DIALECT in codes or (codes <= _SYNTAX and name.count("/") > 1):

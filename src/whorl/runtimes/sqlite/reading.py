@@ -30,8 +30,7 @@ SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coa
     parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd, loop, iteration,
     coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
-    score, exit_reason, error, in_doubt,
-    progress.mark, stopped_by,
+    score, exit_reason, error, in_doubt, progress.mark, stopped_by,
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
 """
