@@ -9,32 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from contextlib import suppress
-from dataclasses import KW_ONLY, InitVar, asdict, dataclass, field
+from dataclasses import InitVar, asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interpreter.events import FED_KINDS, Cancel, Event, Perform, Send, SetTimer
-from whorl.providers.task import Request
-from whorl.runtimes.journal import CommitTimer, Entry, WriteBuffer
+from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
+from whorl.providers.task import Effect, Request, TaskKind
+from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
 from whorl.runtimes.replies import failed_body, finished_body
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whorl.interpreter.events import Command
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
-    from whorl.providers.task import Effect, TaskKind
     from whorl.runtimes.folding import Folded
-    from whorl.runtimes.journal import Journal, RunId
-
 
 SNAPSHOT_EVERY = 256
 GRACE_S = 0.5
 TROUBLE_PAUSE_S = 2.0
+# What a request has of the command that it is made of.
+_SAME = ("address", "kind", "inputs", "attempt", "timeout_s", "returns", "session", "repair")
 RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
 
 
@@ -90,7 +87,6 @@ class Driver:
 
     run: RunId
     folded: InitVar[Folded]
-    _: KW_ONLY
     owner: int
     journal: Journal
     workers: Workers
@@ -103,7 +99,7 @@ class Driver:
         self.machine: Machine = folded.machine
         self._seq = self._snapshot_seq = folded.seq
         self._snapshot_size = 0
-        self._arrived: deque[tuple[Event, int | None]] = deque()
+        self._arrived: list[tuple[Event, int | None]] = []
         self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
         self._buffer = WriteBuffer(folded.unsaid, self.timer, self._awake.set)
@@ -124,10 +120,7 @@ class Driver:
         self._awake.set()
 
     async def drive(self, *, patience_s: float | None = None) -> str:
-        """Drives until the run has ended, waits for a person, is paused, or sleeps for long.
-
-        Gives the machine's status, or `asleep` when nothing happens for `patience_s` seconds.
-        """
+        """Drives until the run ends, waits, is paused, or will be `asleep` for `patience_s`."""
         machine = self.machine
         for address in machine.in_flight():
             body: dict[str, Json] = {"reserve": machine.held_for(address)}
@@ -285,20 +278,10 @@ class Driver:
         return Event("task.started", perform.address, self.clock.now(), body)
 
     def _request(self, perform: Perform, cap: int | None = None) -> Request:
-        return Request(
-            run=self.run,
-            address=perform.address,
-            kind=perform.kind,
-            inputs=perform.inputs,
-            attempt=perform.attempt,
-            key=f"{self.run}:{perform.key or perform.address}",
-            timeout_s=perform.timeout_s,
-            returns=perform.returns,
-            session=perform.session,
-            repair=perform.repair,
-            cap=cap,
-            held=partial(self._hold, perform.address),
-        )
+        same: dict[str, Any] = {name: getattr(perform, name) for name in _SAME}
+        key = f"{self.run}:{perform.key or perform.address}"
+        held = partial(self._hold, perform.address)
+        return Request(run=self.run, key=key, cap=cap, held=held, **same)
 
     def _hold(self, address: str, is_held: bool) -> None:
         """A call waits for its provider, or no longer; if that is lost, it is in doubt."""

@@ -6,7 +6,7 @@ A fork is a new run that keeps the iterations before one of another run, and red
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,25 +14,21 @@ from whorl.errors import StoreError, UsageError, did_you_mean
 from whorl.interpreter.events import FED_KINDS, Event, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
-from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.journal import NewRun, RunId, records_in
+from whorl.ir import Workflow, content_hash, from_json, to_json
+from whorl.runtimes.journal import Entry, Journal, NewRun, RunId, records_in
 
 if TYPE_CHECKING:
-    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, Journal
 
 
 @dataclass(slots=True)
 class Folded:
-    """A machine, the seq that it stands after, and what it said that is not in the journal yet.
-
-    `late` is what it said between the beginning of the iteration that it stopped at and its stop.
-    """
+    """A machine, the seq that it stands after, and what it said that is not in the journal yet."""
 
     machine: Machine
     seq: int
     unsaid: list[Event] = field(default_factory=list)
+    # What it said between the beginning of the iteration that it stopped at and its stop.
     late: list[Event] = field(default_factory=list)
 
 
@@ -116,7 +112,6 @@ class Replay:
         return take(self.folded, entry)
 
     def _forked_at(self) -> str:
-        """Where the fork that ends this part stops it."""
         if self._part == len(self._forks):
             return ""
         return str(self._forks[self._part].body["at"])
@@ -180,36 +175,10 @@ class Fork:
 async def fork_run(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[RunId, bool]:
-    """Makes the new run, all or none of it; nobody drives it yet.
-
-    False: a run with this key exists already.
-    """
+    """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
     before, machine = _begun(store, source, fork.at)
     workflow = fork.workflow or from_json(store.workflow(source))
-    forked = Event("run.forked", fork.at, now, _body(machine, workflow, source, fork, run))
-    _move(machine, Plan(workflow), fork.at)
-    machine.stops = frozenset()
-    machine.feed(forked)
-    notes = machine.take_notes()
-    made = NewRun(
-        run,
-        to_json(workflow),
-        content_hash(workflow),
-        workflow.name,
-        workflow.dialect,
-        file=fork.file or store.file(source),
-        key=fork.key,
-        parent=source,
-        sources=store.sources(source) if fork.sources is None else fork.sources,
-        memories=records_in(notes),
-        state=machine.snapshot(),
-    )
-    return await store.create(made, *before, forked, *notes)
-
-
-def _body(
-    machine: Machine, workflow: Workflow, source: RunId, fork: Fork, run: RunId
-) -> dict[str, Json]:
+    old, digest = machine.plan.workflow, content_hash(workflow)
     body: dict[str, Json] = {
         "at": fork.at,
         "exact": True,
@@ -220,10 +189,19 @@ def _body(
         "set": fork.values,
         "limits": machine.state["limits"] | fork.limits,
     }
-    if content_hash(machine.plan.workflow) != content_hash(workflow):
+    if content_hash(old) != digest:
         # Whoever replays the fork from its start needs it, and the source may be deleted.
-        body["workflow"] = to_json(machine.plan.workflow)
-    return body
+        body["workflow"] = to_json(old)
+    forked = Event("run.forked", fork.at, now, body)
+    _move(machine, Plan(workflow), fork.at)
+    machine.stops = frozenset()
+    machine.feed(forked)
+    notes = machine.take_notes()
+    about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
+    sources = store.sources(source) if fork.sources is None else fork.sources
+    made = NewRun(run, to_json(workflow), digest, *about, sources=sources)
+    made = replace(made, memories=records_in(notes), state=machine.snapshot())
+    return await store.create(made, *before, forked, *notes)
 
 
 def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine]:
@@ -247,11 +225,9 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
     loop, number = split_iteration(at)
     if number is None:
         raise UsageError(f"say which iteration to redo: `--at {loop}[NUMBER]`", code="W903")
-    raise UsageError(
-        f"run {source!r} has no iteration {at!r}",
-        help=did_you_mean(at, begun) or f"it has {', '.join(begun[:20]) or 'none'}",
-        code="W903",
-    )
+    words = f"run {source!r} has no iteration {at!r}"
+    advice = did_you_mean(at, begun) or f"it has {', '.join(begun[:20]) or 'none'}"
+    raise UsageError(words, help=advice, code="W903")
 
 
 def _move(machine: Machine, plan: Plan, at: str) -> None:
@@ -261,9 +237,7 @@ def _move(machine: Machine, plan: Plan, at: str) -> None:
     missing |= {f["block"] for f in frames if f["kind"] == "block"} - set(plan.blocks)
     if missing:
         names = ", ".join(key.partition(":")[2] or key for key in sorted(missing))
-        raise UsageError(
-            f"the other version has no place for what the run is doing at {at!r}: {names}",
-            help="keep the names of the steps and loops around the iteration",
-            code="W903",
-        )
+        words = f"the other version has no place for what the run is doing at {at!r}: {names}"
+        advice = "keep the names of the steps and loops around the iteration"
+        raise UsageError(words, help=advice, code="W903")
     machine.plan = plan

@@ -17,19 +17,16 @@ from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import Refused, objection
-from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.driver import Driver, SystemClock
+from whorl.ir import Workflow, content_hash, from_json, to_json
+from whorl.runtimes.driver import Clock, Driver, SystemClock, Watcher, Workers
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import CommitTimer, NewRun, RunId, remembered
+from whorl.runtimes.journal import CommitTimer, Entry, Message, NewRun, RunId, remembered
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from whorl.interpreter.machine import Machine
-    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.driver import Clock, Watcher, Workers
-    from whorl.runtimes.journal import Entry, Message
     from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -56,11 +53,8 @@ class Start:
 
 def new_run_id(now: float) -> RunId:
     """An id that sorts by time and says nothing else."""
-    return RunId(_digits(int(now * 1000), 9) + _digits(secrets.randbits(40), 8))
-
-
-def _digits(number: int, count: int) -> str:
-    return "".join([ALPHABET[(number >> shift) & 31] for shift in range(5 * count - 5, -1, -5)])
+    number = int(now * 1000) << 40 | secrets.randbits(40)
+    return RunId("".join([ALPHABET[number >> shift & 31] for shift in range(80, -1, -5)]))
 
 
 @dataclass(eq=False)
@@ -88,20 +82,18 @@ class LocalRuntime:
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
         run = new_run_id(self.clock.now())
-        body: dict[str, Json] = {
-            "run": run,
-            "seed": secrets.token_hex(8),
-            "input": self.workers.redacted(start.input),
-        }
         own = workflow.limits.cost_usd
         limits = ({} if own is None else {"cost_usd": own}) | start.limits
         options: dict[str, Json] = {
+            "run": run,
+            "seed": secrets.token_hex(8),
+            "input": self.workers.redacted(start.input),
             "limits": limits or None,
             "iterations": start.iterations,
             "refused": start.refused,
             "memory": (not start.cold and remembered(workflow, self.store.memory)) or None,
         }
-        body |= {name: value for name, value in options.items() if value is not None}
+        body: dict[str, Json] = {k: value for k, value in options.items() if value is not None}
         pinned, digest = self._pin(workflow)
         about = (workflow.name, workflow.dialect, start.file, start.key)
         made = NewRun(run, pinned, digest, *about, sources=start.sources)
@@ -112,10 +104,7 @@ class LocalRuntime:
         return stored, is_new
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
-        """Drives a run until it ends, waits for a person, or is paused; gives its status.
-
-        The requests are carried out first; one that makes no sense is a UsageError.
-        """
+        """Drives a run, after these requests, until it ends or waits; gives its status."""
         owner = await self.store.claim(run)
         try:
             return await self._drive_owned(run, owner, list(requests))
@@ -180,16 +169,8 @@ class LocalRuntime:
             folded = fold(self.store, run, self.plan(run))
             for event in requests:
                 _object(objection(folded.machine, event))
-            driver = Driver(
-                run,
-                folded,
-                owner=owner,
-                journal=self.store,
-                workers=self.workers,
-                clock=self.clock,
-                watcher=self.watcher,
-                timer=self._timer,
-            )
+            whom = (self.store, self.workers, self.clock, self.watcher, self._timer)
+            driver = Driver(run, folded, owner, *whom)
             self._drivers[run] = driver
             for message in await self._requests_for(folded.machine, run, owner):
                 # Whoever was brought it before has not journaled it, or it would be gone.
@@ -207,10 +188,7 @@ class LocalRuntime:
             await self._sleep_until(run, driver.asleep_until or 0.0)
 
     async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
-        """What was asked of the run while nobody listened; what came after its end is thrown away.
-
-        It was for the run as it was then: a cancel that came too late must not end it later on.
-        """
+        """What was asked while nobody listened; a cancel that came too late must not count."""
         messages = self.store.take(run, owner)
         late = [message for message in messages if objection(machine, message.event) is not None]
         if late:

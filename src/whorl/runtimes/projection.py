@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from whorl.interpreter.events import Event, charged, split_iteration
-from whorl.runtimes.journal import LoopRow, RunId
+from whorl.runtimes.journal import Entry, Journal, LoopRow, RunId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, Journal
 
 _NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100
@@ -35,10 +34,7 @@ _WAKING: Final = frozenset(
 
 @dataclass(slots=True)
 class LoopFold:
-    """A loop of a run. Until it has ended, its numbers are those of its newest iteration.
-
-    `number` counts the iterations that began, `limit` how many there may be.
-    """
+    """A loop of a run; `number` counts the iterations that began, `limit` how many there may be."""
 
     address: str
     path: str = ""
@@ -126,10 +122,7 @@ AnyLoop = TypeVar("AnyLoop", bound=LoopFold)
 
 @dataclass(slots=True)
 class RunFold(Generic[AnyLoop]):
-    """A run: where it stands, what it has used, and the loops that are kept of it.
-
-    While it is paused for a budget, `not_begun` are the iterations whose first calls that refuses.
-    """
+    """A run: where it stands, what it has used, and the loops that are kept of it."""
 
     last_seq: int = 0
     updated_at: float = 0.0
@@ -141,6 +134,7 @@ class RunFold(Generic[AnyLoop]):
     budget_usd: float | None = None
     error: str = ""
     status: str = "running"
+    # While it is paused for a budget: the iterations whose first calls that refuses.
     not_begun: tuple[str, ...] | None = None
     loops: dict[str, AnyLoop] = field(default_factory=dict)
     # The charges of calls that were given up on their way, by their addresses.
@@ -202,7 +196,6 @@ class RunFold(Generic[AnyLoop]):
             self.budget_usd += more
 
     def fork(self, event: Event) -> None:
-        """What came before was paid for by another run."""
         self.go_on(event)
         self.abandoned.clear()
         self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
@@ -275,7 +268,6 @@ class RunFold(Generic[AnyLoop]):
             self.spend(Event(event.kind, event.address, event.at, {"usage": usage}))
 
     def begin(self, event: Event) -> None:
-        """A call that was given up at this address is asked for anew."""
         self.abandoned.pop(event.address, None)
 
     def _add(self, usage: dict[str, Json], sign: int = 1) -> None:
@@ -328,13 +320,11 @@ def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
 
 
 def iteration_of(event: Event) -> tuple[str, int]:
-    """The loop and the number that an iteration's note is about."""
     loop, number = split_iteration(event.address)
     return loop, number if number is not None else count_of(event.body.get("number"))
 
 
 def iterations_in(limits: Json) -> int:
-    """How many iterations limits allow; 0 where they do not say."""
     return count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
 
 
@@ -354,13 +344,11 @@ def number_of(value: Json) -> float | None:
 
 
 def amount_of(value: Json) -> float | None:
-    """The value if it is a number that can be spent."""
     number = number_of(value)
     return number if number is not None and number >= 0 else None
 
 
 def count_of(value: Json) -> int:
-    """The value if it is a number that can count something, else zero."""
     return min(int(amount_of(value) or 0), 2**53)
 
 
@@ -372,10 +360,7 @@ def document(
     *,
     warnings: list[Json] | None = None,
 ) -> dict[str, Json]:
-    """The result document of a run; `final` is its last `run.finished`, if it has one.
-
-    Unless the caller knows the warnings, they are looked for in the journal.
-    """
+    """The result document; `final` is the last `run.finished`. Unknown warnings are looked for."""
     body: dict[str, Any] = final.body if final is not None else {}
     return {
         "run": run,

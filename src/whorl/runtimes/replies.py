@@ -13,7 +13,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from whorl.errors import ProviderError
-from whorl.interpreter.events import charged
+from whorl.interpreter.events import Perform, charged
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import HIDDEN
 from whorl.providers.task import Reply
@@ -21,9 +21,7 @@ from whorl.providers.task import Reply
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.interpreter.events import Perform
     from whorl.language import Json
-
 
 REPLY_MAX: Final = 48_000_000
 _LONG: Final = REPLY_MAX // 6
@@ -163,10 +161,7 @@ def _size(value: Any, depth: int) -> int:
 
 
 def _usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str, Json]:
-    """What a call that failed has used: what its provider says, or what was reserved for it.
-
-    Where it is in doubt, the other side may have done the work, and will never say for how much.
-    """
+    """What a failed call has used: what its provider says, or, in doubt, what was reserved."""
     usage: Any = fault.detail.get("usage")
     if isinstance(usage, dict):
         return usage | {"in_doubt": 1} if fault.is_doubtful and usage.get("calls") else usage

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from whorl.errors import Fenced, UsageError
 from whorl.interpreter.events import Event
-from whorl.ir import content_hash, to_json
-from whorl.runtimes.driver import Driver
-from whorl.runtimes.folding import fold, fork_run
-from whorl.runtimes.journal import Entry, LoopRow, NewRun, RunId, records_in, remembered
+from whorl.ir import Workflow, content_hash, to_json
+from whorl.runtimes.driver import Driver, Watcher, Workers
+from whorl.runtimes.folding import Fork, fold, fork_run
+from whorl.runtimes.journal import Entry, LoopRow, NewRun, Record, RunId, records_in, remembered
 from whorl.runtimes.projection import loop_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator, Sequence
-    from typing import TypeVar
-
     from whorl.interpreter.plan import Plan
-    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.driver import Watcher, Workers
-    from whorl.runtimes.folding import Fork
-    from whorl.runtimes.journal import Record
 
     T = TypeVar("T")
 
@@ -178,7 +171,6 @@ class SimulatedRuntime:
     def start(
         self, workflow: Workflow, given: dict[str, Json], *, run: str = "sim", **options: Json
     ) -> RunId:
-        """Makes a run; `resume` drives it."""
         body: dict[str, Json] = {"run": run, "seed": run, "input": given, **options}
         memory = remembered(workflow, self.journal.memory)
         if memory:
@@ -191,7 +183,6 @@ class SimulatedRuntime:
         return made_run
 
     def fork(self, source: RunId, fork: Fork, *, run: str = "fork") -> RunId:
-        """Makes a run that redoes an iteration of another one; `resume` drives it."""
         made = fork_run(self.journal, source, fork, run=RunId(run), now=self.now())
         forked, _ = self._until_done(made)
         return forked
@@ -211,19 +202,12 @@ class SimulatedRuntime:
         loop.jump(max(self._passed_s, folded.machine.now - EPOCH) + later_s)
 
         async def drive() -> str:
-            owner, workers = await self.journal.claim(run), self._workers
-            self._driver = Driver(
-                run,
-                folded,
-                owner=owner,
-                journal=self.journal,
-                workers=workers,
-                clock=loop,
-                watcher=watcher,
-            )
+            owner = await self.journal.claim(run)
+            driver = Driver(run, folded, owner, self.journal, self._workers, loop, watcher)
+            self._driver = driver
             for request in requests:
-                self._driver.deliver(request)
-            return await self._driver.drive()
+                driver.deliver(request)
+            return await driver.drive()
 
         try:
             return self._until_done(drive(), loop)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.events import charged, numbered, split_iteration, unescape
+from whorl.interpreter.events import Event, charged, numbered, split_iteration, unescape
 from whorl.services.results import (
     hidden_names,
     iteration_results,
@@ -21,12 +21,10 @@ from whorl.services.results import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from whorl.interpreter.events import Event
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
-
 
 By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
 WAYS: tuple[By, ...] = get_args(By)
@@ -95,7 +93,6 @@ def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> Ite
 
 
 def sides(store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int]) -> tuple[Side, Side]:
-    """Two iterations of a loop, found in one replay."""
     results = results_of(store, run, loop, sorted(set(numbers)))
     first, second = (
         Side(iteration_row(store, run, loop, number), results.get(number, {})) for number in numbers
@@ -122,7 +119,6 @@ def limit_now(machine: Machine, row: LoopRow) -> int | None:
 
 
 def computed(store: SqliteStore, run: RunId, address: str) -> Json:
-    """What a step gave that only computes, and so left no entry: found by replaying."""
     above, _, name = address.rpartition("/")
     loop, number = split_iteration(above)
     if number is None:
@@ -133,15 +129,11 @@ def computed(store: SqliteStore, run: RunId, address: str) -> Json:
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
     addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
     hint = did_you_mean(address, [text for text in addresses if text])
-    return UsageError(
-        f"nothing happened at {address!r} in run {run}",
-        help=hint or f"`whorl show {run}` lists steps and loops",
-        code="W907",
-    )
+    words = f"nothing happened at {address!r} in run {run}"
+    return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W907")
 
 
 def attempts_of(entries: Iterable[Entry], address: str) -> list[StepAttempt]:
-    """Each time that the step at an address was carried out, the first one first."""
     attempts: dict[int, StepAttempt] = {}
     for entry in entries:
         at = entry.event.address

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, UsageError, did_you_mean, safe
 from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
-from whorl.ir.expressions import conditions_in
+from whorl.ir.expressions import conditions_in, expressions_in
 from whorl.ir.walk import walk, workflows_of
 from whorl.ir.worst_case import PRICED, Priced, worst_case
 
@@ -98,29 +98,18 @@ def _started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
     """The programs that a task starts, empty where a value decides, each with what it is."""
     if task.kind in COMMANDS:
         yield _program(task, settings), "run one"
-    for name in _servers(task, settings):
-        command = settings.mcp[name].command
-        if command:
+    inputs = dict(task.inputs.entries)
+    names: Any = {"tool": inputs.get("server"), "ask": inputs.get("tools")}.get(task.kind)
+    names = None if names is None else _plain(names)
+    texts = [n for n in (names if isinstance(names, list) else [names]) if isinstance(n, str)]
+    # The MCP servers that a task uses, as far as that is known before the run.
+    servers = [name.partition("/")[0] for name in texts if name not in settings.tasks]
+    for name in dict.fromkeys(servers):
+        if name in settings.mcp and (command := settings.mcp[name].command):
             yield command[0], f"start the MCP server {name!r}, which is one"
 
 
-def _servers(task: Task, settings: Settings) -> list[str]:
-    """The MCP servers that a task uses, as far as that is known before the run."""
-    inputs = dict(task.inputs.entries)
-    if task.kind == "tool":
-        names = [_plain(inputs.get("server", Constant(None)))]
-    elif task.kind == "ask":
-        tools = _plain(inputs.get("tools", Constant(None)))
-        names = tools if isinstance(tools, list) else [tools]
-    else:
-        return []
-    texts = (name for name in names if isinstance(name, str) and name not in settings.tasks)
-    servers = (name.partition("/")[0] for name in texts)
-    return [name for name in dict.fromkeys(servers) if name in settings.mcp]
-
-
 def check_allowed(workflow: Workflow, providers: Providers) -> None:
-    """Refuses a workflow that the operator gave no permission for, or no model."""
     refused = refusal(workflow, providers.settings)
     if refused is not None:
         raise UsageError(str(refused["message"]), code=str(refused["code"]))
@@ -136,13 +125,10 @@ def check_models(workflow: Workflow, providers: Providers) -> None:
 
     for unknown in unknown_names(workflow, providers):
         is_reached = unknown.code == _NO_PROVIDER or reaches_all_steps(workflow.dialect)
-        if unknown.is_doubt or not is_reached:
-            continue
-        raise UsageError(
-            f"step {unknown.path!r} {unknown.message}",
-            help="`whorl doctor` shows what is configured",
-            code=unknown.code,
-        )
+        if is_reached and not unknown.is_doubt:
+            words = f"step {unknown.path!r} {unknown.message}"
+            advice = "`whorl doctor` shows what is configured"
+            raise UsageError(words, help=advice, code=unknown.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,26 +146,22 @@ class Unknown:
 
 
 def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
-    """Models, tasks and tools that steps name, and that are not configured."""
     for asked, is_decided in _asked(workflow):
         if asked.kind in _MODELS and is_decided:
             yield from _unknown_model(asked, providers)
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
-    nodes = ((path, node) for _, path, node in _nodes(workflow) if isinstance(node, Task))
-    uses = [(path, task) for path, task in nodes if task.kind == "use"]
-    if not uses:
-        return
-    context = providers.context
-    names = [*context.functions.names(), *context.settings.tasks]
-    for path, task in uses:
-        named = dict(task.inputs.entries).get("task")
-        name = named.value if isinstance(named, Constant) else None
-        if not isinstance(name, str) or name in names or context.plugin(name) is not None:
+    for _, path, node in _nodes(workflow):
+        if not isinstance(node, Task) or node.kind != "use":
             continue
-        near = did_you_mean(name, names)
-        message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
-        yield Unknown(path, "P114", f"{message}{'; ' + near if near else ''}")
+        context = providers.context
+        names = [*context.functions.names(), *context.settings.tasks]
+        named = dict(node.inputs.entries).get("task")
+        name = named.value if isinstance(named, Constant) else None
+        if isinstance(name, str) and name not in names and context.plugin(name) is None:
+            near = did_you_mean(name, names)
+            message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
+            yield Unknown(path, "P114", f"{message}; {near}" if near else message)
 
 
 def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
@@ -246,7 +228,6 @@ def forecast(
     iterations: int | None = None,
     budget_usd: float | None = None,
 ) -> Forecast:
-    """What a run may do and cost, with all its limits."""
     if iterations is not None:
         limited = from_json(_limit(to_json(workflow), iterations))
         workflow = replace(limited, name=workflow.name)
@@ -259,10 +240,10 @@ def forecast(
         cost = budget if cost is None else min(cost, budget)
         bound = budget if bound is None else min(bound, budget)
     return Forecast(
-        worst.calls,
-        worst.typical,
-        cost,
-        budget,
+        calls=worst.calls,
+        usual=worst.typical,
+        cost_usd=cost,
+        budget_usd=budget,
         is_priced=prices.all_known,
         has_tools=any("tools" in task.inputs for task in asked),
         bound_usd=bound,
@@ -288,37 +269,19 @@ class _Prices:
         self.all_known &= estimate.cost_usd is not None
         if estimate.cap is not None and estimate.cost_usd:
             self.answer_tokens = max(self.answer_tokens, estimate.cap.least)
-        is_free = estimate.cost_usd == 0
-        is_most = is_free or (estimate.cap is None and _is_fixed(workflow, node))
+        is_fixed = False
+        if isinstance(node, Task):
+            # All that is sent is known before the run, and an agent's cost is limited.
+            usual = [fields for kind, fields in workflow.defaults if kind == node.kind]
+            named = [name for fields in (node.inputs, *usual) for name, _ in fields.entries]
+            grows = node.session or (node.returns is not None and node.repairs) or "tools" in named
+            is_open = any(True for fields in (node.inputs, *usual) for _ in expressions_in(fields))
+            is_fixed = node.kind == "agent" or not (grows or is_open)
+        is_most = estimate.cost_usd == 0 or (estimate.cap is None and is_fixed)
         return Priced(estimate.cost_usd, is_most)
 
 
-def _is_fixed(workflow: Workflow, node: Task | Judge) -> bool:
-    """Whether all that is sent is known before the run, and an agent's cost is limited."""
-    if isinstance(node, Judge):
-        return False
-    if node.kind == "agent":
-        return True
-    grows = node.session or (node.returns is not None and node.repairs)
-    given = [node.inputs, *(fields for kind, fields in workflow.defaults if kind == node.kind)]
-    named = [name for fields in given for name, _ in fields.entries]
-    return not grows and "tools" not in named and all(_is_constant(fields) for fields in given)
-
-
-def _is_constant(value: Value) -> bool:
-    match value:
-        case Constant():
-            return True
-        case Expression():
-            return False
-        case Items():
-            return all(_is_constant(item) for item in value.items)
-        case Fields():
-            return all(_is_constant(item) for _, item in value.entries)
-
-
 def _nodes(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:
-    """All nodes with their paths, also those of the workflows that are called."""
     for _, part in workflows_of(workflow):
         for path, node in walk(part.body):
             yield part, path, node

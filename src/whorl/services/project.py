@@ -9,17 +9,16 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.errors import InvalidWorkflow, UsageError, WhorlError, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from whorl.dialects import Reading
-    from whorl.errors import Diagnostic
     from whorl.ir import Workflow
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import SqliteStore
@@ -65,7 +64,7 @@ class Project:
     def settings(self) -> Settings:
         from whorl.providers.settings.sections import settings_from
 
-        table = {} if self.config is None else _read_config(self.config)
+        table = self._table()
         try:
             return settings_from(table, self.environment, project_root=str(self.root))
         except UsageError as fault:
@@ -75,13 +74,11 @@ class Project:
             raise UsageError(f"{place}: {fault}", help=fault.help, code="W901") from fault
 
     def read(self, file: str) -> Reading:
-        """Reads a workflow file; the files that it names lie in the project, or beside it."""
         from whorl.source.paths import open_file
 
         return self.read_text(open_file(file), file)
 
     def read_text(self, text: str, file: str) -> Reading:
-        """Reads a text as if it were the workflow file of that name."""
         from whorl.dialects import ProjectFiles, read_workflow
 
         # A file inside the project may name all files of it, another one those beside it.
@@ -92,14 +89,14 @@ class Project:
             root = self.root
         files = ProjectFiles(str(root), self._folders())
         # The limits of loops that have none of their own.
-        has_limits = self.config is not None and "limits" in _read_config(self.config)
-        limits = self.settings().limits if has_limits else {}
+        limits = self.settings().limits if "limits" in self._table() else {}
         return read_workflow(text, file, files, limits=limits)
 
+    def _table(self) -> dict[str, object]:
+        return {} if self.config is None else _read_config(self.config)
+
     def _folders(self) -> tuple[str, ...]:
-        """The folders of the project in which workflows are looked for by name."""
-        table = {} if self.config is None else _read_config(self.config)
-        section = table.get("workflows")
+        section = self._table().get("workflows")
         folders = section.get("folders", []) if isinstance(section, dict) else []
         if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
             message = f"{self.config}: [workflows] folders must be a list of texts"
@@ -107,7 +104,6 @@ class Project:
         return tuple(folders)
 
     def texts(self, diagnostics: Iterable[Diagnostic]) -> dict[str, str]:
-        """The texts of the files that diagnostics point into, as far as they can be read."""
         from whorl.source.paths import open_file
 
         texts: dict[str, str] = {}
@@ -148,10 +144,7 @@ def find_project(
     store: str | None = None,
     is_checked: bool = True,
 ) -> Project:
-    """The project around a folder: the nearest one upwards that holds a whorl.toml, or itself.
-
-    Unless `is_checked`, a configuration that is not there is found out when it is read.
-    """
+    """The project around a folder; `is_checked`: its configuration has to be there."""
     current = (folder or Path.cwd()).resolve()
     root = next((p for p in (current, *current.parents) if (p / CONFIG_NAME).is_file()), current)
     chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None
@@ -186,13 +179,13 @@ def _read_replies(path: Path) -> object:
     try:
         replies = json.loads(path.read_text("utf-8"))
     except OSError as error:
-        message = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
-        help_text = "the path is seen from the folder of whorl.toml"
-        raise UsageError(message, help=help_text, code="W901") from error
+        words = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
+        advice = "the path is seen from the folder of whorl.toml"
+        raise UsageError(words, help=advice, code="W901") from error
     except ValueError as error:
-        help_text = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
-        message = f"{path}: is no JSON file of replies: {error}"
-        raise UsageError(message, help=help_text, code="W901") from error
+        words = f"{path}: is no JSON file of replies: {error}"
+        advice = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
+        raise UsageError(words, help=advice, code="W901") from error
     return replies["calls"] if isinstance(replies, dict) and "cassette" in replies else replies
 
 
@@ -205,9 +198,8 @@ def _read_toml(path: Path) -> dict[str, object]:
             raise _bad_config(str(path), f"has more than {CONFIG_BYTES_MAX:,} bytes")
         return tomllib.loads(content.decode("utf-8"))
     except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read: {error.strerror}", help="look at --config", code="W901"
-        ) from error
+        words = f"{path}: cannot be read: {error.strerror}"
+        raise UsageError(words, help="look at --config", code="W901") from error
     except UnicodeDecodeError as error:
         raise _bad_config(str(path), "is not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
@@ -226,9 +218,9 @@ def _line_of(path: Path, message: str) -> str:
     return ""
 
 
-def _bad_config(place: str, words: str) -> WhorlError:
-    help_text = 'texts stand in quotes: base_url = "https://..."'
-    return UsageError(f"{place}: {words}", help=help_text, code="W901")
+def _bad_config(place: str, words: str) -> UsageError:
+    advice = 'texts stand in quotes: base_url = "https://..."'
+    return UsageError(f"{place}: {words}", help=advice, code="W901")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,19 +233,19 @@ class Listed:
     trouble: str = ""
 
 
+@dataclass(eq=False)
 class Catalogue:
     """The workflow files below a project's folder."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
-        self._known: dict[str, tuple[Stamp, Listed | None]] = {}
-        self._lock = threading.Lock()
+    project: Project
+    _known: dict[str, tuple[Stamp, Listed | None]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def listed(self) -> list[Listed]:
         files: dict[str, tuple[Stamp, Listed | None]] = {}
         deadline = time.monotonic() + READING_S
         with self._lock:
-            for path, stamp in sorted(_candidates(str(self._project.root))):
+            for path, stamp in sorted(_candidates(str(self.project.root))):
                 before = self._known.get(path)
                 if before is not None and before[0] == stamp:
                     files[path] = before
@@ -263,9 +255,9 @@ class Catalogue:
         return [listed for _, listed in files.values() if listed is not None]
 
     def _read(self, path: str) -> Listed | None:
-        name = os.path.relpath(path, self._project.root).replace(os.sep, "/")
+        name = os.path.relpath(path, self.project.root).replace(os.sep, "/")
         try:
-            return Listed(name, self._project.read(path).workflow)
+            return Listed(name, self.project.read(path).workflow)
         except InvalidWorkflow as fault:
             codes = {diagnostic.code for diagnostic in fault.diagnostics}
             if _NO_DIALECT in codes or (codes <= _SYNTAX and name.count("/") > 1):

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.interpreter.events import Event, split_iteration
-from whorl.ir import Loop
+from whorl.ir import Loop, Workflow
 from whorl.ir.walk import index_nodes
-from whorl.providers.task import Cap, Estimate, Reply, Usage, Worst
-from whorl.runtimes.driver import RESERVED
+from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
+from whorl.runtimes.driver import RESERVED, Watcher
 from whorl.runtimes.folding import fold
 from whorl.runtimes.projection import document
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
@@ -25,14 +25,10 @@ from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.providers.task import Effect, Emit, Request, TaskKind
-    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
     from whorl.runtimes.sqlite import SqliteStore
-
 
 FORMAT = 1
 # What the one who started a run may have set beside its input, and what its chance is drawn from.
@@ -67,7 +63,6 @@ class Cassette:
     options: dict[str, Json] = field(default_factory=dict)
 
     def to_text(self) -> str:
-        """The cassette as a file that can be kept beside the workflow."""
         names = ("workflow", "input", "options", "calls", "decisions", "result")
         fields = {"cassette": FORMAT} | {name: getattr(self, name) for name in names}
         return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
@@ -81,8 +76,7 @@ def cassette_from_text(text: str, file: str) -> Cassette:
         return Cassette(**{n: fields[n] for n in names}, options=fields.get("options", {}))
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise UsageError(
-            f"{file!r} is no cassette",
-            help="make one with `whorl test FILE --save CASSETTE`",
+            f"{file!r} is no cassette", help="make one with `whorl test FILE --save CASSETTE`"
         ) from error
 
 
@@ -142,10 +136,7 @@ class Replayed:
 
 
 class _Workers:
-    """Implements `Workers` for a run that nothing is sent for: one kind answers every task.
-
-    Each task is told as if it were real, so that the journal looks as it would.
-    """
+    """Implements `Workers` with one kind for every task; the journal looks as if it were real."""
 
     def __init__(self, kind: TaskKind) -> None:
         self._kind = kind
@@ -166,7 +157,6 @@ def _simulate(
     answers: Callable[[str], dict[str, Json] | None],
     watcher: Watcher | None = None,
 ) -> dict[str, Json]:
-    """Drives a run and decides what it asks; gives the result document."""
     status = runtime.resume(run, watcher=watcher)
     for _ in range(DECISIONS_MAX):
         machine = fold(runtime.journal, run).machine
@@ -226,7 +216,6 @@ class _Playing:
         return Reply(call["value"], Usage(**usage), call.get("detail") or {})
 
     def decision(self, address: str) -> dict[str, Json] | None:
-        """What a person decided at an address; a miss where nobody did."""
         body = self.cassette.decisions.get(address)
         if body is None:
             self.misses.append(address)
@@ -283,7 +272,6 @@ class _Inventing:
 
 
 def rehearse(workflow: Workflow, start: Start, watcher: Watcher | None = None) -> dict[str, Json]:
-    """Runs the workflow with invented answers; gives the result document."""
     runtime = SimulatedRuntime(_Workers(_Inventing(workflow, start.iterations)))
     given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
     options = {name: value for name, value in given.items() if value is not None}

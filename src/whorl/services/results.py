@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl.interpreter.events import Event, numbered, split_iteration
-from whorl.ir import Loop, from_json
+from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.folding import fold, look_into, moment
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from whorl.interpreter.machine import Machine
-    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
@@ -96,7 +95,6 @@ def hidden_names(workflow: Workflow) -> frozenset[str]:
 
 
 def without(values: Mapping[str, Json], hidden: frozenset[str]) -> dict[str, Json]:
-    """The values by name, with stars for those that are shown to nobody."""
     return {name: HIDDEN if name in hidden else value for name, value in values.items()}
 
 
@@ -150,7 +148,6 @@ def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
 def full_result(
     store: SqliteStore, run: RunId, known: tuple[RunRow, Machine] | None = None
 ) -> dict[str, Json]:
-    """The result document with where the run comes from, and what it waits for."""
     row, machine = known = known or row_and_machine(store, run)
     result = result_of(store, run, known)
     is_paused = result["status"] == "paused"
@@ -213,13 +210,11 @@ def loop_frame(machine: Machine, address: str) -> dict[str, Any]:
 def iteration_results(
     store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
 ) -> dict[int, dict[str, Json]]:
-    """The results and scores of finished iterations of a loop, by number."""
     results = look_into(store, run, frozenset(numbered(loop, number) for number in numbers))
     return {split_iteration(address)[1] or 0: iteration for address, iteration in results.items()}
 
 
 def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
-    """The carried values that an iteration was given, as they were when it began."""
     machine = moment(store, run, numbered(loop, number))
     frame = {} if machine is None else loop_frame(machine, loop)
     return dict(frame.get("carry") or {})

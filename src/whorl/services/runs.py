@@ -12,12 +12,12 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
 from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
 from whorl.interpreter.requests import objection
-from whorl.providers.redaction import StreamedText, redact
+from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.folding import fold
 from whorl.services.results import status_words
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.providers.redaction import Secret
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import Entry, RunId
@@ -56,7 +55,6 @@ log = logging.getLogger("whorl")
 async def open_runtime(
     project: Project, providers: Providers, *, watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
-    """A runtime on the project's store; store and providers are closed with it."""
     from whorl.runtimes.journal import tool_pins
     from whorl.runtimes.local import LocalRuntime
 
@@ -191,8 +189,7 @@ class Driving:
         if alarm is not None:
             alarm.cancel()
         self._faults.pop(run, None)
-        task = asyncio.create_task(self._drive(run, requests))
-        self._tasks[run] = task
+        task = self._tasks[run] = asyncio.create_task(self._drive(run, requests))
         task.add_done_callback(lambda done: self._left(run, done))
         return task
 
@@ -203,11 +200,9 @@ class Driving:
         UsageError where the run as it is has something against it.
         """
         async with self._locks.setdefault(run, asyncio.Lock()):
-            await asyncio.to_thread(self._check_seen, run, seen)
-            await self._bring(run, await asyncio.to_thread(self._made, run, make))
+            await self._bring(run, await asyncio.to_thread(self._made, run, make, seen))
 
     async def go_on(self, run: RunId) -> None:
-        """Drives a run that nobody drives, as after a crash."""
         async with self._locks.setdefault(run, asyncio.Lock()):
             is_interrupted = self.runtime.store.run(run).status == "interrupted"
             if not is_interrupted or run in self._tasks:
@@ -266,27 +261,22 @@ class Driving:
             alarm.cancel()
         await asyncio.gather(*alarms, return_exceptions=True)
 
-    def _made(self, run: RunId, make: Callable[[], Event]) -> Event:
-        """The request, unless the run as its journal tells it has something against it.
+    def _made(self, run: RunId, make: Callable[[], Event], seen: int | None) -> Event:
+        """The request, unless it comes too late, or the run has something against it.
 
         Whoever drives the run may not have heard yet of a request that stands in the journal.
         """
+        store = self.runtime.store
+        for entry in store.read(run, after=seen, limit=_SEEN_MAX) if seen is not None else ():
+            if entry.event.kind in _STEERING:
+                words = f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}"
+                advice = "look at the run as it is now, and ask again"
+                raise UsageError(words, help=advice, code="W905")
         event = make()
-        refusal = objection(fold(self.runtime.store, run).machine, event)
+        refusal = objection(fold(store, run).machine, event)
         if refusal is not None:
             raise UsageError(str(refusal), facts=refusal.facts)
         return event
-
-    def _check_seen(self, run: RunId, seen: int | None) -> None:
-        if seen is None:
-            return
-        for entry in self.runtime.store.read(run, after=seen, limit=_SEEN_MAX):
-            if entry.event.kind in _STEERING:
-                raise UsageError(
-                    f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}",
-                    help="look at the run as it is now, and ask again",
-                    code="W905",
-                )
 
     async def _bring(self, run: RunId, event: Event) -> None:
         store = self.runtime.store
@@ -331,25 +321,27 @@ class Driving:
                     raise
                 await asyncio.sleep(0.1)
         if status == "waiting":
-            alarm = asyncio.create_task(self._wake_later(run))
-            self._alarms[run] = alarm
-            alarm.add_done_callback(lambda done: self._forget(self._alarms, run, done))
+            self._alarms[run] = asyncio.create_task(self._wake_later(run))
         return status
 
     async def _wake_later(self, run: RunId) -> None:
         """A person may have been given a time to decide: the run goes on when it is over."""
         store = self.runtime.store
-        machine = (await asyncio.to_thread(fold, store, run)).machine
-        due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
-        if due is None:
-            return
-        await asyncio.sleep(max(0.0, due - time.time()) + 0.05)
+        try:
+            machine = (await asyncio.to_thread(fold, store, run)).machine
+            due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
+            if due is None:
+                return
+            await asyncio.sleep(max(0.0, due - time.time()) + 0.05)
+        finally:
+            if self._alarms.get(run) is asyncio.current_task():
+                del self._alarms[run]
         if store.run(run).status == "waiting" and run not in self._tasks:
-            self._alarms.pop(run, None)
             self.drive(run)
 
     def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
-        self._forget(self._tasks, run, task)
+        if self._tasks.get(run) is task:
+            del self._tasks[run]
         self.left(run)
         fault = None if task.cancelled() else task.exception()
         if fault is not None and not isinstance(fault, UsageError):
@@ -358,11 +350,6 @@ class Driving:
             self._faults[run] = fault
             if len(self._faults) > FAULTS_MAX:
                 del self._faults[next(iter(self._faults))]
-
-    @staticmethod
-    def _forget(tasks: dict[RunId, asyncio.Task[Any]], run: RunId, task: asyncio.Task[Any]) -> None:
-        if tasks.get(run) is task:
-            del tasks[run]
 
     def _raise(self, run: RunId, task: asyncio.Task[str] | None) -> None:
         """Tells the one who asked why the run cannot be driven; nobody else has to hear of it."""

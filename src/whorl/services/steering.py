@@ -12,22 +12,13 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import Event, split_iteration
 from whorl.interpreter.loop_limits import to_go_on
 from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
-from whorl.runtimes.folding import fold
+from whorl.runtimes.folding import Fork, fold
+from whorl.services import results
 from whorl.services.preflight import check_allowed
-from whorl.services.results import (
-    iteration_results,
-    loop_frame,
-    loop_node,
-    open_gates,
-    requests_of,
-    status_words,
-    workflow_of,
-)
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
-    from whorl.runtimes.folding import Fork
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.results import Gate
@@ -47,7 +38,6 @@ def paused(store: SqliteStore, run: RunId) -> Event:
 def decided(
     store: SqliteStore, run: RunId, at: str, *, approved: bool, feedback: str, by: str = "person"
 ) -> Event:
-    """An answer to what a run asks at an address, or to the only thing that it asks."""
     body: dict[str, Json] = {"approved": approved, "by": by}
     if feedback:
         body["feedback"] = feedback
@@ -69,7 +59,6 @@ class More:
 def continued(
     store: SqliteStore, run: RunId, at: str, *, iterations: int | None, more: More
 ) -> Event:
-    """More iterations for a loop, or more money: without a place, for all that lacked it."""
     body = more.amounts()
     if body:
         body["around"] = True
@@ -126,8 +115,8 @@ def what_continues(store: SqliteStore, run: RunId, body: dict[str, Json]) -> lis
         row = rows.get(frame["address"])
         if row is None or "ended" not in frame:
             continue
-        count, more = _iterations(row.iterations), body.get("iterations")
-        words = f"{row.address!r} goes on after {count}"
+        more = body.get("iterations")
+        words = f"{row.address!r} goes on after {_iterations(row.iterations)}"
         if row.exit_reason == "budget" and "suspended" in frame:
             words = f"{row.address!r} goes on in iteration {row.iterations}, where it was stopped"
         limit = f" for at most {_iterations(int(str(more)), 'more ')}" if more else ""
@@ -155,20 +144,21 @@ def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) 
 
 
 def _no_loop(store: SqliteStore, run: RunId, wanted: str, open_ones: list[str]) -> UsageError:
-    if not store.loops(run):
-        advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
-        if store.run(run).status in ("succeeded", "failed", "cancelled"):
-            advice = f"`whorl show {run}` shows its steps"
-        return UsageError(f"run {run} has no loop", help=advice, code="W907")
-    names = ", ".join(open_ones) or "none"
-    words = f"run {run} has no loop {wanted!r} that is open to this"
-    hint = did_you_mean(wanted, open_ones) or f"there are: {names}"
-    return UsageError(words if wanted else f"run {run} has no loop", help=hint, code="W907")
+    """The error for a loop that is not there, or not open to what is asked."""
+    words = f"run {run} has no loop"
+    if store.loops(run):
+        hint = did_you_mean(wanted, open_ones) or f"there are: {', '.join(open_ones) or 'none'}"
+        words += f" {wanted!r} that is open to this" if wanted else ""
+        return UsageError(words, help=hint, code="W907")
+    advice = f"`whorl resume {run}` goes on with it; --budget +AMOUNT raises its budget"
+    if store.run(run).status in ("succeeded", "failed", "cancelled"):
+        advice = f"`whorl show {run}` shows its steps"
+    return UsageError(words, help=advice, code="W907")
 
 
 def is_accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> bool:
     """Whether the loop has ended with this iteration because a person said so."""
-    frame = loop_frame(fold(store, run).machine, loop)
+    frame = results.loop_frame(fold(store, run).machine, loop)
     return bool(frame.get("accepted_number") == number)
 
 
@@ -181,8 +171,7 @@ def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
 
 
 def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
-    """The end of a loop with the result of one of its iterations."""
-    result = iteration_results(store, run, loop, (number,)).get(number)
+    result = results.iteration_results(store, run, loop, (number,)).get(number)
     if result is None:
         rows = store.newest_iterations(run, loop, 20)
         done = sorted({row.number for row in rows if row.status == "succeeded"})
@@ -208,11 +197,10 @@ async def new_fork(
 
 
 def _check_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> None:
-    """Refuses an iteration that is not there, and a value that nobody would ever read."""
-    workflow = fork.workflow or workflow_of(store, source)
+    workflow = fork.workflow or results.workflow_of(store, source)
     loop = _check_iteration(store, source, fork.at)
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)
-    node = loop_node(workflow, path)
+    node = results.loop_node(workflow, path)
     carried = [carry.name for carry in node.carry] if node is not None else []
     names = [*carried, *(port.name for port in workflow.inputs)]
     names += [name for name, _ in workflow.variables]
@@ -229,8 +217,7 @@ def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
     loop, number = split_iteration(at)
     rows = {row.address: row for row in store.loops(run)}
     if loop not in rows:
-        names = ", ".join(rows) or "none"
-        hint = did_you_mean(loop, rows) or f"loops: {names}"
+        hint = did_you_mean(loop, rows) or f"loops: {', '.join(rows) or 'none'}"
         raise UsageError(f"run {run} has no loop {loop!r}", help=hint, code="W907")
     begun = rows[loop].iterations
     if number is None:
@@ -247,7 +234,7 @@ def _iterations(count: int, more: str = "") -> str:
 
 
 def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
-    gates = open_gates(store, run)
+    gates = results.open_gates(store, run)
     places = ", ".join(gate.place for gate in gates)
     same = [gate for gate in gates if not at or at in (gate.address, gate.place)]
     if len(same) > 1 and not at:
@@ -263,16 +250,15 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
         raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W907")
     words, advice = f"run {run} asks nothing any more: {before}", f"`whorl show {run}`"
     if not before:
-        words = f"run {run} asks nothing; it {status_words(store.run(run).status)}"
+        words = f"run {run} asks nothing; it {results.status_words(store.run(run).status)}"
         advice = f"`whorl status {run}`"
     raise UsageError(words, help=advice, code="W905")
 
 
 def _decided_last(store: SqliteStore, run: RunId, at: str) -> str:
     """The newest answer to what is asked at a place, or anywhere."""
-    answers = [request for request in requests_of(store, run) if request.kind == "gate.decided"]
-    same = [request for request in answers if at.partition("/:")[0] in ("", request.place)]
-    if not same:
-        return ""
-    verb = "approved" if same[-1].body.get("approved") else "rejected"
-    return f"{same[-1].place!r} was {verb} already"
+    for request in reversed(results.requests_of(store, run)):
+        if request.kind == "gate.decided" and at.partition("/:")[0] in ("", request.place):
+            verb = "approved" if request.body.get("approved") else "rejected"
+            return f"{request.place!r} was {verb} already"
+    return ""

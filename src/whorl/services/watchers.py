@@ -15,7 +15,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError, StoreError, UsageError, safe
-from whorl.interpreter.events import split_iteration
+from whorl.interpreter.events import Event, split_iteration
 from whorl.providers.outbound.addresses import Policy, origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound
 from whorl.runtimes.projection import LoopFold
@@ -27,15 +27,14 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span
 
-    from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import NotifySettings
     from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
+
 TIMEOUT_S = 10.0
-TRIES = 2
 TRY_AGAIN_S = 1.0
 PENDING_MAX = 100
 _MESSAGE_MAX = 2_000
@@ -99,17 +98,17 @@ class Notifier:
         for entry in entries:
             event = entry.event
             body: dict[str, Any] = event.body
-            news: tuple[str, str, str | None] | None = None
             if event.kind == "run.waiting" and body.get("status", "waiting") == "waiting":
-                news = ("waiting", "waiting", None)
+                notice = {"event": "waiting", "status": "waiting", "message": None}
             elif event.kind == "run.finished":
                 status, error = str(body.get("status", "failed")), body.get("error")
-                message = error.get("message", "") if isinstance(error, dict) else None
-                words = None if message is None else str(message)[:_MESSAGE_MAX]
-                news = ("failed" if status == "failed" else "ended", status, words)
-            if news is not None:
-                notice = dict(zip(("event", "status", "message"), news, strict=True))
-                notice |= {"run": run, "seq": entry.seq, "at": event.at}
+                words = error.get("message", "") if isinstance(error, dict) else None
+                message = None if words is None else str(words)[:_MESSAGE_MAX]
+                name = "failed" if status == "failed" else "ended"
+                notice = {"event": name, "status": status, "message": message}
+            else:
+                continue
+            notice |= {"run": run, "seq": entry.seq, "at": event.at}
         if notice is None or notice["event"] not in self._settings.on:
             return
         if len(self._sending) >= PENDING_MAX:
@@ -133,30 +132,26 @@ class Notifier:
     async def _send(self, run: RunId, notice: dict[str, Json]) -> None:
         try:
             notice |= await asyncio.to_thread(self._about, run, notice["event"] == "waiting")
-        except (UsageError, StoreError) as fault:
-            log.warning("run %s: nobody was told of it: %s", run, safe(str(fault)))
-            return
-        call = Call(
-            method="POST",
-            url=self._settings.url,
-            headers=(("content-type", "application/json"),),
-            body=json.dumps(notice, ensure_ascii=False).encode("utf-8", "replace"),
-            credential=self._credential,
-            timeout_s=TIMEOUT_S,
-            of_operator=True,
-        )
-        for left in range(TRIES - 1, -1, -1):
+            call = Call(
+                method="POST",
+                url=self._settings.url,
+                headers=(("content-type", "application/json"),),
+                body=json.dumps(notice, ensure_ascii=False).encode("utf-8", "replace"),
+                credential=self._credential,
+                timeout_s=TIMEOUT_S,
+                of_operator=True,
+            )
             try:
                 await self._outbound.request(call, check_status=True)
-                return
             except ProviderError as fault:
-                if not left or not fault.retryable:
-                    log.warning("run %s: nobody was told of it: %s", run, safe(str(fault)))
-                    return
+                if not fault.retryable:
+                    raise
                 await asyncio.sleep(TRY_AGAIN_S)
+                await self._outbound.request(call, check_status=True)
+        except (UsageError, StoreError, ProviderError) as fault:
+            log.warning("run %s: nobody was told of it: %s", run, safe(str(fault)))
 
     def _about(self, run: RunId, is_waiting: bool) -> dict[str, Json]:
-        """What there is to know about the run beside the event."""
         row = self._store.run(run)
         about: dict[str, Json] = {"workflow": row.name, "file": row.file, "cost_usd": row.cost_usd}
         gates = open_gates(self._store, run) if is_waiting else []
@@ -256,7 +251,6 @@ class Telemetry:
 
 
 def telemetry_from(environment: Mapping[str, str]) -> Telemetry | None:
-    """The exporter that the environment asks for, if it asks for one."""
     if not environment.get(ENDPOINT):
         return None
     try:

@@ -12,7 +12,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
@@ -21,10 +21,7 @@ from fastapi.responses import Response
 from whorl import __version__
 from whorl.interfaces.http.faults import Refusal, register
 from whorl.interfaces.http.routes import control, runs, streams, workflows
-from whorl.interfaces.http.state import PROBLEMS
-
-if TYPE_CHECKING:
-    from whorl.interfaces.http.state import ServerState
+from whorl.interfaces.http.state import PROBLEMS, ServerState
 
 DESCRIPTION: Final = (
     "Everything that the page does and the commands do. Every request needs "
@@ -116,7 +113,6 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 @page.get("/healthz")
 def healthz() -> dict[str, str]:
-    """Says that the server is there."""
     return {"status": "ok"}
 
 
@@ -141,7 +137,6 @@ def asset(request: Request, name: str) -> Response:
 
 
 def _answer(request: Request, content: bytes, kind: str) -> Response:
-    """The file, unless the browser has it: names stay when contents change."""
     tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
     headers = _HEADERS | {"Cache-Control": "no-cache", "ETag": tag}
     if request.headers.get("if-none-match") == tag:

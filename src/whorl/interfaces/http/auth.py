@@ -18,22 +18,22 @@ import secrets
 import stat
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal, answer_for
 from whorl.providers.json_values import NotJson, as_json
-from whorl.providers.redaction import redact
+from whorl.providers.redaction import Secret, redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from whorl.providers.redaction import Secret
 
 
 PUBLIC = frozenset({"/", "/healthz"})
@@ -63,32 +63,25 @@ _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 log = logging.getLogger("whorl.http")
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Who may come in. `hosts` are the names (without port) that this server answers to."""
+@dataclass(eq=False)
+class Auth:
+    """An ASGI application around another one; `hosts` are its names without port."""
 
+    app: ASGIApp
     token: str
     port: int
     hosts: frozenset[str] = frozenset(LOOPBACK_NAMES)
     behind_proxy: bool = False
+    clock: Callable[[], float] = time.monotonic
 
-
-class Auth:
-    """An ASGI application around another one."""
-
-    def __init__(
-        self, app: ASGIApp, rules: Rules, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._app = app
-        self._rules = rules
-        self._digest = _digest(rules.token)
-        self._clock = clock
+    def __post_init__(self) -> None:
+        self._digest = _digest(self.token)
         # The times of wrong tokens by address, of the last minute.
         self._failures: dict[str, deque[float]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         if scope["type"] != "http":
             # There are no web sockets; closing before accepting is a refusal.
@@ -113,52 +106,50 @@ class Auth:
                 answer.headers["Retry-After"] = str(int(FAILURES_S))
             await answer(scope, receive, send_more)
             return
-        await self._app(scope, receive, send_more)
+        await self.app(scope, receive, send_more)
 
     def _check(self, scope: Scope) -> None:
-        headers: dict[bytes, list[str]] = {}
-        for name, value in scope["headers"]:
-            headers.setdefault(name.lower(), []).append(value.decode("latin-1"))
+        headers = Headers(scope=scope)
         host = self._host(scope, headers)
-        if b"origin" in headers:
-            proxied = self._rules.behind_proxy and _one(headers, b"x-forwarded-proto")
+        if "origin" in headers:
+            proxied = self.behind_proxy and _one(headers, "x-forwarded-proto")
             scheme = str(proxied or "http").lower()
-            if (_one(headers, b"origin") or "").lower() != f"{scheme}://{host}":
+            if _one(headers, "origin").lower() != f"{scheme}://{host}":
                 raise Refusal(403, "W904", "the request comes from another site's page")
-        if b"upgrade" in headers:
+        if "upgrade" in headers:
             raise Refusal(400, "W904", "this server speaks plain HTTP only")
         path = str(scope["path"])
         is_read = scope["method"] in ("GET", "HEAD")
         if is_read and (path in PUBLIC or ASSET.fullmatch(path)):
             return
-        given = _one(headers, b"authorization") or ""
+        given = _one(headers, "authorization")
         scheme, _, token = given.partition(" ")
         is_right = hmac.compare_digest(_digest(token.strip()), self._digest)
         if scheme.lower() == "bearer" and is_right:
             return
         self._refuse_token(scope, headers, given=bool(given))
 
-    def _host(self, scope: Scope, headers: dict[bytes, list[str]]) -> str:
+    def _host(self, scope: Scope, headers: Headers) -> str:
         """The host that was asked for: one of ours, or whatever a proxy vouches for."""
-        is_forwarded = self._rules.behind_proxy and b"x-forwarded-host" in headers
-        host = _one(headers, b"x-forwarded-host" if is_forwarded else b"host") or ""
+        is_forwarded = self.behind_proxy and "x-forwarded-host" in headers
+        host = _one(headers, "x-forwarded-host" if is_forwarded else "host")
         parsed = _HOST.fullmatch(host)
         if parsed is None:
             raise Refusal(400, "W904", "the Host header is missing or no host")
-        if self._rules.behind_proxy:
+        if self.behind_proxy:
             return host.lower()
         name, port = parsed["name"].lower(), int(parsed["port"] or 80)
-        if port != self._rules.port or not (name in self._rules.hosts or _is_own(name, scope)):
+        if port != self.port or not (name in self.hosts or _is_own(name, scope)):
             raise Refusal(421, "W904", f"{host!r} is not this server", "use the printed address")
         return host.lower()
 
-    def _refuse_token(self, scope: Scope, headers: dict[bytes, list[str]], *, given: bool) -> None:
+    def _refuse_token(self, scope: Scope, headers: Headers, *, given: bool) -> None:
         client = scope.get("client")
         address = str(client[0]) if client else ""
-        if self._rules.behind_proxy and b"x-forwarded-for" in headers:
-            address = headers[b"x-forwarded-for"][-1].rpartition(",")[2].strip()[:64]
+        if self.behind_proxy and "x-forwarded-for" in headers:
+            address = headers.getlist("x-forwarded-for")[-1].rpartition(",")[2].strip()[:64]
         if given:
-            now = self._clock()
+            now = self.clock()
             if len(self._failures) >= _ADDRESSES_MAX:
                 self._failures.clear()
             times = self._failures.setdefault(address, deque(maxlen=FAILURES_MAX + 1))
@@ -185,11 +176,9 @@ def read_token(path: Path) -> tuple[str, list[str]]:
     except (OSError, UnicodeDecodeError) as fault:
         raise UsageError(f"the token file {str(path)!r} cannot be read: {fault}") from fault
     if _TOKEN.fullmatch(text) is None or bits_of(text) < TOKEN_BITS_MIN:
-        raise UsageError(
-            f"the token in {str(path)!r} is too easy to guess: it needs {TOKEN_BITS_MIN} bits",
-            help="`openssl rand -hex 32` makes one; letters, digits and ._~+/=- may stand in it",
-            code="W906",
-        )
+        words = f"the token in {str(path)!r} is too easy to guess: it needs {TOKEN_BITS_MIN} bits"
+        advice = "`openssl rand -hex 32` makes one; letters, digits and ._~+/=- may stand in it"
+        raise UsageError(words, help=advice, code="W906")
     if about.st_mode & (stat.S_IRGRP | stat.S_IROTH):
         return text, [f"the token file {str(path)!r} can be read by others; `chmod 600` it"]
     return text, []
@@ -206,41 +195,37 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
 
 
-def _one(headers: dict[bytes, list[str]], name: bytes) -> str | None:
-    """A header that may be given once only."""
-    values = headers.get(name, [])
+def _one(headers: Headers, name: str) -> str:
+    """A header that may be given once only; empty: it is not given."""
+    values = headers.getlist(name)
     if len(values) > 1:
-        raise Refusal(400, "W904", f"the header {name.decode('ascii')!r} is given twice")
-    return values[0] if values else None
+        raise Refusal(400, "W904", f"the header {name!r} is given twice")
+    return values[0] if values else ""
 
 
 def _is_own(name: str, scope: Scope) -> bool:
     """Whether it is the very address that the connection came in on; no DNS can point there."""
-    server = scope.get("server")
+    server = str((scope.get("server") or ("",))[0]).partition("%")[0]
     try:
-        return server is not None and ipaddress.ip_address(name.strip("[]")) == (
-            ipaddress.ip_address(str(server[0]).partition("%")[0])
-        )
+        return ipaddress.ip_address(name.strip("[]")) == ipaddress.ip_address(server)
     except ValueError:
         return False
 
 
+@dataclass(eq=False)
 class Limits:
     """An ASGI application around another one: reads bodies and keeps the time."""
 
-    def __init__(
-        self, app: ASGIApp, secrets: Iterable[Secret] = (), *, deadline_s: float = DEADLINE_S
-    ) -> None:
-        self._app = app
-        self._secrets = tuple(secrets)
-        self._deadline_s = deadline_s
+    app: ASGIApp
+    secrets: tuple[Secret, ...] = ()
+    deadline_s: float = field(default=DEADLINE_S, kw_only=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         is_api = str(scope["path"]).startswith("/api/")
-        answering = _Answering(send, self._secrets if is_api else ())
+        answering = _Answering(send, self.secrets if is_api else ())
         content: bytes | None = None
 
         async def receive_again() -> Message:
@@ -252,13 +237,13 @@ class Limits:
             return {"type": "http.request", "body": body, "more_body": False}
 
         try:
-            async with asyncio.timeout(self._deadline_s) as deadline:
+            async with asyncio.timeout(self.deadline_s) as deadline:
                 answering.deadline = deadline
                 _check_query(scope)
                 if scope["method"] in _WITH_BODY:
                     content = await _body(scope, receive)
                     answering.has_read = True
-                await self._app(scope, receive_again, answering.send)
+                await self.app(scope, receive_again, answering.send)
         except Refusal as refusal:
             await _refuse(refusal, scope, receive, answering)
         except TimeoutError:
@@ -266,7 +251,7 @@ class Limits:
                 raise
             slow = not answering.has_read and scope["method"] in _WITH_BODY
             status, words = (408, "did not arrive") if slow else (503, "was not answered")
-            late = Refusal(status, "W900", f"the request {words} within {self._deadline_s:g} s")
+            late = Refusal(status, "W900", f"the request {words} within {self.deadline_s:g} s")
             await _refuse(late, scope, receive, answering)
         except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
             await answer_for(fault)(scope, receive, answering.send)
@@ -341,15 +326,15 @@ def _check_query(scope: Scope) -> None:
 
 
 async def _body(scope: Scope, receive: Receive) -> bytes:
-    headers = {name.lower(): value for name, value in scope["headers"]}
-    kind, _, parameter = headers.get(b"content-type", b"").decode("latin-1").partition(";")
+    headers = Headers(scope=scope)
+    kind, _, parameter = headers.get("content-type", "").partition(";")
     parameter = parameter.strip().lower().replace('"', "")
     if kind.strip().lower() != "application/json" or parameter not in ("", "charset=utf-8"):
         raise Refusal(415, "W900", "the body must be application/json in UTF-8")
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+    if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "W900", "a compressed body is not taken")
     try:
-        announced = int(headers.get(b"content-length", b"0"))
+        announced = int(headers.get("content-length", "0"))
     except ValueError:
         raise Refusal(400, "W900", "the Content-Length is no number") from None
     content = bytearray()

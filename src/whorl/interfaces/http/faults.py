@@ -65,9 +65,11 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
     return refused(500, "I900", words, "the log of the server says more")
 
 
-def refused(status: int, code: str, message: str, advice: str = "") -> JSONResponse:
+def refused(
+    status: int, code: str, message: str, advice: str = "", findings: list[Any] | None = None
+) -> JSONResponse:
     error = {"code": code, "message": safe(message)[:4_000], "help": safe(advice)[:2_000]}
-    return JSONResponse({"error": error | {"diagnostics": None}}, status)
+    return JSONResponse({"error": error | {"diagnostics": findings}}, status)
 
 
 def register(app: FastAPI) -> None:
@@ -96,16 +98,13 @@ def finding(diagnostic: Diagnostic, root: str) -> dict[str, Any]:
 
 def _invalid(fault: InvalidWorkflow, root: str) -> JSONResponse:
     diagnostics = fault.diagnostics[:_FINDINGS_MAX]
-    first = diagnostics[0] if diagnostics else None
-    code, words = (first.code, first.message) if first else ("W001", "the file cannot be read")
-    missing = len(diagnostics) == 1 and code == "W016" and first is not None and first.span is None
-    error = {
-        "code": code,
-        "message": safe(words),
-        "help": safe(first.help) if first else "",
-        "diagnostics": None if missing else [finding(one, root) for one in diagnostics],
-    }
-    return JSONResponse({"error": error}, 404 if missing else 400)
+    if not diagnostics:
+        return refused(400, "W001", "the file cannot be read", findings=[])
+    first = diagnostics[0]
+    if len(diagnostics) == 1 and first.code == "W016" and first.span is None:
+        return refused(404, first.code, first.message, first.help)
+    findings = [finding(diagnostic, root) for diagnostic in diagnostics]
+    return refused(400, first.code, first.message, first.help, findings)
 
 
 def _validation_words(errors: Sequence[Any]) -> str:

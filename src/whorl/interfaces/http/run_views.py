@@ -14,33 +14,22 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces.figures import paragraphs, written
-from whorl.interfaces.http.run_schemas import (
-    Action,
-    Attempt,
-    GateItem,
-    IterationItem,
-    JournalEvent,
-    LoopItem,
-    Result,
-    RunDetail,
-    RunItem,
-    UsageItem,
-    Verdict,
-)
+from whorl.interfaces.http import run_schemas as schemas
 from whorl.interfaces.wording import (
     advice,
     advised,
     condition_words,
     fact_words,
     reason_words,
+    target_of,
     verdict_words,
     with_help,
 )
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
-from whorl.services.inspection import limit_now
-from whorl.services.results import open_gates, result_of, row_and_machine, shown
+from whorl.services.inspection import StepAttempt, limit_now
+from whorl.services.results import Gate, open_gates, result_of, row_and_machine, shown
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState
@@ -49,8 +38,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.inspection import StepAttempt
-    from whorl.services.results import Gate
 
 SCORES = 20
 BODY_MAX = 8_000
@@ -67,7 +54,6 @@ _LOOPS_LOOKED_AT = 100
 
 
 def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
-    """A run as lists show it."""
     newest = state.store.newest_iterations(row.id, row.loop, SCORES) if row.loop else []
     values = _fields(row, "key")
     for name in ("parent", "loop", "exit_reason", "stopped_by", "mark"):
@@ -83,19 +69,18 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     }
 
 
-def run_item(state: ServerState, row: RunRow) -> RunItem:
-    return RunItem(**run_fields(state, row))
+def run_item(state: ServerState, row: RunRow) -> schemas.RunItem:
+    return schemas.RunItem(**run_fields(state, row))
 
 
-def journal_event(run: str, entry: Entry) -> JournalEvent:
-    """An entry of the journal, with references in the place of large values."""
+def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
     event = entry.event
     body = shown(event)
     fault = body if event.kind == "warning" else body.get("error")
     if isinstance(fault, dict) and fault.get("facts"):
         fault = fault | {"help": advice(str(fault["code"]), cast("Any", fault["facts"]), run)}
         body = fault if event.kind == "warning" else body | {"error": fault}
-    return JournalEvent(
+    return schemas.JournalEvent(
         run=run,
         seq=entry.seq,
         kind=event.kind,
@@ -105,24 +90,24 @@ def journal_event(run: str, entry: Entry) -> JournalEvent:
     )
 
 
-def loop_item(row: LoopRow, node: Loop | None, target: float | None, machine: Machine) -> LoopItem:
+def loop_item(row: LoopRow, node: Loop | None, machine: Machine) -> schemas.LoopItem:
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
         "exit_reason": row.exit_reason or None,
         "stopped_by": row.stopped_by or None,
         "why": reason_words(row.exit_reason, row.stopped_by) if row.exit_reason else "",
-        "target": target,
+        "target": target_of(node.until) if node is not None else None,
         "until": condition_words(node.until) if node is not None else "",
         "usage": usage_item(row.usage),
         "limits": row.limits if isinstance(row.limits, dict) else {},
         "mark": row.mark or None,
     }
-    return LoopItem(**values)
+    return schemas.LoopItem(**values)
 
 
-def iteration_item(row: IterationRow) -> IterationItem:
+def iteration_item(row: IterationRow) -> schemas.IterationItem:
     note: dict[str, Any] = row.note
-    return IterationItem(
+    return schemas.IterationItem(
         **_fields(row, "loop", "note"),
         met=bool(note.get("met")),
         best=bool(note.get("best")),
@@ -133,11 +118,11 @@ def iteration_item(row: IterationRow) -> IterationItem:
     )
 
 
-def verdicts(note: dict[str, Any]) -> list[Verdict]:
+def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
     facts: Any = note.get("facts")
     facts = facts if isinstance(facts, list) else []
     return [
-        Verdict(
+        schemas.Verdict(
             by=str(fact.get("by", "")),
             met=fact.get("met") if isinstance(fact.get("met"), bool) else None,
             words=safe(fact_words(fact)),
@@ -148,24 +133,28 @@ def verdicts(note: dict[str, Any]) -> list[Verdict]:
     ]
 
 
-def attempt_item(attempt: StepAttempt) -> Attempt:
+def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
     values = _fields(attempt, "kind") | {"usage": usage_item(attempt.usage)}
     values["seconds"] = None
     if attempt.started_at is not None and attempt.ended_at is not None:
         values["seconds"] = max(0.0, round(attempt.ended_at - attempt.started_at, 6))
-    return Attempt(**values)
+    return schemas.Attempt(**values)
 
 
-def _fields(row: RunRow | LoopRow | IterationRow | StepAttempt, *without: str) -> dict[str, Any]:
+def _fields(row: Any, *without: str) -> dict[str, Any]:
     return {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
 
 
-def usage_item(usage: Json) -> UsageItem:
-    return UsageItem(**usage_document(usage))  # type: ignore[arg-type]
+def _gate(gate: Gate) -> schemas.GateItem:
+    shown = {"message": safe(gate.message), "waiting_since": gate.since}
+    return schemas.GateItem(**_fields(gate, "since") | shown)
 
 
-def run_detail(state: ServerState, run: RunId) -> RunDetail:
-    """All that a page about one run begins with."""
+def usage_item(usage: Json) -> schemas.UsageItem:
+    return schemas.UsageItem(**usage_document(usage))  # type: ignore[arg-type]
+
+
+def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
     store = state.store
     row, machine = known = row_and_machine(store, run)
     gates = open_gates(store, run, machine)
@@ -177,19 +166,10 @@ def run_detail(state: ServerState, run: RunId) -> RunDetail:
         driver = "here"
     elif row.status == "running":
         driver = "elsewhere"
-    return RunDetail(
+    return schemas.RunDetail(
         **run_fields(state, row) | {"status": result["status"]},
-        result=Result(**result),
-        gates=[
-            GateItem(
-                address=gate.address,
-                reason=gate.reason,
-                message=safe(gate.message),
-                show=gate.show,
-                waiting_since=gate.since,
-            )
-            for gate in gates
-        ],
+        result=schemas.Result(**result),
+        gates=[_gate(gate) for gate in gates],
         can=_possible(machine, row, gates),
         driver=driver,
         forks=list(store.forks(run)),
@@ -201,7 +181,7 @@ def run_detail(state: ServerState, run: RunId) -> RunDetail:
     )
 
 
-def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[Action]:
+def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.Action]:
     actions: set[str] = set()
     for action, kind in _KINDS.items():
         if objection(machine, Event(kind, "", machine.now)) is None:
@@ -220,7 +200,7 @@ def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[Action]:
         actions.add("fork")
     if gates:
         actions |= {"approve", "reject"}
-    return [action for action in get_args(Action) if action in actions]
+    return [action for action in get_args(schemas.Action) if action in actions]
 
 
 def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
@@ -234,7 +214,6 @@ def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
 
 
 def value_at(store: SqliteStore, run: RunId, ref: str) -> Json:
-    """The value that a reference leads to. Raises UsageError W903."""
     number, _, encoded = ref.partition(".")
     try:
         text = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")

@@ -1,23 +1,19 @@
 """What goes over HTTP about workflows and requests: closed models; OpenAPI is made of them."""
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import StringConstraints as Text
+
+from whorl.ir import Node
 
 # `Any` because a recursive type would be unrolled for every value of every answer; what comes in
 # was read by the bounded JSON reader before (`limits`), and what goes out was JSON in the journal.
 JsonValue: TypeAlias = Any
 
-Address = Annotated[str, StringConstraints(max_length=4_000)]
-Words = Annotated[str, StringConstraints(max_length=100_000)]
-FileName = Annotated[str, StringConstraints(min_length=1, max_length=1_024)]
+Address = Annotated[str, Text(max_length=4_000)]
+Words = Annotated[str, Text(max_length=100_000)]
+FileName = Annotated[str, Text(min_length=1, max_length=1_024)]
 
 
 def _is_number(value: object) -> object:
@@ -29,23 +25,10 @@ def _is_number(value: object) -> object:
 
 Dollars = Annotated[float, Field(gt=0, lt=1e9), BeforeValidator(_is_number)]
 Number = Annotated[int, Field(ge=1, le=1_000_000_000), BeforeValidator(_is_number)]
-Key = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
+Key = Annotated[str, Text(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]+$")]
 Seen = Annotated[int | None, Field(ge=0, le=2**53), BeforeValidator(_is_number)]
-NodeKind = Literal[
-    "task",
-    "loop",
-    "foreach",
-    "branch",
-    "group",
-    "call",
-    "compute",
-    "assign",
-    "wait",
-    "gate",
-    "stop",
-    "break",
-    "continue",
-]
+# The constructs of the IR, as its graph names them.
+_NODES: list[Any] = [kind.__name__.lower() for kind in get_args(Node)]
 
 
 class Closed(BaseModel):
@@ -160,7 +143,7 @@ class Accept(Request):
 class Fork(Closed):
     """A new run that keeps the iterations before `at` and redoes that one."""
 
-    at: Annotated[str, StringConstraints(min_length=4, max_length=4_000)] = Field(
+    at: Annotated[str, Text(min_length=4, max_length=4_000)] = Field(
         description="such as polish[2]"
     )
     set: dict[str, JsonValue] = Field(
@@ -184,7 +167,7 @@ class Decision(Request):
     or twice, never reaches another question.
     """
 
-    address: Annotated[str, StringConstraints(min_length=1, max_length=4_000)] = Field(
+    address: Annotated[str, Text(min_length=1, max_length=4_000)] = Field(
         description="the question that is answered, as `gates` of the run names it"
     )
     feedback: Words = ""
@@ -254,7 +237,7 @@ class GraphNode(Closed):
 
     path: str
     name: str
-    kind: NodeKind
+    kind: str = Field(json_schema_extra={"enum": _NODES})
     title: str
     detail: str
     task: str | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 import signal
 import socket
 import threading
@@ -17,23 +16,34 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits, Rules
-from whorl.interfaces.http.state import open_state
+from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits
+from whorl.interfaces.http.state import ServerState, open_state
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator, Iterator
 
-    from whorl.interfaces.http.state import ServerState
     from whorl.services.project import Project
-
 
 HEAD_BYTES_MAX = 32_768
 HEAD_S = 15.0
 KEEP_ALIVE_S = 15
 CONNECTIONS_MAX = 1_000
 
-log = logging.getLogger("whorl.http")
+_OPTIONS: dict[str, Any] = {
+    "ws": "none",
+    "lifespan": "off",
+    "loop": "asyncio",
+    "log_config": None,
+    "access_log": False,
+    "server_header": False,
+    "date_header": False,
+    "proxy_headers": False,
+    "h11_max_incomplete_event_size": HEAD_BYTES_MAX,
+    "timeout_keep_alive": KEEP_ALIVE_S,
+    "timeout_graceful_shutdown": 3,
+    "backlog": 1_024,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +57,6 @@ class Place:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
         try:
             return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
         except ValueError:
@@ -63,7 +72,6 @@ class Server(uvicorn.Server):
         self._sock = sock
 
     async def answer(self) -> None:
-        """Answers requests until a signal comes, or `should_exit` is set."""
         await self.serve(sockets=[self._sock])
 
     @contextmanager
@@ -135,9 +143,10 @@ async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server,
             if not place.is_loopback:
                 # Its own addresses are told by the connection.
                 hosts |= {place.host.lower(), socket.gethostname().lower()}
-            rules = Rules(place.token, port, frozenset(hosts), behind_proxy=place.behind_proxy)
-            app = Auth(Limits(build_app(state), state.providers.secrets), rules)
-            yield Server(_config(app), state, sock), _address_of(place.host, port)
+            limited = Limits(build_app(state), tuple(state.providers.secrets))
+            app = Auth(limited, place.token, port, frozenset(hosts), place.behind_proxy)
+            config = uvicorn.Config(app, http=Connection, **_OPTIONS)
+            yield Server(config, state, sock), _address_of(place.host, port)
     finally:
         sock.close()
 
@@ -181,7 +190,6 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _address_of(host: str, port: int) -> str:
-    """The URL at which a browser on this machine finds the server."""
     try:
         number = ipaddress.ip_address(host)
     except ValueError:
@@ -189,22 +197,3 @@ def _address_of(host: str, port: int) -> str:
     if number.is_unspecified:
         host = "127.0.0.1" if number.version == 4 else "::1"
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _config(app: Any) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=Connection,
-        ws="none",
-        lifespan="off",
-        loop="asyncio",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        h11_max_incomplete_event_size=HEAD_BYTES_MAX,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=3,
-        backlog=1_024,
-    )

@@ -69,7 +69,6 @@ class Delta:
     is_whole: bool = False
 
     def then(self, text: str) -> "Delta":
-        """The same with more text behind it; of very much, the end."""
         return Delta((self.text + text)[-_DELTA_MAX:], self.is_whole)
 
 
@@ -89,7 +88,6 @@ class Listener:
             self.awake.clear()
 
     def hold(self, deltas: dict[str, Delta]) -> None:
-        """Gives deltas back that are to be told later, before those that have come since."""
         for address, newer in self.deltas.items():
             known = deltas.get(address)
             deltas[address] = known.then(newer.text) if known is not None else newer
@@ -97,14 +95,12 @@ class Listener:
 
 
 class StreamWatcher:
-    """Implements `Watcher` for the runs of this process, and follows the store for all others.
-
-    What the tasks of this process have streamed so far is kept for those who come late.
-    """
+    """Implements `Watcher` for the runs of this process, and follows the store for all others."""
 
     def __init__(self) -> None:
         self._of_runs: dict[RunId, list[Listener]] = {}
         self._of_all: list[Listener] = []
+        # What tasks have streamed so far, for those who come late.
         self._texts: dict[RunId, dict[str, Delta]] = {}
         self._count = 0
         self._called = asyncio.Event()
@@ -162,7 +158,6 @@ class StreamWatcher:
                 self._of_runs.pop(run, None)
 
     def end(self) -> None:
-        """The server is about to stop: everybody goes home."""
         self._is_over = True
         for group in (self._of_all, *self._of_runs.values()):
             for listener in group:
@@ -198,7 +193,6 @@ class StreamWatcher:
                 await asyncio.sleep(INTERRUPTED_EVERY_S)
 
     async def _pause(self) -> None:
-        """Until it is time to look again; where nobody listens that is seldom."""
         if self._count:
             await asyncio.sleep(POLL_S)
             return
@@ -242,7 +236,6 @@ class ServerState:
         return self._targets[key]
 
     def item_text(self, row: RunRow, make: Callable[[RunRow], BaseModel]) -> str:
-        """A row as JSON, made once for all streams that tell of it."""
         item = self._items.get(row.id)
         if item is None or item[0] != row:
             if len(self._items) >= _ITEMS_MAX:
@@ -251,7 +244,6 @@ class ServerState:
         return item[1]
 
     def names(self) -> list[str]:
-        """The names of all workflows that have runs; a moment old at most."""
         at, names = self._names
         if time.monotonic() - at > _NAMES_S:
             names = sorted({total.name for total in self.store.totals()})
@@ -269,7 +261,6 @@ class ServerState:
 
 @contextlib.asynccontextmanager
 async def open_state(project: Project) -> AsyncIterator[ServerState]:
-    """The state on a project's store. Runs that it drives are left resumable when it closes."""
     providers, watcher = Providers(project.settings()), StreamWatcher()
     async with open_runtime(project, providers, watcher=watcher) as runtime:
         state = ServerState(project, providers, runtime, watcher)
@@ -300,7 +291,6 @@ KnownRun = Annotated[RunId, Depends(_run)]
 
 
 def no_query(request: Request) -> None:
-    """Refuses a query where there is none to give."""
     if request.query_params:
         name = next(iter(request.query_params))
         raise Refusal(400, "W900", f"{name[:80]}: there is no such field")

@@ -114,19 +114,13 @@ _WORDS: dict[int, tuple[str, str]] = {
         "is not a store of Whorl",
         "name another place with --store, or move the file away",
     ),
-    apsw.SQLITE_CORRUPT: (
-        "is damaged",
-        "run `whorl doctor`, and restore the file from a backup",
-    ),
+    apsw.SQLITE_CORRUPT: ("is damaged", "run `whorl doctor`, and restore the file from a backup"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which file, and how it is opened; all but the path is for tests.
-
-    `exclusive` keeps the file to one connection; the log is emptied every `checkpoint_pages`.
-    """
+    """Which file, and, for tests, how it is opened: by one connection alone, how long a log."""
 
     path: str
     vfs: str | None = None
@@ -185,7 +179,6 @@ def fetch(
 
 
 def begin(connection: apsw.Connection) -> None:
-    """Begins a write transaction, waiting for other processes with jitter between attempts."""
     patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
 
 
@@ -289,7 +282,6 @@ class Reader:
 
     @contextmanager
     def lend(self) -> Iterator[apsw.Connection]:
-        """A connection for one query or a few; errors of SQLite come out as StoreError."""
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -318,7 +310,6 @@ class Reader:
                 raise store_error(error, self._place.path) from error
 
     def close(self) -> None:
-        """Closes all connections that are not lent out; those follow when they come back."""
         self._closed = True
         with self._gate:
             if self._watching is not None:
@@ -374,11 +365,9 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
 
 def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
-    return StoreError(
-        f"{place}: {what}",
-        code=code,
-        help="use the version of Whorl that wrote it, or restore the store from a backup",
-    )
+    words = f"{place}: {what}"
+    advice = "use the version of Whorl that wrote it, or restore the store from a backup"
+    return StoreError(words, help=advice, code=code)
 
 
 def refused(what: str, remedy: str = "") -> StoreError:

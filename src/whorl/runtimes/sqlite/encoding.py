@@ -112,16 +112,38 @@ def encode(event: Event, *, is_split: bool = True) -> Encoded:
     return Encoded(kind, float(event.at), whole(event.address), deflate(text), tuple(large))
 
 
-def decode(kind: int, at: float, address: str, body: Stored) -> Event:
-    """The event of a row without large values. Raises Unreadable."""
-    return Event(kind_name(kind), address, at, as_object(from_text(inflate(body))))
+def decode(
+    kind: int,
+    at: float,
+    address: str,
+    body: Stored,
+    large: str | None = None,
+    *,
+    fetch: Callable[[int], Json] = lambda _: None,
+) -> Event:
+    """The event of a row, with large values put back where they were. Raises Unreadable."""
+    name = KIND_NAMES.get(kind)
+    if name is None:
+        raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
+    value: Any = from_text(inflate(body))
+    try:
+        for path, number in json.loads(large) if large is not None else ():
+            place, payload = value, fetch(int(number))
+            if not path:
+                value = payload
+                continue
+            for part in path[:-1]:
+                place = place[part]
+            place[path[-1]] = payload
+    except (ValueError, TypeError, KeyError, IndexError) as error:
+        raise Unreadable(f"its list of large values is damaged ({error})") from error
+    if not isinstance(value, dict):
+        raise Unreadable("its JSON is not an object")
+    return Event(name, address, at, value)
 
 
 def checksum(seq: int, *row: Any) -> int:
-    """Tells whether an entry is as it was written: kind, time, address, body, large values.
-
-    What nobody can have written has -1.
-    """
+    """Tells whether an entry is as it was written; what nobody can have written has -1."""
     kind, at, address, body, large = row
     try:
         total = zlib.crc32(_PLACE(seq, kind, at))
@@ -129,29 +151,6 @@ def checksum(seq: int, *row: Any) -> int:
         return zlib.crc32(body.encode() if type(body) is str else body, total)
     except (struct.error, TypeError, AttributeError):
         return -1
-
-
-def kind_name(kind: int) -> str:
-    name = KIND_NAMES.get(kind)
-    if name is None:
-        raise Unreadable(f"this version of Whorl does not know the event kind number {kind!r}")
-    return name
-
-
-def restore(body: Json, large: str, fetch: Callable[[int], Json]) -> Json:
-    try:
-        for path, number in json.loads(large):
-            value = fetch(int(number))
-            if not path:
-                body = value
-                continue
-            place: Any = body
-            for part in path[:-1]:
-                place = place[part]
-            place[path[-1]] = value
-    except (ValueError, TypeError, KeyError, IndexError) as error:
-        raise Unreadable(f"its list of large values is damaged ({error})") from error
-    return body
 
 
 def to_text(value: Json) -> str:
@@ -174,17 +173,10 @@ def whole(text: str) -> str:
 
 
 def from_text(text: str) -> Json:
-    """The value of a JSON text. Raises Unreadable."""
     try:
         value: Json = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"its JSON is damaged ({error})") from error
-    return value
-
-
-def as_object(value: Json) -> dict[str, Json]:
-    if not isinstance(value, dict):
-        raise Unreadable("its JSON is not an object")
     return value
 
 
@@ -199,7 +191,6 @@ def deflate(text: str) -> Stored:
 
 
 def inflate(stored: Stored, window_bits: int = _WINDOW_BITS) -> str:
-    """The text of a stored form. Raises Unreadable."""
     if isinstance(stored, str):
         return stored
     if not isinstance(stored, bytes):
@@ -266,30 +257,25 @@ def _refuse_constant(name: str) -> NoReturn:
 
 @dataclass(slots=True)
 class LoopChange:
-    """A loop that started (or started again) or finished at an entry, or else was reopened.
-
-    `limit` is how many iterations it may have from then on; None: as many as before.
-    """
+    """A loop that started (again) or finished at an entry, or else was reopened."""
 
     address: str
     started: int | None = None
     finished: int | None = None
+    # How many iterations it may have from then on; None: as many as before.
     limit: int | None = None
     mark: str = ""
 
 
 @dataclass(slots=True)
 class RunRecord(RunFold[LoopFold]):
-    """The row of a run, and the changes to its loops that are not yet written.
-
-    Of the loops only the one is kept that the row shows: the outermost one that runs, or that ran
-    last.
-    """
+    """The row of a run with the loop that it shows, and changes to loops that are not written."""
 
     number: int = 0
     owner: int = 0
     status_stored: str = ""
     mark: str = ""
+    # The outermost loop that runs, or that ran last; nothing is kept of the others.
     shown: LoopFold = field(default_factory=lambda: LoopFold(""))
     loop_changes: list[LoopChange] = field(default_factory=list)
 
@@ -335,7 +321,6 @@ class RunRecord(RunFold[LoopFold]):
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:
-    """The record of a stored row: number, owner, status, mark, and the columns of `CHANGING`."""
     record = RunRecord(*row[4:-6])
     record.number, record.owner, record.status, record.mark = row[:4]
     not_begun, address, count, score, reason, stopped_by = row[-6:]

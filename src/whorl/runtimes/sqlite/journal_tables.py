@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 import apsw
 
 from whorl.errors import WhorlError
-from whorl.runtimes.sqlite.connection import fenced, fetch, refused
+from whorl.runtimes.sqlite.connection import Column, fenced, fetch, refused
 from whorl.runtimes.sqlite.encoding import CHANGING, checksum, put_payload, record_of, to_text
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal import NewRun, Record, RunId
-    from whorl.runtimes.sqlite.connection import Column
     from whorl.runtimes.sqlite.encoding import Encoded, LoopChange, RunRecord
     from whorl.runtimes.sqlite.ownership import Ownership
 
@@ -183,10 +182,7 @@ class JournalTables:
         return outcomes
 
     def _append_one(self, job: Append) -> int | None:
-        """Appends for a run whose row is as it is known; None: nothing was written.
-
-        Changing the row only where it has this owner and last entry is the check of both.
-        """
+        """Appends if the row is as it is known, which changing it checks; None: it is not."""
         state = self._known.get(job.run)
         if state is None or state.owner != job.owner or job.messages:
             return None
@@ -209,7 +205,6 @@ class JournalTables:
     def create(
         self, run: NewRun, past: Append, texts: tuple[str, str], state: bytes | None
     ) -> tuple[RunId, bool]:
-        """Stores a run with its first entries and what they lead to, unless a run has its key."""
         known = self.connection.execute("SELECT id FROM runs WHERE key = ?", (run.key,)).get
         if run.key and known is not None:
             return known, False
@@ -238,7 +233,6 @@ class JournalTables:
         self.ownership.release(run, owner)
 
     def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
-        """Keeps the newest snapshot and the one before it."""
         record = self._load(run)
         if record is None:
             raise refused(f"there is no run {run!r} in the store")
@@ -288,10 +282,7 @@ class JournalTables:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
 
     def remember(self, record: Record, text: str, *, once: str | None = None) -> bool:
-        """Adds a record and lets go of the oldest ones above its limit.
-
-        False: one with the id `once` is there already; a repeated task remembers nothing twice.
-        """
+        """Adds a record, and lets the oldest go; False: one with the id `once` is there already."""
         known = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
         if not known:
             self.connection.execute(_REMEMBER, (record.key, self.clock(), text))
@@ -391,7 +382,6 @@ class JournalTables:
             self.connection.execute("UPDATE progress SET mark = ? WHERE run = ?", marked)
 
     def _write_loop(self, state: RunRecord, change: LoopChange) -> bool:
-        """Writes what became of a loop; true: a mark that was there is gone."""
         place = (state.number, change.address)
         known = self.connection.execute(_MARK_OF, place).get if state.mark else ""
         is_gone = bool(known) and known != change.mark

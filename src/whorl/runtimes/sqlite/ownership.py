@@ -89,10 +89,8 @@ def is_gone(owner: Identity, here: Identity) -> bool:
         return False
     try:
         os.kill(owner.pid, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     return False
 
 
@@ -155,7 +153,6 @@ class Ownership:
         return bool(rows) and has_living(rows[0][4:], self.here, self.pulse())
 
     def release(self, run: str, owner: int) -> None:
-        """Gives a run up, unless somebody else has claimed it."""
         self.forget(run, owner)
         self.connection.execute(
             "UPDATE progress SET process = NULL WHERE owner = ?"
@@ -177,8 +174,8 @@ class Ownership:
         self._unsure.clear()
         self._registered = False
 
-    def is_beat_due(self, every_s: float, monotonic: float) -> bool:
-        return bool(self.runs) and monotonic - self._beaten >= every_s
+    def is_beat_due(self, monotonic: float) -> bool:
+        return bool(self.runs) and monotonic - self._beaten >= BEAT_EVERY_S
 
     def beat(self) -> None:
         now = self.pulse()

@@ -6,15 +6,16 @@ import os
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError, UsageError
-from whorl.interpreter.events import Event, split_iteration
-from whorl.runtimes.journal import Entry, IterationRow, Message, RunId, RunRow
+from whorl.interpreter.events import split_iteration
+from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import encoding
-from whorl.runtimes.sqlite.connection import Reader, damaged, fetch
+from whorl.runtimes.sqlite.connection import Place, Reader, damaged, fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.journal_tables import check_owner
 from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
@@ -22,19 +23,14 @@ from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_pro
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    import apsw
-
     from whorl.language import Json
-    from whorl.runtimes.journal import LoopRow
-    from whorl.runtimes.sqlite.connection import Place
 
 _COLUMNS: Final = """
 SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coalesce(key, ''),
     parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd, loop, iteration,
     coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
-    score, exit_reason, error, in_doubt,
-    progress.mark, stopped_by,
+    score, exit_reason, error, in_doubt, progress.mark, stopped_by,
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
 """
@@ -150,7 +146,6 @@ class StoreReading:
         limit: int = 100,
         before: str | None = None,
     ) -> list[RunRow]:
-        """The newest runs first; `before` is the id of the last run of the page before."""
         below = _SEQ_MAX if before is None else self._number(before)
         stored = "running" if status == "interrupted" else status
         chosen = [value for value in (stored, name) if value is not None]
@@ -195,11 +190,8 @@ class StoreReading:
         if not ids:
             raise self._unknown(text)
         if len(ids) > 1:
-            raise UsageError(
-                f"{text!r} is the beginning of more than one run: {', '.join(ids)}",
-                help="write more of the id",
-                code="W902",
-            )
+            words = f"{text!r} is the beginning of more than one run: {', '.join(ids)}"
+            raise UsageError(words, help="write more of the id", code="W902")
         return RunId(ids[0])
 
     def totals(self, since: float = 0.0) -> list[Total]:
@@ -224,22 +216,19 @@ class StoreReading:
         if shown.status != "running":
             return shown
         owner, *process = row[_SHOWN_FIELDS:]
-        now = self._now()
+        now = Pulse(self.clock(), self.monotonic())
         # A run that was just made is about to be claimed.
         is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
         is_driven = is_new or has_living(process, self._here, now)
         return shown if is_driven else replace(shown, status="interrupted")
 
     def is_owned(self, run: str) -> bool:
-        rows = self._reader.rows(_RUN, (run,))
-        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, self._now())
+        rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())
+        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, now)
 
     def _newest_ids(self, limit: int) -> list[str]:
         newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
         return [row[0] for row in self._reader.rows(newest, (limit,))]
-
-    def _now(self) -> Pulse:
-        return Pulse(self.clock(), self.monotonic())
 
     def _unknown(self, text: str) -> UsageError:
         import difflib
@@ -247,11 +236,8 @@ class StoreReading:
         ids = self._newest_ids(1000)
         near = difflib.get_close_matches(text, ids, n=3, cutoff=0.4) or ids[:3]
         remedy = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
-        return UsageError(
-            f"there is no run {text!r} in the store",
-            help=f"{remedy}`whorl ls` lists the runs",
-            code="W902",
-        )
+        words = f"there is no run {text!r} in the store"
+        return UsageError(words, help=f"{remedy}`whorl ls` lists the runs", code="W902")
 
     def read(self, run: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
         size = min(limit or _PAGE, _PAGE)
@@ -262,7 +248,6 @@ class StoreReading:
             yield entry
 
     def entries_at(self, run: str, address: str, after: int = 0) -> Iterator[Entry]:
-        """The entries at an address and below it, in order."""
         return self._entries(run, _AT, after, address)
 
     def loops(self, run: str) -> list[LoopRow]:
@@ -338,8 +323,9 @@ class StoreReading:
 
     def _page(self, statement: str, values: tuple[int | str, ...], run: str) -> list[Entry]:
         with self._reader.lend() as connection:
+            payload = partial(encoding.payload, connection)
             rows = fetch(connection, statement, values)
-            return [_entry(connection, run, *row) for row in rows]
+            return [_entry(payload, run, *row) for row in rows]
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
         """A loop, folded from the entries that say all about it."""
@@ -384,22 +370,18 @@ class StoreReading:
         return messages
 
     def memory(self, key: str) -> list[Json]:
-        """What loops remember under a key, oldest first."""
         records = "SELECT record FROM memories WHERE key = ? ORDER BY number"
         try:
             return [from_text(row[0]) for row in self._reader.rows(records, (key,))]
         except Unreadable as error:
-            raise StoreError(
-                f"what is remembered under {key!r} cannot be read: {error}",
-                code="R903",
-                help=f"delete it with `whorl memory rm {key}`",
-            ) from error
+            words = f"what is remembered under {key!r} cannot be read: {error}"
+            advice = f"delete it with `whorl memory rm {key}`"
+            raise StoreError(words, help=advice, code="R903") from error
 
     def memories(self) -> list[MemoryRow]:
         return [MemoryRow(*row) for row in self._reader.rows(_MEMORIES)]
 
     def version(self) -> int:
-        """A number that differs from the last one when anybody has committed something since."""
         return self._reader.version()
 
     def sizes(self) -> Sizes:
@@ -419,30 +401,17 @@ class StoreReading:
         self._reader.close()
 
 
-def _entry(connection: apsw.Connection, run: str, seq: int, *row: Any) -> Entry:
+def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:
     kind, at, address, body, large, written = row
     try:
         if encoding.checksum(seq, kind, at, address, body, large) != written:
             raise damaged(run, seq, "it is not what was written: its checksum differs", "R906")
-        if large is None:
-            return Entry(seq, encoding.decode(kind, at, address, body))
-        whole = encoding.restore(
-            from_text(inflate(body)), large, lambda number: encoding.payload(connection, number)
-        )
-        name = encoding.kind_name(kind)
-        return Entry(seq, Event(name, address, at, encoding.as_object(whole)))
+        return Entry(seq, encoding.decode(kind, at, address, body, large, fetch=payload))
     except Unreadable as error:
         raise damaged(run, seq, str(error)) from error
 
 
 def _iteration(loop: str, entry: Entry) -> IterationRow:
-    note = entry.event.body
-    return IterationRow(
-        loop=loop,
-        number=iteration_of(entry.event)[1],
-        status=text_of(note.get("status")),
-        score=number_of(note.get("score")),
-        seq=entry.seq,
-        at=entry.event.at,
-        note=note,
-    )
+    event, note = entry.event, entry.event.body
+    status, score = text_of(note.get("status")), number_of(note.get("score"))
+    return IterationRow(loop, iteration_of(event)[1], status, score, entry.seq, event.at, note)

@@ -9,28 +9,24 @@ import time
 import zlib
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import apsw
 
 from whorl.errors import StoreError, UsageError
-from whorl.runtimes.journal import Record, RunId, records_in
+from whorl.runtimes.journal import NewRun, Record, RunId, records_in
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
-from whorl.runtimes.sqlite.encoding import encode, to_text, whole
+from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
 from whorl.runtimes.sqlite.reading import StoreReading
-from whorl.runtimes.sqlite.writer import Change, Writer, settle
+from whorl.runtimes.sqlite.writer import Change, CrashHook, Job, Writer, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
-    from typing import Self
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal import NewRun
-    from whorl.runtimes.sqlite.encoding import Encoded
-    from whorl.runtimes.sqlite.writer import CrashHook, Job
 
 T = TypeVar("T")
 
@@ -54,10 +50,7 @@ class Pruned:
 
 
 class SqliteStore(StoreReading):
-    """Implements `Journal`; the reading side works without an event loop.
-
-    An append whose awaiting task is cancelled may or may not have been written.
-    """
+    """Implements `Journal`. An append whose task is cancelled may or may not have been written."""
 
     def __init__(
         self,
@@ -139,7 +132,6 @@ class SqliteStore(StoreReading):
         return await self._ask(lambda tables: tables.post(run, row), run)
 
     async def discard(self, run: RunId, owner: int, messages: Sequence[int]) -> None:
-        """Throws requests away that ask for what cannot be. Raises Fenced."""
         await self._ask(lambda tables: tables.discard(run, owner, messages), run)
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
@@ -244,11 +236,8 @@ class SqliteStore(StoreReading):
 
 def _check_id(run: str) -> None:
     if _ID.fullmatch(run) is None:
-        raise UsageError(
-            f"{run[:140]!r} cannot be the id of a run",
-            help="use 1 to 128 letters, digits, '_' and '-'",
-            code="W902",
-        )
+        words = f"{run[:140]!r} cannot be the id of a run"
+        raise UsageError(words, help="use 1 to 128 letters, digits, '_' and '-'", code="W902")
 
 
 def _written(memories: Sequence[Record]) -> list[tuple[Record, str]]:

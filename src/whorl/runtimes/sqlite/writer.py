@@ -18,7 +18,7 @@ import apsw
 
 from whorl.errors import InternalError, StoreError, WhorlError
 from whorl.runtimes.sqlite import connection as connecting
-from whorl.runtimes.sqlite.connection import copy_of, is_fsync_fault, store_error
+from whorl.runtimes.sqlite.connection import Place, copy_of, is_fsync_fault, store_error
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
 from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this_process
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
-    from whorl.runtimes.sqlite.connection import Place
 
 CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
 Outcome: TypeAlias = "tuple[Job, object, WhorlError | None]"
@@ -122,7 +121,6 @@ class Writer:
         return outcomes
 
     def close(self) -> None:
-        """Writes all that was handed over, then ends the thread and closes the connection."""
         with self._gate:
             if not self._closed:
                 self._closed = True
@@ -144,7 +142,7 @@ class Writer:
             while is_open:
                 jobs, is_open = self._collect()
                 with self._turn:
-                    if jobs or self._is_beat_due(self._monotonic()):
+                    if jobs or self._tables.ownership.is_beat_due(self._monotonic()):
                         self._serve(jobs)
                     self._checkpoint()
             self._leave()
@@ -189,7 +187,6 @@ class Writer:
         return True
 
     def _commit(self, jobs: list[Job], *, begun: bool = False) -> list[Outcome]:
-        """One transaction for all of these; tells what became of each."""
         if self._broken is not None:
             return [(job, None, copy_of(self._broken)) for job in jobs]
         self._announce("before", jobs)
@@ -198,7 +195,7 @@ class Writer:
             if not begun:
                 connecting.begin(self._connection)
             outcomes = self._apply(jobs)
-            if self._is_beat_due(started):
+            if self._tables.ownership.is_beat_due(started):
                 self._tables.ownership.beat()
             self._announce("inside", jobs)
             self._connection.execute("COMMIT")
@@ -214,9 +211,6 @@ class Writer:
         if len(jobs) <= _FEW:
             self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
         return outcomes
-
-    def _is_beat_due(self, now: float) -> bool:
-        return self._tables.ownership.is_beat_due(BEAT_EVERY_S, now)
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
         """Runs of appends are written together; everything else keeps its place between them."""
@@ -318,10 +312,7 @@ class Writer:
 
 
 def settle(outcomes: Iterable[Outcome], *, here: asyncio.AbstractEventLoop | None = None) -> None:
-    """Gives every outcome to whoever waits for it, waking each event loop once.
-
-    `here` is the event loop whose thread this is, if it is one's.
-    """
+    """Gives every outcome to whoever waits for it; `here` is the event loop of this thread."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Outcome]] = {}
     for outcome in outcomes:
         loop = outcome[0].loop

@@ -166,7 +166,6 @@ def _continued(state: ServerState, run: RunId, request: schemas.Continue) -> Eve
 
 
 def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Start, dict[str, str]]:
-    """The workflow as it is read now, how it starts, and what to tell about it."""
     path, budget = str(state.file(new.workflow)), new.budget_usd
     reading = state.project.read(path)
     workflow, providers, iterations = reading.workflow, state.providers, new.max_iterations

@@ -11,7 +11,6 @@ from whorl.interfaces.http import run_views
 from whorl.interfaces.http.schemas import Closed
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.progress import usage_of
-from whorl.interfaces.wording import target_of
 from whorl.interpreter.judging import similarity
 from whorl.language import Json
 from whorl.runtimes.folding import fold
@@ -29,7 +28,6 @@ _COMPARED_MAX = 4_000
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
-AtLoop = Annotated[str, Field(max_length=4_000)]
 IterationNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 
@@ -46,7 +44,7 @@ class RunsQuery(Closed):
 class LoopQuery(Closed):
     """Which loop; without one, the only outermost loop of the run."""
 
-    loop: AtLoop = ""
+    loop: str = Field(default="", max_length=4_000)
 
 
 class IterationsQuery(LoopQuery):
@@ -92,14 +90,12 @@ def show_run(state: State, run: KnownRun) -> schemas.RunDetail:
 @router.get("/{run}/loops", dependencies=[Depends(no_query)])
 def list_loops(state: State, run: KnownRun) -> schemas.LoopList:
     """The loops of a run; nested ones once for each outer iteration."""
-    rows = state.store.loops(run)
-    workflow = workflow_of(state.store, run)
+    rows, workflow = state.store.loops(run), workflow_of(state.store, run)
     machine = fold(state.store, run).machine
-    items = []
-    for row in rows[-LOOPS_MAX:]:
-        node = loop_node(workflow, row.path)
-        target = target_of(node.until) if node is not None else None
-        items.append(run_views.loop_item(row, node, target, machine))
+    items = [
+        run_views.loop_item(row, loop_node(workflow, row.path), machine)
+        for row in rows[-LOOPS_MAX:]
+    ]
     return schemas.LoopList(loops=items, more=len(rows) > LOOPS_MAX)
 
 
@@ -207,7 +203,6 @@ def show_value(
 
 
 def _rows(state: State, query: RunsQuery) -> tuple[list[RunRow], str | None]:
-    """A page of rows, and where the next one begins."""
     rows: list[RunRow] = []
     before, scanned = query.before, 0
     words = (query.search or "").casefold()

@@ -116,7 +116,6 @@ class _Journal:
     hidden: frozenset[str] | None = None
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
-        """What is new, and whether there is more to tell at once."""
         deltas, listener.deltas = listener.deltas, {}
         entries, status = await asyncio.to_thread(self._read)
         sent = [text for entry in entries for text in self._entry(entry)]
@@ -192,7 +191,6 @@ def _page(
 
 
 def _translator(state: ServerState, run: RunId, words: str, after: int) -> Translator | None:
-    """The dialect's words, having heard all that came before."""
     if words == "journal":
         return None
     workflow = workflow_of(state.store, run)

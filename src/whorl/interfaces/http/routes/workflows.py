@@ -5,7 +5,7 @@ without the numbers of iterations and attempts, and workflows that are called li
 that calls them.
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field
@@ -15,24 +15,8 @@ from whorl.errors import Diagnostic, InvalidWorkflow, safe
 from whorl.interfaces.diagrams.svg import reduced
 from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
+from whorl.interfaces.http import schemas
 from whorl.interfaces.http.faults import finding
-from whorl.interfaces.http.schemas import (
-    Closed,
-    FileName,
-    Graph,
-    GraphEdge,
-    GraphLoop,
-    GraphNode,
-    InputItem,
-    ProjectItem,
-    ProviderItem,
-    SourceItem,
-    Validated,
-    Validation,
-    WorkflowItem,
-    WorkflowList,
-    WorstCase,
-)
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.wording import condition_words, forecast_words, target_of
 from whorl.interpreter.events import join
@@ -50,43 +34,43 @@ _LIMITS = ("iterations", "time_s", "iteration_time_s", "cost_usd", "tokens", "ca
 router = APIRouter(prefix="/api", tags=["workflows"])
 
 
-class FileQuery(Closed):
+class FileQuery(schemas.Closed):
     """Which file of the project."""
 
-    file: FileName = Field(description="its path in the project")
+    file: schemas.FileName = Field(description="its path in the project")
 
 
 @router.get("/project", dependencies=[Depends(no_query)])
-def show_project(state: State) -> ProjectItem:
+def show_project(state: State) -> schemas.ProjectItem:
     """The project that is served, and who answers its model steps."""
     settings = state.providers.settings
     default = settings.providers.get(settings.default_provider)
     note = TOY
     if default is not None:
         note = SCRIPTED if default.kind == "scripted" else ""
-    return ProjectItem(
+    return schemas.ProjectItem(
         name=state.project.root.name or "/",
         root=str(state.project.root),
         version=__version__,
-        provider=ProviderItem(name=settings.default_provider or "local", note=note),
+        provider=schemas.ProviderItem(name=settings.default_provider or "local", note=note),
         workflows=len(state.catalogue.listed()),
     )
 
 
 @router.get("/workflows", dependencies=[Depends(no_query)])
-def list_workflows(state: State) -> WorkflowList:
+def list_workflows(state: State) -> schemas.WorkflowList:
     """The workflow files of the project, of any dialect."""
-    return WorkflowList(workflows=[_item(one) for one in state.catalogue.listed()])
+    return schemas.WorkflowList(workflows=[_item(one) for one in state.catalogue.listed()])
 
 
 @router.get("/workflows/graph")
-def show_file_graph(state: State, query: Annotated[FileQuery, Query()]) -> Graph:
+def show_file_graph(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Graph:
     """A workflow file as nodes and edges."""
     return graph_of(state.project.read(str(state.file(query.file))).workflow)
 
 
 @router.get("/workflows/source")
-def show_file_source(state: State, query: Annotated[FileQuery, Query()]) -> SourceItem:
+def show_file_source(state: State, query: Annotated[FileQuery, Query()]) -> schemas.SourceItem:
     """A workflow file with the files that it is made of."""
     path = str(state.file(query.file))
     reading = state.project.read(path)
@@ -94,20 +78,20 @@ def show_file_source(state: State, query: Annotated[FileQuery, Query()]) -> Sour
 
 
 @router.get("/runs/{run}/graph", dependencies=[Depends(no_query)])
-def show_run_graph(state: State, run: KnownRun) -> Graph:
+def show_run_graph(state: State, run: KnownRun) -> schemas.Graph:
     """The version of the workflow that the run pins, as nodes and edges."""
     return graph_of(workflow_of(state.store, run))
 
 
 @router.get("/runs/{run}/source", dependencies=[Depends(no_query)])
-def show_run_source(state: State, run: KnownRun) -> SourceItem:
+def show_run_source(state: State, run: KnownRun) -> schemas.SourceItem:
     """The texts of the version that the run pins."""
     row = state.store.run(run)
     return _source(state, row.dialect, row.file, state.store.sources(run))
 
 
 @router.post("/validate", dependencies=[Depends(no_query)])
-def validate(state: State, request: Validation) -> Validated:
+def validate(state: State, request: schemas.Validation) -> schemas.Validated:
     """Checks a file of the project, or a text. Nothing is run and nothing is fetched."""
     root = str(state.project.root)
     try:
@@ -120,37 +104,33 @@ def validate(state: State, request: Validation) -> Validated:
         missing = (one.code == "W016" and one.span is None for one in fault.diagnostics)
         if request.workflow is not None and all(missing):
             raise
-        findings = [finding(diagnostic, root) for diagnostic in fault.diagnostics]
-        return Validated(ok=False, diagnostics=findings, name=None, dialect=None, worst_case=None)  # type: ignore[arg-type]
+        findings: Any = [finding(diagnostic, root) for diagnostic in fault.diagnostics]
+        nothing = {"name": None, "dialect": None, "worst_case": None}
+        return schemas.Validated(ok=False, diagnostics=findings, **nothing)
     workflow, warnings = reading.workflow, list(reading.warnings)
     refused = refusal(workflow, state.providers.settings)
     if refused is not None:
         warnings.append(Diagnostic("R110", str(refused["message"]), severity="warning"))
+    findings = [finding(diagnostic, root) for diagnostic in warnings]
     worst = forecast(workflow, state.providers)
-    return Validated(
-        ok=True,
-        diagnostics=[finding(diagnostic, root) for diagnostic in warnings],  # type: ignore[misc]
-        name=safe(workflow.name),
-        dialect=workflow.dialect,
-        worst_case=WorstCase(
-            calls=worst.calls,
-            cost_usd=worst.cost_usd,
-            bound_usd=worst.bound_usd,
-            words=forecast_words(worst),
-        ),
+    costs = {"calls": worst.calls, "cost_usd": worst.cost_usd, "bound_usd": worst.bound_usd}
+    case: Any = {**costs, "words": forecast_words(worst)}
+    name, dialect = safe(workflow.name), workflow.dialect
+    return schemas.Validated(
+        ok=True, diagnostics=findings, name=name, dialect=dialect, worst_case=case
     )
 
 
-def _item(listed: Listed) -> WorkflowItem:
+def _item(listed: Listed) -> schemas.WorkflowItem:
     unread = Workflow(name=listed.file, body=Block(nodes=()), description=listed.trouble)
     workflow = listed.workflow or unread
-    return WorkflowItem(
+    return schemas.WorkflowItem(
         file=listed.file,
         name=safe(workflow.name),
         dialect=workflow.dialect if listed.workflow else "",
         description=safe(workflow.description),
         inputs=[
-            InputItem(
+            schemas.InputItem(
                 name=port.name,
                 type=port.type,
                 required=port.required and port.default is None,
@@ -165,30 +145,29 @@ def _item(listed: Listed) -> WorkflowItem:
     )
 
 
-def _source(state: State, dialect: str, main: str, texts: dict[str, str]) -> SourceItem:
+def _source(state: State, dialect: str, main: str, texts: dict[str, str]) -> schemas.SourceItem:
     shown = {state.shown_file(name): text for name, text in texts.items()}
     main = state.shown_file(main)
     if main not in shown and shown:
         # A file may be known by another name than the one that it was started with.
         same = [name for name in shown if name.rpartition("/")[2] == main.rpartition("/")[2]]
         main = (same or list(shown))[0]
-    return SourceItem(dialect=dialect, main=main, files=shown)
+    return schemas.SourceItem(dialect=dialect, main=main, files=shown)
 
 
-def graph_of(workflow: Workflow) -> Graph:
-    """The graph of a workflow with all that it calls."""
+def graph_of(workflow: Workflow) -> schemas.Graph:
     drawing = _Drawing(workflow)
     drawing.block(workflow.body, workflow, "", "")
     name, dialect = safe(workflow.name), workflow.dialect
-    return Graph(name=name, dialect=dialect, nodes=drawing.nodes, edges=drawing.edges)
+    return schemas.Graph(name=name, dialect=dialect, nodes=drawing.nodes, edges=drawing.edges)
 
 
 class _Drawing:
     """Nodes and edges as they are found, outermost first."""
 
     def __init__(self, workflow: Workflow) -> None:
-        self.nodes: list[GraphNode] = []
-        self.edges: list[GraphEdge] = []
+        self.nodes: list[schemas.GraphNode] = []
+        self.edges: list[schemas.GraphEdge] = []
         self._workflows = dict(workflow.workflows)
         self._paths: set[str] = set()
         self._calls = 0
@@ -196,7 +175,6 @@ class _Drawing:
     def block(
         self, block: Block, workflow: Workflow, address: str, parent: str, case: str | None = None
     ) -> None:
-        """Adds the nodes of a block, what lies in them, and the edges between them."""
         paths: list[str] = []
         for node in block.nodes:
             if isinstance(node, Call) and node.unnamed:
@@ -257,16 +235,17 @@ class _Drawing:
             self._edge(ends[0], ends[1], line(names, 60), "feedback")
 
     def _edge(self, source: str, target: str, label: str, kind: str) -> None:
-        self.edges.append(
-            GraphEdge.model_validate({"from": source, "to": target, "label": label, "kind": kind})
-        )
+        edge = {"from": source, "to": target, "label": label, "kind": kind}
+        self.edges.append(schemas.GraphEdge.model_validate(edge))
 
 
-def _node(node: Node, workflow: Workflow, path: str, parent: str, case: str | None) -> GraphNode:
-    return GraphNode(
+def _node(
+    node: Node, workflow: Workflow, path: str, parent: str, case: str | None
+) -> schemas.GraphNode:
+    return schemas.GraphNode(
         path=path,
         name=safe(node.name),
-        kind=type(node).__name__.lower(),  # type: ignore[arg-type]
+        kind=type(node).__name__.lower(),
         title=line(node.name, 80),
         detail=safe(detail_words(node)),
         task=node.kind if isinstance(node, Task) else None,
@@ -290,9 +269,9 @@ def _model(task: Task, workflow: Workflow) -> str | None:
     return line(words, 80) or None
 
 
-def _loop(loop: Loop) -> GraphLoop:
+def _loop(loop: Loop) -> schemas.GraphLoop:
     limits = {name: getattr(loop.limits, name) for name in _LIMITS}
-    return GraphLoop(
+    return schemas.GraphLoop(
         until=condition_words(loop.until),
         target=target_of(loop.until),
         limits={
