@@ -16,6 +16,9 @@ from whorl.interfaces.cli.terminal import badge, indented, paint, room
 from whorl.interfaces.figures import as_much_again, line, paragraphs, plural, written
 from whorl.interfaces.wording import exit_words, root_code
 from whorl.interpreter.events import unescape
+from whorl.interpreter.requests import objection
+from whorl.runtimes.folding import fold
+from whorl.services.steering import amounts_to_go_on, resumed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence, Set
@@ -181,8 +184,6 @@ def _advised(result: dict[str, Any], code: str) -> str:
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
-    from whorl.services.steering import amounts_to_go_on
-
     advised = _advised(result, "R102")
     if advised and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
         # What was short when the loop ended may be less than what is short by now.
@@ -216,10 +217,6 @@ def _own_budget(row: LoopRow) -> float | None:
 
 
 def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
-    from whorl.interpreter.requests import objection
-    from whorl.runtimes.folding import fold
-    from whorl.services.steering import resumed
-
     error = result["error"] or {}
     if root_code(error) == "P118":
         if "raise the budget" not in str(error.get("message")):

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from whorl.dialects import Reading
     from whorl.language import Json
-    from whorl.runtimes.journal import RunId
-    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
     from whorl.source import Document
@@ -52,6 +50,9 @@ def validate(project: Project, *, files: tuple[str, ...], as_json: bool) -> int:
 
 
 def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
+    from whorl.ir.walk import index_nodes
+    from whorl.ir.worst_case import worst_case
+
     try:
         reading = project.read(file)
     except InvalidWorkflow as fault:
@@ -60,7 +61,16 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
             show_diagnostics(found, project.texts(found))
         return {"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, found)]}
     warnings = [*reading.warnings, *_needed(project, reading)]
-    facts = _facts(reading)
+    workflow = reading.workflow
+    worst = worst_case(workflow)
+    facts = {
+        "name": workflow.name,
+        "dialect": workflow.dialect,
+        "steps": len(index_nodes(workflow)),
+        "calls_max": worst.calls,
+        "calls_without_retries": worst.typical,
+        "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
+    }
     if not is_quiet:
         if warnings:
             show_diagnostics(warnings, reading.sources)
@@ -95,22 +105,6 @@ def _span(reading: Reading, path: str) -> Span | None:
     if not line.isdecimal() or not column.isdecimal():
         return Span(file, 1, 1) if file else None
     return Span(file, int(line), int(column), len(path.rpartition("/")[2]))
-
-
-def _facts(reading: Reading) -> dict[str, Any]:
-    from whorl.ir.walk import index_nodes
-    from whorl.ir.worst_case import worst_case
-
-    workflow = reading.workflow
-    worst = worst_case(workflow)
-    return {
-        "name": workflow.name,
-        "dialect": workflow.dialect,
-        "steps": len(index_nodes(workflow)),
-        "calls_max": worst.calls,
-        "calls_without_retries": worst.typical,
-        "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
-    }
 
 
 def _fact_words(facts: dict[str, Any], reading: Reading, project: Project) -> list[str]:
@@ -290,34 +284,30 @@ def test(
 
 
 def _recorded(project: Project, file: str, run: str | None) -> Cassette:
+    """The recording of a run, or else of the newest run of the file that nobody steered."""
     from whorl.services.replay import cassette_from_run, steered
     from whorl.services.results import result_of
     from whorl.services.runs import find_run
 
     with closing(project.open_store()) as store:
-        chosen = find_run(store, run) if run is not None else _newest(store, file)
+        if run is not None:
+            chosen = find_run(store, run)
+        else:
+            path = Path(file).resolve()
+            rows = [row for row in store.runs(limit=1_000) if row.file]
+            ended = [row for row in rows if row.status == "succeeded"]
+            runs = [row.id for row in ended if Path(row.file).resolve() == path]
+            if not runs:
+                raise UsageError(
+                    f"no run of {file!r} has succeeded yet, so there is nothing to replay",
+                    help=f"run it once: `whorl run {file}`; or name a run with --run",
+                )
+            chosen = next((run for run in runs if not steered(store, run)), runs[0])
+            if chosen != runs[0]:
+                say(f"replaying run {chosen}: newer ones were steered by a person")
         if how := steered(store, chosen):
             say(f"run {chosen} was {how}, which a replay does not do again")
         return cassette_from_run(store, chosen, result_of(store, chosen))
-
-
-def _newest(store: SqliteStore, file: str) -> RunId:
-    from whorl.services.replay import steered
-
-    path = Path(file).resolve()
-    rows = [row for row in store.runs(limit=1_000) if row.file and row.status == "succeeded"]
-    runs = [row.id for row in rows if Path(row.file).resolve() == path]
-    for run in runs:
-        if not steered(store, run):
-            if run != runs[0]:
-                say(f"replaying run {run}: newer ones were steered by a person")
-            return run
-    if runs:
-        return runs[0]
-    raise UsageError(
-        f"no run of {file!r} has succeeded yet, so there is nothing to replay",
-        help=f"run it once: `whorl run {file}`; or name a run with --run",
-    )
 
 
 def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator[str]:
