@@ -125,7 +125,6 @@ class WorkflowTools:
 
 
 def tool_name(name: str) -> str:
-    """A workflow's name as MCP clients take it."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64] or "workflow"
 
 

@@ -286,7 +286,6 @@ def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def loop_words(loop: dict[str, Any]) -> str:
-    """A loop of the result document in one line."""
     iterations = plural(loop["iterations"], "iteration")
     words = f"{iterations} so far"
     if loop["exit_reason"]:

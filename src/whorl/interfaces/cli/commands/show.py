@@ -269,7 +269,6 @@ def _clock(at: float) -> str:
 
 
 def step_words(step: Step) -> str:
-    """A step in one line."""
     took = (step.ended_at or 0.0) - step.started_at
     answer = f": {step.feedback}" if step.feedback else ""
     if step.state == "rejected" or step.feedback:
