@@ -56,10 +56,10 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     try:
         reading = project.read(file)
     except InvalidWorkflow as fault:
-        found: list[Diagnostic] = [*fault.diagnostics]
+        mistakes = fault.diagnostics
         if not is_quiet:
-            show_diagnostics(found, project.texts(found))
-        return {"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, found)]}
+            show_diagnostics(mistakes, project.texts(mistakes))
+        return {"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, mistakes)]}
     warnings = [*reading.warnings, *_needed(project, reading)]
     workflow = reading.workflow
     worst = worst_case(workflow)

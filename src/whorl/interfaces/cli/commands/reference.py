@@ -28,7 +28,7 @@ def templates(*, as_json: bool) -> None:
     """
     if not as_json:
         forms = ", ".join(ENDINGS)
-        print_lines(table([(known.name, forms, known.description) for known in TEMPLATES]))
+        print_lines(table([(row.name, forms, row.description) for row in TEMPLATES]))
         return
     print_json(
         [
@@ -62,7 +62,7 @@ def new(*, template: str, file: str | None, form: Form | None, force: bool) -> N
     """
     chosen = find(template)
     if chosen is None:
-        names = [known.name for known in TEMPLATES]
+        names = [row.name for row in TEMPLATES]
         advice = did_you_mean(template, names) or f"known: {', '.join(names)}"
         raise UsageError(f"there is no template {template!r}", help=advice)
     if form is None:
@@ -114,8 +114,8 @@ def _functions(names: list[str]) -> list[str]:
     wanted = names[0].removesuffix("()").lstrip("@").lower()
     lines: list[str] = []
     listed: list[str] = []
-    known = {name: open_library(name) for name in libraries().names()}
-    for name, library in (*known.items(), ("", Library(title="templates: {{ ... }}"))):
+    added = {name: open_library(name) for name in libraries().names()}
+    for name, library in (*added.items(), ("", Library(title="templates: {{ ... }}"))):
         for entry in functions(name) if library.title else ():
             listed.append(entry.name)
             if entry.name.lower() == wanted:
