@@ -7,7 +7,7 @@ import json
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,13 +21,12 @@ from whorl.interfaces.figures import plural
 from whorl.source import open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from whorl.dialects import Reading
     from whorl.language import Json
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
-    from whorl.source import Document
 
 CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
@@ -128,7 +127,7 @@ def _fact_words(facts: dict[str, Any], reading: Reading, project: Project) -> li
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--target", metavar="SYSTEM",
-              help="For whom. [default: the first that a dialect names]")  # fmt: skip
+              help="For whom. [default: the first that its dialect names]")  # fmt: skip
 @json_option
 @located
 def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> int:
@@ -139,26 +138,24 @@ def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> i
 
     The exit code is 2 when something would not deploy.
     """
-    from whorl.dialects import dialects
-    from whorl.dialects.detection import parse
+    from whorl.dialects.detection import dialects, parse
     from whorl.plugins import load_reference
 
-    dialect, plugins = project.read(file).workflow.dialect, dialects()
-    linters: dict[str, tuple[str, str, str]] = {}
-    for name in plugins.names():
-        offered = getattr(plugins.load(name), "linters", {})
-        linters |= {system: (name, *linter) for system, linter in offered.items()}
-    target = target or next(iter(linters))
-    if target not in linters:
-        raise UsageError(f"nothing is known of {target!r}", help=f"known: {', '.join(linters)}")
-    name, form, reference = linters[target]
-    if dialect != name:
+    dialect = project.read(file).workflow.dialect
+    own = _linters(dialect)
+    target = target or next(iter(own), "")
+    if target not in own:
+        forms = {each: form for n in dialects().names() for each, (form, _) in _linters(n).items()}
+        target = target or next(iter(forms))
+        if target not in forms:
+            raise UsageError(f"nothing is known of {target!r}", help=f"known: {', '.join(forms)}")
+        form = forms[target]
         raise UsageError(
             f"{file!r} is a file of the dialect {dialect!r}, and {target} takes {form} only",
             help=f"only a file that is written as a {form} definition can go to {target}",
         )
     text = open_file(file)
-    check = cast("Callable[[Document], tuple[list[Diagnostic], bool]]", load_reference(reference))
+    check: Any = load_reference(own[target][1])
     diagnostics, is_refused = check(parse(text, file, lenient=True))
     if as_json:
         print_json([*map(diagnostic_json, diagnostics)])
@@ -167,6 +164,13 @@ def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> i
     else:
         click.echo(f"{safe(file)}: nothing that {target} would refuse")
     return 2 if is_refused else 0
+
+
+def _linters(dialect: str) -> dict[str, tuple[str, str]]:
+    """By system, what it calls files of a dialect, and what checks them for it."""
+    from whorl.dialects import dialects
+
+    return getattr(dialects().load(dialect), "linters", {})
 
 
 @click.command()

@@ -105,7 +105,7 @@ def explain(what: tuple[str, ...]) -> None:
 
 def _functions(names: list[str]) -> list[str]:
     """All functions, filters and tests of a name, from the tables that the language uses."""
-    from whorl.language import Library, functions
+    from whorl.language import LanguageError, Library, functions
     from whorl.language.libraries import libraries, open_library
 
     if len(names) != 1:
@@ -114,9 +114,15 @@ def _functions(names: list[str]) -> list[str]:
     wanted = names[0].removesuffix("()").lstrip("@").lower()
     lines: list[str] = []
     listed: list[str] = []
-    added = {name: open_library(name) for name in libraries().names()}
-    for name, library in (*added.items(), ("", Library(title="templates: {{ ... }}"))):
-        for entry in functions(name) if library.title else ():
+    core = Library(functions=functions(), title="templates: {{ ... }}")
+    for name in (*libraries().names(), ""):
+        try:
+            library = open_library(name) if name else core
+        except LanguageError as fault:
+            # A plugin that is broken is named, and what the others have is explained.
+            say(f"warning: {fault}")
+            continue
+        for entry in library.functions if library.title else ():
             listed.append(entry.name)
             if entry.name.lower() == wanted:
                 family = f"{entry.kind} of the family {entry.family!r}, for {library.title}"

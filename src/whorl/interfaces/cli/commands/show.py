@@ -354,7 +354,7 @@ def _attempts(entries: list[Entry]) -> Iterator[str]:
             case "task.finished":
                 calls, tokens, cost = usage_of(body)
                 model = line(str(body.get("model", "")), 60)
-                about = joined(model, used(tokens, cost)) if calls or model else ""
+                about = joined(model, used(tokens, cost)) if calls or body.get("model") else ""
                 yield f"  answer:  {about}".rstrip()
                 yield from indented(_indented(body.get("value")))
             case "task.failed":
