@@ -27,22 +27,18 @@ if TYPE_CHECKING:
         UsageError,
         WhorlError,
     )
-    from whorl.interfaces.python import (
+    from whorl.interfaces.python.session import Run, Session, resume, run, run_sync
+    from whorl.interfaces.python.values import (
         Event,
-        Json,
         LoopResult,
         Result,
-        Run,
-        Session,
-        Tasks,
         Usage,
         Workflow,
         build,
         load,
-        resume,
-        run,
-        run_sync,
     )
+    from whorl.language import Json
+    from whorl.providers.functions import Tasks
 
 __all__ = [
     "Cause",
@@ -71,19 +67,21 @@ __all__ = [
     "run_sync",
 ]
 
+# Where these names stand; what is light to import comes first.
+_MODULES = ("errors", "interfaces.python.values", "interfaces.python.session", "language")
+
+
 if not TYPE_CHECKING:
     # A type checker that saw it would take every misspelt name for one that exists.
     def __getattr__(name: str) -> object:
         """Imports a public name when it is first used."""
-        if name not in __all__:
-            raise AttributeError(f"module 'whorl' has no attribute {name!r}")
-        from whorl import errors
+        from importlib import import_module
 
-        if hasattr(errors, name):
-            return getattr(errors, name)
-        from whorl.interfaces import python
-
-        return getattr(python, name)
+        for module in _MODULES if name in __all__ else ():
+            names = vars(import_module(f"whorl.{module}"))
+            if name in names:
+                return names[name]
+        raise AttributeError(f"module 'whorl' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

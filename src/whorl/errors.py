@@ -309,17 +309,17 @@ def _fold(name: str) -> str:
     return re.sub(r"[-_ ]", "", name).casefold()
 
 
-def _distance(one: str, other: str, limit: int) -> int:
+def _distance(word: str, other: str, limit: int) -> int:
     """Return how many insertions, deletions, replacements and swaps lie between two words."""
-    if abs(len(one) - len(other)) >= limit:
+    if abs(len(word) - len(other)) >= limit:
         return limit
     before: list[int] = []
     row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, start=1):
+    for i, letter in enumerate(word, start=1):
         before, last, row = row, before, [i]
         for j, wanted in enumerate(other, start=1):
             cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != wanted))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == wanted:
+            if i > 1 and j > 1 and letter == other[j - 2] and word[i - 2] == wanted:
                 cost = min(cost, last[j - 2] + 1)
             row.append(cost)
         if min(row) > limit:

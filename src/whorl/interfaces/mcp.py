@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.server import Server
+from mcp.server.stdio import stdio_server
 
 from whorl import __version__
 from whorl.errors import UsageError, WhorlError
 from whorl.interfaces.figures import written
+from whorl.interfaces.python.session import Session
 from whorl.interfaces.wording import advised
 
 if TYPE_CHECKING:
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from whorl.interfaces.python import Run, Session, Workflow
+    from whorl.interfaces.python.session import Run
+    from whorl.interfaces.python.values import Workflow
+    from whorl.services.project import Project
 
 
 WAIT_S = 20.0
@@ -57,30 +62,18 @@ _RESULT = _tool(
 _CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
 
 
+@dataclass(frozen=True, slots=True)
 class WorkflowTools:
     """The tools of a server: the workflows by name, and what fetches and cancels runs."""
 
-    def __init__(
-        self, session: Session, workflows: Mapping[str, Workflow], *, wait_s: float = WAIT_S
-    ) -> None:
-        self._session = session
-        self._workflows = workflows
-        self._wait_s = wait_s
-
-    def server(self) -> Server[Any]:
-        return Server(
-            "whorl",
-            version=__version__,
-            instructions="Each tool runs a workflow. A long run answers with its id: fetch its "
-            "result with whorl_result.",
-            on_list_tools=self.list_tools,
-            on_call_tool=self.call_tool,
-        )
+    session: Session
+    workflows: Mapping[str, Workflow]
+    wait_s: float
 
     async def list_tools(
         self, context: ServerRequestContext[Any], page: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
-        tools = [_workflow_tool(name, workflow) for name, workflow in self._workflows.items()]
+        tools = [_workflow_tool(name, workflow) for name, workflow in self.workflows.items()]
         return types.ListToolsResult(tools=[*tools, _RESULT, _CANCEL])
 
     async def call_tool(
@@ -89,15 +82,15 @@ class WorkflowTools:
         """Starts a run, or fetches or cancels one. Our own errors are answers, not crashes."""
         given: dict[str, Any] = dict(call.arguments or {})
         try:
-            seconds = self._wait_s
+            seconds = self.wait_s
             if call.name in (_RESULT.name, _CANCEL.name):
-                run = self._session.run(str(given.get("run", "")))
+                run = self.session.run(str(given.get("run", "")))
                 if call.name == _CANCEL.name:
                     await run.cancel()
                 else:
                     seconds = _seconds(given.get("wait_s", seconds))
-            elif call.name in self._workflows:
-                run = await self._session.start(self._workflows[call.name], given)
+            elif call.name in self.workflows:
+                run = await self.session.start(self.workflows[call.name], given)
             else:
                 raise UsageError(f"there is no tool {call.name!r}")
             return await self._answer(run, seconds)
@@ -134,17 +127,23 @@ class WorkflowTools:
 
 
 def tool_name(name: str) -> str:
-    """A workflow's name as MCP clients take it."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", name)[:64] or "workflow"
 
 
-async def serve_stdio(tools: WorkflowTools) -> None:
-    """Serves on standard input and output until the client goes away."""
-    from mcp.server.stdio import stdio_server
-
-    server = tools.server()
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
+async def serve_stdio(project: Project, workflows: Mapping[str, Workflow], wait_s: float) -> None:
+    """Serves workflows on standard input and output until the client goes away."""
+    async with Session(config=project.config, store=project.store) as session:
+        tools = WorkflowTools(session, workflows, wait_s)
+        server: Server[Any] = Server(
+            "whorl",
+            version=__version__,
+            instructions="Each tool runs a workflow. A long run answers with its id: fetch its "
+            "result with whorl_result.",
+            on_list_tools=tools.list_tools,
+            on_call_tool=tools.call_tool,
+        )
+        async with stdio_server() as (read, write):
+            await server.run(read, write, server.create_initialization_options())
 
 
 def _workflow_tool(name: str, workflow: Workflow) -> types.Tool:

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from whorl import ir
 from whorl.dialects import Reading
-from whorl.errors import InvalidWorkflow
+from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.ir.checks import check
 from whorl.ir.places import Places
 from whorl.language import FunctionEntry, LanguageError, Library, Semantics, tree
@@ -31,6 +31,7 @@ class BalladReader:
     name = "ballad"
     looks_for = "`ballad` and `verses`"
     joined: frozenset[str] | None = None
+    linters: ClassVar = {"tavern": ("songs", "ballad:lint_for_taverns")}
 
     def claims(self, document: Document) -> bool:
         """Whether the file is a song."""
@@ -60,6 +61,13 @@ class BalladReader:
         if diagnostics:
             raise InvalidWorkflow(diagnostics)
         return Reading(workflow, sources={document.file: document.text})
+
+
+def lint_for_taverns(document: Document) -> tuple[list[Diagnostic], bool]:
+    """Taverns take no sad songs."""
+    if "tears" not in document.text:
+        return [], False
+    return [Diagnostic("W023", "it is too sad", document.root.span, severity="warning")], True
 
 
 def read_verse(source: str, library: str) -> tree.Tree:
@@ -98,4 +106,9 @@ def refrain(run: Run, value: object, times: object) -> str:
 
 SHOUT = FunctionEntry("function", "ballad", "shout", shout, "in capital letters")
 REFRAIN = FunctionEntry("filter", "ballad", "refrain", refrain, "sung again", ("times",))
-LIBRARY = Library(functions=(SHOUT, REFRAIN), read=read_verse, semantics=Semantics(text=sung))
+LIBRARY = Library(
+    functions=(SHOUT, REFRAIN),
+    read=read_verse,
+    semantics=Semantics(text=sung),
+    title="verses: <...>",
+)

@@ -52,7 +52,6 @@ class View:
 
 
 def draw(view: View) -> list[Text]:
-    """All lines of the view."""
     progress = view.progress
     words, color = badge(progress.status, progress.mark)
     took = seconds(view.now - progress.started_at) if progress.started_at else ""
@@ -68,7 +67,6 @@ def draw(view: View) -> list[Text]:
 
 
 def row_cells(done: Iteration, *, is_best: bool = False) -> Text:
-    """A finished iteration as a row of the loop's table."""
     cells = iteration_cells(done)
     style = "bold" if is_best else ""
     text = _row(cells, (style, style, "green" if cells[2].startswith("+") else "red"))
@@ -191,7 +189,6 @@ def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) 
 
 
 def _current(view: View, loop: LoopProgress) -> Text:
-    """The row of the iteration that runs."""
     inside = numbered(loop.address, loop.number)
     steps = [step for key, step in view.progress.steps.items() if key.startswith(inside)]
     loops = [inner for key, inner in view.progress.loops.items() if key.startswith(inside)]
@@ -274,7 +271,6 @@ def newest_loop(progress: Progress, address: str) -> LoopProgress | None:
 
 
 def steps_below(progress: Progress, address: str) -> list[Step]:
-    """The steps inside of what is at an address."""
     return [step for key, step in progress.steps.items() if is_below(key, address)]
 
 

@@ -23,7 +23,6 @@ R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
 NO_RUNS = "no runs yet; start one with `whorl run FILE`"
-FROM_HERE = "the path is seen from the current folder; @- reads standard input"
 FORMS = "write NAME=VALUE for a text, NAME:=JSON for any value, NAME=@FILE for the text of a file"
 
 
@@ -205,5 +204,6 @@ def _read_file(path: str, place: str) -> str:
     try:
         return open_file(path)
     except InvalidWorkflow as fault:
-        advice = fault.diagnostics[0].help or FROM_HERE
+        usual = "the path is seen from the current folder; @- reads standard input"
+        advice = fault.diagnostics[0].help or usual
         raise UsageError(f"{place}: {fault.diagnostics[0].message}", help=advice) from fault

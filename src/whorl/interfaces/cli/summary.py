@@ -16,6 +16,9 @@ from whorl.interfaces.cli.terminal import badge, indented, paint, room
 from whorl.interfaces.figures import as_much_again, line, paragraphs, plural, written
 from whorl.interfaces.wording import advice, advised, exit_words, flags, root_code
 from whorl.interpreter.events import unescape
+from whorl.interpreter.requests import objection
+from whorl.runtimes.folding import fold
+from whorl.services.steering import amounts_to_go_on, resumed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence, Set
@@ -185,7 +188,6 @@ def _advised(result: dict[str, Any], code: str) -> tuple[str, dict[str, Any]]:
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
-    from whorl.services.steering import amounts_to_go_on
 
     command, facts = _advised(result, "R102")
     if command and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
@@ -221,10 +223,6 @@ def _own_budget(row: LoopRow) -> float | None:
 
 
 def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
-    from whorl.interpreter.requests import objection
-    from whorl.runtimes.folding import fold
-    from whorl.services.steering import resumed
-
     error = result["error"] or {}
     if root_code(error) == "P118":
         if "raise the budget" not in str(error.get("message")):
@@ -294,7 +292,6 @@ def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def loop_words(loop: dict[str, Any]) -> str:
-    """A loop of the result document in one line."""
     iterations = plural(loop["iterations"], "iteration")
     words = f"{iterations} so far"
     if loop["exit_reason"]:

@@ -74,7 +74,6 @@ def say(*lines: str) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Prints lines as the output of a command."""
     for words in lines:
         click.echo(words)
 

@@ -127,7 +127,6 @@ def translator_of(workflow: Workflow, run: str = "") -> Translator:
 
 
 def event_json(run: str, entry: Entry) -> dict[str, Any]:
-    """An entry as programs read it."""
     event = entry.event
     head = {"run": run, "seq": entry.seq, "kind": event.kind, "address": event.address}
     return {**head, "at": event.at, "body": shown(event)}
@@ -186,7 +185,6 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
 
 
 def iteration_line(loop: LoopProgress, done: Iteration) -> str:
-    """A finished iteration in one line."""
     of = f"/{loop.limit}" if loop.limit else ""
     change = difference(done.score, done.before)
     measured = f"score {done.shown_score}{f' ({change})' if change else ''}"
@@ -216,7 +214,6 @@ def verdict(done: Iteration) -> str:
 
 
 def step_line(progress: Progress, event: Event) -> str:
-    """A finished task in one line."""
     base = event.address.partition("#")[0] if "/" not in event.address else event.address
     step = progress.steps.get(base) or progress.steps.get(event.address.rpartition("#")[0])
     head = f"  {'✓' if event.kind == 'task.finished' else '✗'} {line(event.address, 60)}"

@@ -408,8 +408,8 @@ def _centres(rows: list[list[int]], sizes: list[Size], chains: list[list[int]]) 
             neighbours[second].append(first)
 
     def middle(at: int, positions: dict[int, float], usual: float) -> float:
-        known = [positions[other] for other in neighbours[at] if other in positions]
-        return sum(known) / len(known) if known else usual
+        beside = [positions[other] for other in neighbours[at] if other in positions]
+        return sum(beside) / len(beside) if beside else usual
 
     # Each row is sorted by where its neighbours in the row before, or behind, stand.
     for direction in (1, -1, 1, -1):

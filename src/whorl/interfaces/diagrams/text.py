@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import count
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -119,7 +120,7 @@ class _Chart:
 
     def __init__(self) -> None:
         self.lines = ["flowchart TD"]
-        self._number = 0
+        self._numbers = count(1)
 
     def block(self, block: Block, indent: str) -> tuple[list[str], list[str]]:
         """Draws the nodes of a block; gives the ids of its first and last ones."""
@@ -169,8 +170,7 @@ class _Chart:
             self.lines += [f"{indent}end", f"{indent}{choice} --> {key}"]
 
     def _next(self) -> str:
-        self._number += 1
-        return f"n{self._number}"
+        return f"n{next(self._numbers)}"
 
 
 def mermaid(workflow: Workflow) -> str:

@@ -8,10 +8,10 @@ import os
 import platform
 import sys
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.interfaces.http.server import Place
-    from whorl.interfaces.python import Workflow
+    from whorl.interfaces.python.values import Workflow
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
     from whorl.services.project import Project
@@ -36,8 +36,7 @@ FILES_MAX = 500
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """One thing that was looked at."""
 
     what: str
@@ -56,7 +55,7 @@ def doctor(project: Project, *, as_json: bool) -> int:
     """
     findings = list(_findings(project))
     if as_json:
-        print_json([asdict(finding) for finding in findings])
+        print_json([finding._asdict() for finding in findings])
     else:
         rows = [("✓" if item.ok else "✗", item.what, safe(item.words)) for item in findings]
         for text in table(rows):
@@ -230,19 +229,13 @@ def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> None:
         from whorl.providers.tools.connection import INSTALL
 
         raise UsageError("the package mcp is not installed", help=INSTALL) from error
+    from whorl.interfaces.mcp import serve_stdio
+
     workflows = _workflows(project, files)
     if not workflows:
         raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")
     say(f"serving {', '.join(workflows)}")
-    asyncio.run(_serve_tools(project, workflows, wait))
-
-
-async def _serve_tools(project: Project, workflows: dict[str, Workflow], wait_s: float) -> None:
-    from whorl.interfaces.mcp import WorkflowTools, serve_stdio
-    from whorl.interfaces.python import Session
-
-    async with Session(config=project.config, store=project.store) as session:
-        await serve_stdio(WorkflowTools(session, workflows, wait_s=wait_s))
+    asyncio.run(serve_stdio(project, workflows, wait))
 
 
 def _workflows(project: Project, files: tuple[str, ...]) -> dict[str, Workflow]:

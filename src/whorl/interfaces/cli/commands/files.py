@@ -7,7 +7,7 @@ import json
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,15 +21,12 @@ from whorl.interfaces.figures import plural
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from whorl.dialects import Reading
     from whorl.language import Json
-    from whorl.runtimes.journal import RunId
-    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
-    from whorl.source import Document
 
 
 CASSETTE_BYTES_MAX = 50_000_000
@@ -53,15 +50,27 @@ def validate(project: Project, *, files: tuple[str, ...], as_json: bool) -> int:
 
 
 def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
+    from whorl.ir.walk import index_nodes
+    from whorl.ir.worst_case import worst_case
+
     try:
         reading = project.read(file)
     except InvalidWorkflow as fault:
-        found: list[Diagnostic] = [*fault.diagnostics]
+        mistakes = fault.diagnostics
         if not is_quiet:
-            show_diagnostics(found, project.texts(found))
-        return {"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, found)]}
+            show_diagnostics(mistakes, project.texts(mistakes))
+        return {"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, mistakes)]}
     warnings = [*reading.warnings, *_needed(project, reading)]
-    facts = _facts(reading)
+    workflow = reading.workflow
+    worst = worst_case(workflow)
+    facts = {
+        "name": workflow.name,
+        "dialect": workflow.dialect,
+        "steps": len(index_nodes(workflow)),
+        "calls_max": worst.calls,
+        "calls_without_retries": worst.typical,
+        "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
+    }
     if not is_quiet:
         if warnings:
             show_diagnostics(warnings, reading.sources)
@@ -98,22 +107,6 @@ def _span(reading: Reading, path: str) -> Span | None:
     return Span(file, int(line), int(column), len(path.rpartition("/")[2]))
 
 
-def _facts(reading: Reading) -> dict[str, Any]:
-    from whorl.ir.walk import index_nodes
-    from whorl.ir.worst_case import worst_case
-
-    workflow = reading.workflow
-    worst = worst_case(workflow)
-    return {
-        "name": workflow.name,
-        "dialect": workflow.dialect,
-        "steps": len(index_nodes(workflow)),
-        "calls_max": worst.calls,
-        "calls_without_retries": worst.typical,
-        "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
-    }
-
-
 def _fact_words(facts: dict[str, Any], reading: Reading, project: Project) -> list[str]:
     from whorl.interfaces.wording import calls_words, forecast_words
     from whorl.providers.registry import Providers
@@ -135,7 +128,7 @@ def _fact_words(facts: dict[str, Any], reading: Reading, project: Project) -> li
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("--target", metavar="SYSTEM",
-              help="For whom. [default: the first that a dialect names]")  # fmt: skip
+              help="For whom. [default: the first that its dialect names]")  # fmt: skip
 @json_option
 @located
 def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> int:
@@ -150,22 +143,21 @@ def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> i
     from whorl.dialects.reader import parse
     from whorl.plugins import load_reference
 
-    dialect, plugins = project.read(file).workflow.dialect, dialects()
-    linters: dict[str, tuple[str, str, str]] = {}
-    for name in plugins.names():
-        offered = getattr(plugins.load(name), "linters", {})
-        linters |= {system: (name, *linter) for system, linter in offered.items()}
-    target = target or next(iter(linters))
-    if target not in linters:
-        raise UsageError(f"nothing is known of {target!r}", help=f"known: {', '.join(linters)}")
-    name, form, reference = linters[target]
-    if dialect != name:
+    dialect = project.read(file).workflow.dialect
+    own = _linters(dialect)
+    target = target or next(iter(own), "")
+    if target not in own:
+        forms = {each: form for n in dialects().names() for each, (form, _) in _linters(n).items()}
+        target = target or next(iter(forms))
+        if target not in forms:
+            raise UsageError(f"nothing is known of {target!r}", help=f"known: {', '.join(forms)}")
+        form = forms[target]
         raise UsageError(
             f"{file!r} is a file of the dialect {dialect!r}, and {target} takes {form} only",
             help=f"only a file that is written as a {form} definition can go to {target}",
         )
     text = open_file(file)
-    check = cast("Callable[[Document], tuple[list[Diagnostic], bool]]", load_reference(reference))
+    check: Any = load_reference(own[target][1])
     diagnostics, is_refused = check(parse(text, file, lenient=True))
     if as_json:
         print_json([*map(diagnostic_json, diagnostics)])
@@ -174,6 +166,13 @@ def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> i
     else:
         click.echo(f"{safe(file)}: nothing that {target} would refuse")
     return 2 if is_refused else 0
+
+
+def _linters(dialect: str) -> dict[str, tuple[str, str]]:
+    """By system, what it calls files of a dialect, and what checks them for it."""
+    from whorl.dialects import dialects
+
+    return getattr(dialects().load(dialect), "linters", {})
 
 
 @click.command()
@@ -291,34 +290,30 @@ def test(
 
 
 def _recorded(project: Project, file: str, run: str | None) -> Cassette:
+    """The recording of a run, or else of the newest run of the file that nobody steered."""
     from whorl.services.replay import cassette_from_run, steered
     from whorl.services.results import result_of
     from whorl.services.runs import find_run
 
     with closing(project.open_store()) as store:
-        chosen = find_run(store, run) if run is not None else _newest(store, file)
+        if run is not None:
+            chosen = find_run(store, run)
+        else:
+            path = Path(file).resolve()
+            rows = [row for row in store.runs(limit=1_000) if row.file]
+            ended = [row for row in rows if row.status == "succeeded"]
+            runs = [row.id for row in ended if Path(row.file).resolve() == path]
+            if not runs:
+                raise UsageError(
+                    f"no run of {file!r} has succeeded yet, so there is nothing to replay",
+                    help=f"run it once: `whorl run {file}`; or name a run with --run",
+                )
+            chosen = next((run for run in runs if not steered(store, run)), runs[0])
+            if chosen != runs[0]:
+                say(f"replaying run {chosen}: newer ones were steered by a person")
         if how := steered(store, chosen):
             say(f"run {chosen} was {how}, which a replay does not do again")
         return cassette_from_run(store, chosen, result_of(store, chosen))
-
-
-def _newest(store: SqliteStore, file: str) -> RunId:
-    from whorl.services.replay import steered
-
-    path = Path(file).resolve()
-    rows = [row for row in store.runs(limit=1_000) if row.file and row.status == "succeeded"]
-    runs = [row.id for row in rows if Path(row.file).resolve() == path]
-    for run in runs:
-        if not steered(store, run):
-            if run != runs[0]:
-                say(f"replaying run {run}: newer ones were steered by a person")
-            return run
-    if runs:
-        return runs[0]
-    raise UsageError(
-        f"no run of {file!r} has succeeded yet, so there is nothing to replay",
-        help=f"run it once: `whorl run {file}`; or name a run with --run",
-    )
 
 
 def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator[str]:

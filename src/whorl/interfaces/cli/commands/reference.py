@@ -28,7 +28,7 @@ def templates(*, as_json: bool) -> None:
     """
     if not as_json:
         forms = ", ".join(ENDINGS)
-        print_lines(table([(known.name, forms, known.description) for known in TEMPLATES]))
+        print_lines(table([(row.name, forms, row.description) for row in TEMPLATES]))
         return
     print_json(
         [
@@ -62,7 +62,7 @@ def new(*, template: str, file: str | None, form: Form | None, force: bool) -> N
     """
     chosen = find(template)
     if chosen is None:
-        names = [known.name for known in TEMPLATES]
+        names = [row.name for row in TEMPLATES]
         advice = did_you_mean(template, names) or f"known: {', '.join(names)}"
         raise UsageError(f"there is no template {template!r}", help=advice)
     if form is None:
@@ -105,7 +105,7 @@ def explain(what: tuple[str, ...]) -> None:
 
 def _functions(names: list[str]) -> list[str]:
     """All functions, filters and tests of a name, from the tables that the language uses."""
-    from whorl.language import Library, functions
+    from whorl.language import LanguageError, Library, functions
     from whorl.language.libraries import libraries, open_library
 
     if len(names) != 1:
@@ -114,9 +114,15 @@ def _functions(names: list[str]) -> list[str]:
     wanted = names[0].removesuffix("()").lstrip("@").lower()
     lines: list[str] = []
     listed: list[str] = []
-    known = {name: open_library(name) for name in libraries().names()}
-    for name, library in (*known.items(), ("", Library(title="templates: {{ ... }}"))):
-        for entry in functions(name) if library.title else ():
+    core = Library(functions=functions(), title="templates: {{ ... }}")
+    for name in (*libraries().names(), ""):
+        try:
+            library = open_library(name) if name else core
+        except LanguageError as fault:
+            # A plugin that is broken is named, and what the others have is explained.
+            say(f"warning: {fault}")
+            continue
+        for entry in library.functions if library.title else ():
             listed.append(entry.name)
             if entry.name.lower() == wanted:
                 family = f"{entry.kind} of the family {entry.family!r}, for {library.title}"

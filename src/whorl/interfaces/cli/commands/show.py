@@ -27,6 +27,7 @@ from whorl.interfaces.wording import (
 )
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
+from whorl.runtimes.projection import iterations_in
 from whorl.services import results
 from whorl.services.inspection import computed, results_of, unknown_place
 from whorl.services.results import full_result, hidden_names, shown
@@ -267,10 +268,8 @@ def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
 
 def _loop_line(row: LoopRow) -> str:
     """A loop that lies further back than what is kept of a run's progress."""
-    loop = LoopProgress(row.address, number=row.iterations, exit_reason=row.exit_reason)
-    loop.stopped_by, loop.mark = row.stopped_by, row.mark
-    limit = row.limits.get("iterations") if isinstance(row.limits, dict) else None
-    loop.limit = limit if isinstance(limit, int) else 0
+    loop = LoopProgress(row.address, limit=iterations_in(row.limits), number=row.iterations)
+    loop.exit_reason, loop.stopped_by, loop.mark = row.exit_reason, row.stopped_by, row.mark
     return next(loop_table(loop))
 
 
@@ -279,16 +278,14 @@ def _clock(at: float) -> str:
 
 
 def step_words(step: Step) -> str:
-    """A step in one line."""
-    is_timed = step.ended_at is not None and step.ended_at > step.started_at
-    answer = ""
+    took = (step.ended_at or 0.0) - step.started_at
+    answer = f": {step.feedback}" if step.feedback else ""
     if step.state == "rejected" or step.feedback:
-        answer = "rejected" if step.state == "rejected" else "approved"
-        answer += f": {step.feedback}" if step.feedback else ""
+        answer = ("rejected" if step.state == "rejected" else "approved") + answer
     return joined(
         f"{SIGNS.get(step.state, '·')[0]} {line(step.address, 60)}",
         line(step.model, 40),
-        seconds((step.ended_at or 0.0) - step.started_at) if is_timed else "",
+        seconds(took) if took > 0 else "",
         used(step.tokens, step.cost_usd),
         f"attempt {step.attempt}" if step.attempt > 1 else "",
         f"→ {line(step.branch, 40)}" if step.branch else "",
@@ -366,7 +363,7 @@ def _attempts(run: RunId, entries: list[Entry]) -> Iterator[str]:
             case "task.finished":
                 calls, tokens, cost = usage_of(body)
                 model = line(str(body.get("model", "")), 60)
-                about = joined(model, used(tokens, cost)) if calls or model else ""
+                about = joined(model, used(tokens, cost)) if calls or body.get("model") else ""
                 yield f"  answer:  {about}".rstrip()
                 yield from indented(_indented(body.get("value")))
             case "task.failed":

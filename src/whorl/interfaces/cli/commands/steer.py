@@ -181,7 +181,6 @@ def _say_given(session: RunSession, run: RunId, event: Event) -> None:
 
 
 def _say_raised(session: RunSession, run: RunId, event: Event) -> None:
-    """Says whose budgets get how much more."""
     amounts = {name: event.body[name] for name in NAMES if event.body.get(name)}
     places = steering.what_is_raised(session.store, run, event.body) if amounts else []
     shown = [repr(place) if place else "the run" for place in places]
