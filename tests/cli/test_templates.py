@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from whorl.templates import ENDINGS, TEMPLATES, find, read
+from whorl.templates import TEMPLATES, find, forms, read
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from command_line import Whorl
 
-    from whorl.templates import Form
-
+ENDINGS = forms()
 FORMS = list(ENDINGS)
 NAMES = [template.name for template in TEMPLATES]
 EVERY = [(name, form) for name in NAMES for form in FORMS]
@@ -191,7 +190,7 @@ def test_there_is_a_case_for_every_template() -> None:
 
 
 @pytest.mark.parametrize(("name", "form"), EVERY)
-def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form: Form) -> None:
+def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form: str) -> None:
     case = CASES[name]
     if "server.py" in case.files:
         pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
@@ -216,7 +215,7 @@ def test_a_template_turns_and_ends(whorl: Whorl, project: Path, name: str, form:
 
 
 @pytest.mark.parametrize(("name", "form"), EVERY)
-def test_a_template_says_of_itself_what_the_list_says(name: str, form: Form) -> None:
+def test_a_template_says_of_itself_what_the_list_says(name: str, form: str) -> None:
     from whorl.dialects import read_workflow
 
     template = find(name)
@@ -253,7 +252,7 @@ def test_new_overwrites_only_when_told(whorl: Whorl, project: Path) -> None:
 
     assert (refused.code, kept, forced.code) == (2, "mine", 0)
     assert "'quality-gate.yaml' exists" in refused.err
-    assert file.read_text() == read("quality-gate")
+    assert file.read_text() == read("quality-gate", "native")
 
 
 def test_new_names_the_nearest_template_and_the_place_it_cannot_write(whorl: Whorl) -> None:

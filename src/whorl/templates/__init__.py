@@ -1,15 +1,10 @@
-"""Workflows to begin with: each one as a native file and as a canvas, shipped with the package."""
+"""Workflows to begin with, shipped with the package: a folder for each form that they have."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Literal, TypeAlias
 
-Form: TypeAlias = Literal["native", "studio"]
-
-ENDINGS: dict[Form, str] = {"native": ".yaml", "studio": ".json"}
 _COMMANDS = "[allow] commands = true in whorl.toml"
 _SEARCH = "an MCP server: [mcp.search] in whorl.toml, with a tool `search` that takes a query"
 
@@ -24,8 +19,9 @@ class Template:
 
     @property
     def description(self) -> str:
-        """What it is for, as both of its files say."""
-        return str(json.loads(read(self.name, "studio"))["description"])
+        """What it is for, as all of its files say."""
+        line = read(self.name, next(iter(forms()))).partition("\ndescription: ")[2]
+        return line.partition("\n")[0].strip('"')
 
 
 # The simplest first.
@@ -48,8 +44,15 @@ def find(name: str) -> Template | None:
     return next((template for template in TEMPLATES if template.name == name), None)
 
 
-def read(name: str, form: Form = "native") -> str:
+def forms() -> dict[str, str]:
+    """The formats that templates are written in, with the endings of their files."""
+    folders = {item.name: item for item in files(__name__).iterdir() if item.is_dir()}
+    names = {form: next(iter(folders[form].iterdir())).name for form in sorted(folders)}
+    return {form: name[name.rindex(".") :] for form, name in names.items() if form[0] != "_"}
+
+
+def read(name: str, form: str) -> str:
     """Return the file of a template, as text; the name must be that of one of them."""
     if find(name) is None:
         raise KeyError(name)
-    return files(__name__).joinpath(f"{name}{ENDINGS[form]}").read_text(encoding="utf-8")
+    return files(__name__).joinpath(form, f"{name}{forms()[form]}").read_text(encoding="utf-8")

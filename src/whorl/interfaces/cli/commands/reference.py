@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,10 +11,7 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.cli.options import json_option, print_json, write_file
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.figures import table
-from whorl.templates import ENDINGS, TEMPLATES, find, read
-
-if TYPE_CHECKING:
-    from whorl.templates import Form
+from whorl.templates import TEMPLATES, find, forms, read
 
 
 @click.command()
@@ -27,15 +23,15 @@ def templates(*, as_json: bool) -> None:
       whorl templates
     """
     if not as_json:
-        forms = ", ".join(ENDINGS)
-        print_lines(table([(row.name, forms, row.description) for row in TEMPLATES]))
+        names = ", ".join(forms())
+        print_lines(table([(row.name, names, row.description) for row in TEMPLATES]))
         return
     print_json(
         [
             {
                 "name": template.name,
                 "description": template.description,
-                "forms": list(ENDINGS),
+                "forms": list(forms()),
                 "needs": template.needs or None,
                 "example": template.example,
             }
@@ -49,25 +45,27 @@ def templates(*, as_json: bool) -> None:
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option(
     "--form",
-    type=click.Choice(list(ENDINGS)),
-    help="native: a YAML file; studio: a canvas. [default: by the ending of FILE, or native]",
+    type=click.Choice(list(forms())),
+    help="The format of FILE. [default: by its ending, or the first]",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
-def new(*, template: str, file: str | None, form: Form | None, force: bool) -> None:
+def new(*, template: str, file: str | None, form: str | None, force: bool) -> None:
     """Write a TEMPLATE to FILE, to run it and to change it.
 
     \b
       whorl new self-refine
-      whorl new code-review review.json --form studio
+      whorl new code-review review.json
     """
     chosen = find(template)
     if chosen is None:
         names = [row.name for row in TEMPLATES]
         advice = did_you_mean(template, names) or f"known: {', '.join(names)}"
         raise UsageError(f"there is no template {template!r}", help=advice)
+    endings = forms()
     if form is None:
-        form = "studio" if file is not None and file.endswith(ENDINGS["studio"]) else "native"
-    name = str(Path(file or f"{chosen.name}{ENDINGS[form]}"))
+        fitting = [form for form, ending in endings.items() if (file or "").endswith(ending)]
+        form = next(iter(fitting or endings))
+    name = str(Path(file or f"{chosen.name}{endings[form]}"))
     if Path(name).exists() and not force:
         advice = "name another FILE, or overwrite it with --force"
         raise UsageError(f"{name!r} exists", help=advice)
