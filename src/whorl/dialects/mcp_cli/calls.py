@@ -302,13 +302,10 @@ def _check_refine(file: ParsedFile, item: Item, fields: Mapping) -> None:
         message, span = f"{item.words} lacks the field 'until'", item.key.span
         advice = 'add until: "The output says DONE", or mode: iterate with items'
         file.context.report("W006", message, span, label="'until' is missing", help=advice)
+    why = ": each iteration sees the one before it"
+    advice = "remove it, or write mode: iterate to go over items"
     for name in ("items", "parallel", "max_workers", "min_success_rate"):
-        entry = fields.entry(name)
-        if entry is not None:
-            message = f"{name!r} of {item.words} has no effect: each iteration sees the one before "
-            message += "it"
-            advice = "remove it, or write mode: iterate to go over items"
-            file.context.warn("W023", message, entry.key.span, label="not used", help=advice)
+        file.context.warn_unused(fields, name, item.words, why, advice)
 
 
 def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> ir.Node:
@@ -320,10 +317,8 @@ def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called 
     rate = number_of(fields.get("min_success_rate"))
     halts = word == "halt" or (word != "continue" and rate is None)
     parallel = is_true(fields.get("parallel"))
-    if (entry := fields.entry("until")) is not None:
-        message = f"'until' of {item.words} has no effect: it ends when no items are left"
-        advice = "remove it, or leave out mode: iterate"
-        file.context.warn("W023", message, entry.key.span, label="not used", help=advice)
+    why, advice = ": it ends when no items are left", "remove it, or leave out mode: iterate"
+    file.context.warn_unused(fields, "until", item.words, why, advice)
     retry = None
     if retries := _retries(fields):
         times, delay = retries

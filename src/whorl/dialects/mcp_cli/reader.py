@@ -10,11 +10,11 @@ from whorl import ir
 from whorl.dialects.mcp_cli.calls import read_loop, read_template
 from whorl.dialects.mcp_cli.format import FileContext, Item, check_structure
 from whorl.dialects.mcp_cli.steps import (
+    UNUSED,
     ParsedFile,
     read_consensus,
     read_execution,
     read_run,
-    warn_of_unused,
 )
 from whorl.dialects.mcp_cli.texts import (
     LIBRARY,
@@ -74,7 +74,6 @@ class McpCliReader:
         return schema is None and listed and isinstance(root.get("execution"), Mapping)
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
         context = FileContext(document, files)
         check_structure(context)
         workflow = _read_workflow(context)
@@ -116,7 +115,9 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
 
 def _read_node(file: ParsedFile, item: Item) -> ir.Node:
     file.context.places.remember_node(item.name, item.key.span)
-    warn_of_unused(file.context, item)
+    for name, reason in UNUSED.items():
+        if item.loop is not item.fields:
+            file.context.warn_unused(item.fields, name, item.words, *reason)
     if item.loop is not None:
         return read_loop(file, item, item.loop)
     if isinstance(template := item.get("template"), Mapping):

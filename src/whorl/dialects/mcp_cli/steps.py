@@ -29,9 +29,12 @@ TURNS = 10
 WORKERS = 3
 # How often `retry` tries again where the file does not say.
 RETRIES = 3
-_UNUSED = {
-    "execution_order": "write `needs` to order steps",
-    "input": "write what the step is to read into `run`",
+_SKILLS = (": there are no skills here", "offer the same tools by an MCP server: servers: [name]")
+# Fields of a step that have no effect: why, and what to write instead.
+UNUSED = {
+    "skills": _SKILLS,
+    "execution_order": ("", "write `needs` to order steps"),
+    "input": ("", "write what the step is to read into `run`"),
 }
 
 
@@ -74,7 +77,8 @@ class Execution:
         fields = (*layers, self.fields)
         for name in ("temperature", "max_tokens"):
             numbers = [number_of(layer.get(name)) for layer in fields]
-            for number in filter(lambda number: number is not None, reversed(numbers)):
+            number = next((number for number in numbers if number is not None), None)
+            if number is not None:
                 inputs[name] = number
         servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
         if texts_of(servers):
@@ -85,7 +89,6 @@ class Execution:
         return ir.Fields((("prompt", prompt), *constants))
 
     def timeout(self, step: Mapping) -> float | None:
-        """How long one model call of a step may take."""
         own = duration_of(step.get("timeout"))
         return duration_of(self.fields.get("timeout")) if own is None else own
 
@@ -104,29 +107,8 @@ def read_execution(context: FileContext) -> Execution:
         message = "'max_workers' of 'execution' has no effect without 'parallel'"
         advice = "add parallel: true, or remove it"
         context.report("W007", message, workers.key.span, label="not used", help=advice)
-    _warn_of_skills(context, fields, "'execution'")
+    context.warn_unused(fields, "skills", "'execution'", *_SKILLS)
     return Execution(fields)
-
-
-def _warn_of_skills(context: FileContext, fields: Mapping, owner: str) -> None:
-    """Skills are files of another program; a prompt that asks for them gets none."""
-    entry = fields.entry("skills")
-    if entry is not None and texts_of(entry.value):
-        message = f"'skills' of {owner} has no effect: there are no skills here"
-        advice = "offer the same tools by an MCP server: servers: [name]"
-        context.warn("W023", message, entry.key.span, label="not used", help=advice)
-
-
-def warn_of_unused(context: FileContext, item: Item) -> None:
-    """Warns of fields of a step that have no effect."""
-    if item.loop is item.fields:
-        return
-    _warn_of_skills(context, item.fields, item.words)
-    for name, advice in _UNUSED.items():
-        entry = item.fields.entry(name)
-        if entry is not None:
-            message = f"{name!r} of {item.words} has no effect"
-            context.warn("W023", message, entry.key.span, label="not used", help=advice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +169,6 @@ def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
 
 
 def read_run(file: ParsedFile, item: Item) -> ir.Task:
-    """Reads a step that asks a model."""
     shared = read_shared(file, item)
     shared["timeout_s"] = file.execution.timeout(item.fields)
     prompt = file.texts.read(item.get("run"), file.view(item))

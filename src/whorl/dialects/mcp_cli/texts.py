@@ -36,16 +36,8 @@ RESERVED = frozenset({MAIN, "env", "loop", "step"})
 # What a loop tells about itself: to its own texts, and to whatever comes after it.
 REFINE = ("iteration", "output", "last.output", "history")
 ITERATE = ("iteration", "index", "count", "current", "item")
-AFTERWARDS = {
-    "iteration": "iterations",
-    "iterations": "iterations",
-    "output": "output",
-    "last.output": "output",
-    "history": "accumulator",
-    "succeeded": "succeeded",
-    "failed": "failed",
-}
-
+_SAME = {name: name for name in ("iterations", "output", "succeeded", "failed")}
+AFTERWARDS = {"iteration": "iterations", "last.output": "output", "history": "accumulator", **_SAME}
 # What a loop has in the public system besides.
 _ELSEWHERE = ("stats.succeeded", "stats.failed", "total")
 LOOP = frozenset((*REFINE, *ITERATE, *AFTERWARDS, *_ELSEWHERE))
@@ -312,7 +304,6 @@ class Texts:
 
 
 def names_in(value: Value | None) -> Iterator[str]:
-    """Every name that the texts of a value mention."""
     if isinstance(value, Scalar):
         yield from (place.name for place in placeholders(value, PLACE))
     elif isinstance(value, Sequence | Mapping):

@@ -35,14 +35,10 @@ if TYPE_CHECKING:
     from whorl.source import Entry, Value
 
 
+_NAMED = {"text": "string", "list": "array"}
+_SIMPLE = ("string", "text", "number", "integer", "boolean", "list", "object")
 TYPES: dict[str, dict[str, Json]] = {
-    "string": {"type": "string"},
-    "text": {"type": "string"},
-    "number": {"type": "number"},
-    "integer": {"type": "integer"},
-    "boolean": {"type": "boolean"},
-    "list": {"type": "array"},
-    "object": {"type": "object"},
+    **{word: {"type": _NAMED.get(word, word)} for word in _SIMPLE},
     "json": {},
     "any": {},
 }
