@@ -11,9 +11,10 @@ from whorl.dialects.mcp_cli.calls import read_loop, read_template
 from whorl.dialects.mcp_cli.format import FileContext, Item, check_structure
 from whorl.dialects.mcp_cli.steps import (
     UNUSED,
+    Execution,
     ParsedFile,
+    check_execution,
     read_consensus,
-    read_execution,
     read_run,
 )
 from whorl.dialects.mcp_cli.texts import (
@@ -86,9 +87,12 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
     _check_accumulators(context, by_name)
     items = list(by_name.values())
     variables = collect_variables(items, context.root.get("env"))
-    execution = read_execution(context)
+    settings = context.root.get("execution")
+    fields = settings if isinstance(settings, Mapping) else Mapping((), context.root.span)
+    execution = Execution(fields)
     file = ParsedFile(context, Texts(context, variables), execution)
     _find_order(file, items)
+    check_execution(context, fields)
     nodes = [_read_node(file, item) for item in items]
     if nodes:
         # Its result is that of the workflow, which has none where it failed.

@@ -98,17 +98,14 @@ def _model_in(fields: Mapping) -> dict[str, Json]:
     return {name: value for name, value in names.items() if value}
 
 
-def read_execution(context: FileContext) -> Execution:
-    """Reads `execution`, and warns of what has no effect here."""
-    value = context.root.get("execution")
-    fields = value if isinstance(value, Mapping) else Mapping((), context.root.span)
+def check_execution(context: FileContext, fields: Mapping) -> None:
+    """Tells what has no effect in `execution`."""
     workers = fields.entry("max_workers")
     if workers is not None and not is_true(fields.get("parallel")):
         message = "'max_workers' of 'execution' has no effect without 'parallel'"
         advice = "add parallel: true, or remove it"
         context.report("W007", message, workers.key.span, label="not used", help=advice)
     context.warn_unused(fields, "skills", "'execution'", *_SKILLS)
-    return Execution(fields)
 
 
 @dataclass(frozen=True, slots=True)

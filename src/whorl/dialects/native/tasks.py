@@ -12,10 +12,9 @@ from whorl.dialects.native.context import (
     RESULTS,
     CannotWriteError,
     as_source,
-    is_same,
     shown,
 )
-from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, reads_as
+from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
 from whorl.dialects.native.objects import ALL, Object, Short, Values, read_object, write_object
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.reading.scalars import text_of
@@ -268,9 +267,7 @@ class TaskKind(Kind):
         assert isinstance(source, Mapping)
         found = read_object(context, source, self.fields, NOWHERE)
         again = self.make(context, {"name": node.name, "place": node.place, **found})
-        is_right = not context.diagnostics and is_same(again, node)
-        context.diagnostics.clear()
-        if not is_right:
+        if not is_read(context, again, node):
             raise CannotWriteError(node)
         return step
 
