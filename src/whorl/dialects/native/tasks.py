@@ -51,7 +51,6 @@ _FORMS = (
     "write a type (string, number, integer, boolean, json), [type] for a list, {enum: [...]}, "
     "an object of fields, or {schema: <JSON Schema>}; a ? makes a field optional"
 )
-_MORE = "inputs.*"
 _EXIT_CODE = "exit_code"
 # The facts of a loop that are results of an iteration, or a list of them.
 _ITERATIONS = ("previous", "best", "history")
@@ -245,7 +244,7 @@ class TaskKind(Kind):
             entries.append(("inputs.with", ir.Fields()))
         given: list[tuple[Any, ir.Value]] = []
         for key, one in entries:
-            given += one.entries if key == _MORE else [(key.removeprefix("inputs."), one)]
+            given += one.entries if key == "inputs.*" else [(key.removeprefix("inputs."), one)]
         if entries:
             rest |= {"kind": self.name, "inputs": ir.Fields(tuple(given))}
         return super().make(context, rest)
