@@ -155,8 +155,10 @@ def _read_arguments(
     if called is not None:
         names = {entry.name: entry.key.span for entry in fields}
         others = frozenset({"input", "item"} if item.is_iterate else {"input"})
-        place: Any = {"owner": item.words, "span": item.key.span}
-        check_arguments(context, called.reading, names, others=others, is_joined=True, **place)
+        owner, span = item.words, item.key.span
+        check_arguments(
+            context, called.reading, names, owner=owner, span=span, others=others, is_joined=True
+        )
     return fields
 
 

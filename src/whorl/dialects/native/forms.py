@@ -173,13 +173,13 @@ class Number(Form):
     def __post_init__(self) -> None:
         self.marked = self.template
         self.words = "a whole number" if self.whole else "a number"
-        self.json = {"type": "integer" if self.whole else "number"}
-        if self.low is not None:
-            self.json["minimum"] = self.low
-            self.words += f" of at least {self.low:,}"
+        bounds = {"minimum": self.low, "maximum": self.high}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        self.json = {"type": "integer" if self.whole else "number", **given}
         if self.high is not None:
-            self.json["maximum"] = self.high
-            self.words = self.words.replace("of at least", "from") + f" to {self.high:,}"
+            self.words += f" from {self.low:,} to {self.high:,}"
+        elif self.low is not None:
+            self.words += f" of at least {self.low:,}"
         if self.template:
             self.json = {"anyOf": [self.json, _TEMPLATE]}
 
@@ -267,7 +267,7 @@ class Choice(Form):
     others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.words = "one of " * (len(self.choices) > 1) + ", ".join(self.choices)
+        self.words = ("one of " if len(self.choices) > 1 else "") + ", ".join(self.choices)
         self.json = {"enum": [*self.choices, *self.others]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
