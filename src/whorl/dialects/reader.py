@@ -78,6 +78,18 @@ class Reader(Protocol):
         """Reads the file; raises InvalidWorkflow once, with everything that is wrong in it."""
 
 
+# The function libraries of our dialects, by the names under which expressions ask for them.
+LIBRARIES = {
+    "loom": "whorl.dialects.loom.expressions:LOOM",
+    "logic": "whorl.dialects.loom.expressions:LOGIC",
+    "logic-lenient": "whorl.dialects.loom.expressions:LENIENT_LOGIC",
+    "mcp-cli": "whorl.dialects.mcp_cli.functions:LIBRARY",
+    "orka": "whorl.dialects.orka.functions:LIBRARY",
+    "shodan": "whorl.dialects.shodan.functions:LIBRARY",
+    "studio": "whorl.dialects.studio.functions:LIBRARY",
+}
+
+
 def dialects() -> Plugins:
     """The readers by the names of their dialects, ours first."""
     return Plugins("whorl.dialects", _BUILT_IN)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Read: TypeAlias = Callable[[str, str], Tree]
 
 # Where our own libraries are listed; nothing of it is imported before the first one is opened.
-_BUILT_IN = "whorl.dialects.libraries:LIBRARIES"
+_BUILT_IN = "whorl.dialects.reader:LIBRARIES"
 
 
 @dataclass(frozen=True, slots=True)

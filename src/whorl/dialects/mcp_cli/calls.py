@@ -155,8 +155,10 @@ def _read_arguments(
     if called is not None:
         names = {entry.name: entry.key.span for entry in fields}
         others = frozenset({"input", "item"} if item.is_iterate else {"input"})
-        place: Any = {"owner": item.words, "span": item.key.span}
-        check_arguments(context, called.reading, names, others=others, is_joined=True, **place)
+        owner, span = item.words, item.key.span
+        check_arguments(
+            context, called.reading, names, owner=owner, span=span, others=others, is_joined=True
+        )
     return fields
 
 
@@ -302,13 +304,10 @@ def _check_refine(file: ParsedFile, item: Item, fields: Mapping) -> None:
         message, span = f"{item.words} lacks the field 'until'", item.key.span
         advice = 'add until: "The output says DONE", or mode: iterate with items'
         file.context.report("W006", message, span, label="'until' is missing", help=advice)
+    why = ": each iteration sees the one before it"
+    advice = "remove it, or write mode: iterate to go over items"
     for name in ("items", "parallel", "max_workers", "min_success_rate"):
-        entry = fields.entry(name)
-        if entry is not None:
-            message = f"{name!r} of {item.words} has no effect: each iteration sees the one before "
-            message += "it"
-            advice = "remove it, or write mode: iterate to go over items"
-            file.context.warn("W023", message, entry.key.span, label="not used", help=advice)
+        file.context.warn_unused(fields, name, item.words, why, advice)
 
 
 def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called | None) -> ir.Node:
@@ -320,10 +319,8 @@ def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called 
     rate = number_of(fields.get("min_success_rate"))
     halts = word == "halt" or (word != "continue" and rate is None)
     parallel = is_true(fields.get("parallel"))
-    if (entry := fields.entry("until")) is not None:
-        message = f"'until' of {item.words} has no effect: it ends when no items are left"
-        advice = "remove it, or leave out mode: iterate"
-        file.context.warn("W023", message, entry.key.span, label="not used", help=advice)
+    why, advice = ": it ends when no items are left", "remove it, or leave out mode: iterate"
+    file.context.warn_unused(fields, "until", item.words, why, advice)
     retry = None
     if retries := _retries(fields):
         times, delay = retries

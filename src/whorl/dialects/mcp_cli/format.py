@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.scalars import shown, text_of
+from whorl.dialects.reading.scalars import shown, text_of, texts_of
 from whorl.dialects.reading.structure import Field, Table, check_table
 from whorl.errors import nearest
 from whorl.ir.nodes import ITERATIONS_MAX
@@ -32,6 +32,13 @@ class FileContext(ReadContext):
         self.sources[self.file] = self.document.text
         # JSON readers let a repeated key pass with a warning; here it is a mistake.
         self.adopt(replace(warning, severity="error") for warning in self.document.warnings)
+
+    def warn_unused(self, fields: Mapping, name: str, owner: str, why: str, advice: str) -> None:
+        """Warns of a field that says something, but has no effect."""
+        entry = fields.entry(name)
+        if entry is not None and texts_of(entry.value):
+            message = f"{name!r} of {owner} has no effect{why}"
+            self.warn("W023", message, entry.key.span, label="not used", help=advice)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,32 +7,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
+from whorl.dialects.mcp_cli import steps, texts
 from whorl.dialects.mcp_cli.calls import read_loop, read_template
 from whorl.dialects.mcp_cli.format import FileContext, Item, check_structure
-from whorl.dialects.mcp_cli.steps import (
-    ParsedFile,
-    read_consensus,
-    read_execution,
-    read_run,
-    warn_of_unused,
-)
-from whorl.dialects.mcp_cli.texts import (
-    LIBRARY,
-    MAIN,
-    RESERVED,
-    Texts,
-    View,
-    collect_variables,
-    names_in,
-    operands_in,
-)
 from whorl.dialects.reading.scalars import scalar_of, text_of
 from whorl.dialects.reading.texts import quoted
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.mcp_cli.texts import Variables
     from whorl.dialects.reader import Files, Reading
     from whorl.language import Json
     from whorl.source import Document
@@ -74,7 +57,6 @@ class McpCliReader:
         return schema is None and listed and isinstance(root.get("execution"), Mapping)
 
     def read(self, document: Document, files: Files) -> Reading:
-        """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
         context = FileContext(document, files)
         check_structure(context)
         workflow = _read_workflow(context)
@@ -86,24 +68,27 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
     by_name = _named_once(context, _read_items(context))
     _check_accumulators(context, by_name)
     items = list(by_name.values())
-    variables = collect_variables(items, context.root.get("env"))
-    execution = read_execution(context)
-    file = ParsedFile(context, Texts(context, variables), execution)
+    variables = texts.collect_variables(items, context.root.get("env"))
+    settings = context.root.get("execution")
+    fields = settings if isinstance(settings, Mapping) else Mapping((), context.root.span)
+    execution = steps.Execution(fields)
+    file = steps.ParsedFile(context, texts.Texts(context, variables), execution)
     _find_order(file, items)
+    steps.check_execution(context, fields)
     nodes = [_read_node(file, item) for item in items]
     if nodes:
         # Its result is that of the workflow, which has none where it failed.
         nodes[-1] = replace(nodes[-1], on_failure="halt")
     context.mentions.update((name, port.span) for name, port in variables.inputs.items())
     if variables.reads_input:
-        context.mentions[MAIN] = context.root.span
-    last = variables.find(items[-1].name, View()) if items else None
-    result = ir.Expression("jinja", last.expression, LIBRARY) if last else None
+        context.mentions[texts.MAIN] = context.root.span
+    last = variables.find(items[-1].name, texts.View()) if items else None
+    result = ir.Expression("jinja", last.expression, texts.LIBRARY) if last else None
     return ir.Workflow(
         name=text_of(context.root.get("name")) or "workflow",
         description=text_of(context.root.get("description")),
         inputs=_inputs(variables),
-        main_input=MAIN,
+        main_input=texts.MAIN,
         open_inputs=True,
         body=ir.Block(tuple(nodes), concurrency=execution.workers, on_failure=execution.on_failure),
         outputs=(("output", result),) if result else (),
@@ -114,16 +99,18 @@ def _read_workflow(context: FileContext) -> ir.Workflow:
     )
 
 
-def _read_node(file: ParsedFile, item: Item) -> ir.Node:
+def _read_node(file: steps.ParsedFile, item: Item) -> ir.Node:
     file.context.places.remember_node(item.name, item.key.span)
-    warn_of_unused(file.context, item)
+    for name, reason in steps.UNUSED.items():
+        if item.loop is not item.fields:
+            file.context.warn_unused(item.fields, name, item.words, *reason)
     if item.loop is not None:
         return read_loop(file, item, item.loop)
     if isinstance(template := item.get("template"), Mapping):
         return read_template(file, item, template)
     if isinstance(consensus := item.get("consensus"), Mapping):
-        return read_consensus(file, item, consensus)
-    return read_run(file, item)
+        return steps.read_consensus(file, item, consensus)
+    return steps.read_run(file, item)
 
 
 def _read_items(context: FileContext) -> list[Item]:
@@ -160,9 +147,9 @@ def _named_once(context: FileContext, items: list[Item]) -> dict[str, Item]:
             label = f"the first one is on line {first.key.span.line}"
             advice = "choose another name for one of them"
             context.report("W012", message, item.key.span, label=label, help=advice)
-        elif item.name in RESERVED or not _NAME.fullmatch(item.name):
+        elif item.name in texts.RESERVED or not _NAME.fullmatch(item.name):
             message = f"a step or loop cannot be called {item.name[:60]!r}"
-            label = "reserved" if item.name in RESERVED else "not a name"
+            label = "reserved" if item.name in texts.RESERVED else "not a name"
             advice = f"choose another name, such as {'my_' + item.name[:40]!r}"
             context.report("W012", message, item.key.span, label=label, help=advice)
     return by_name
@@ -175,18 +162,18 @@ def _check_accumulators(context: FileContext, items: dict[str, Item]) -> None:
         if name is None or not name.text:
             continue
         first = taken.setdefault(name.text, item)
-        if first is not item or name.text in RESERVED or name.text == item.name:
+        if first is not item or name.text in texts.RESERVED or name.text == item.name:
             message = f"{item.words} cannot accumulate as {name.text[:60]!r}: that name has a "
             advice = f"choose another name, such as {item.name[:40] + '_history'!r}"
             context.report("W012", message + "meaning", name.span, label="taken", help=advice)
 
 
-def _inputs(variables: Variables) -> tuple[ir.Port, ...]:
+def _inputs(variables: texts.Variables) -> tuple[ir.Port, ...]:
     """The main input, and every name that texts mention and nothing in the file gives.
 
     One that only prompts mention stays in them as it is written unless it is given.
     """
-    main = ir.Port(MAIN, "string", required=False, default="")
+    main = ir.Port(texts.MAIN, "string", required=False, default="")
     others = [
         ir.Port(name, required=port.required, default=None if port.required else port.written)
         for name, port in variables.inputs.items()
@@ -200,22 +187,23 @@ def _env(context: FileContext) -> tuple[tuple[str, ir.Value], ...]:
     if not isinstance(env, Mapping) or not env.entries:
         return ()
     pairs = ", ".join(f"{quoted(e.name)}: {quoted(text_of(e.value))}" for e in env)
-    return (("env", ir.Expression("jinja", f"merged(env, {{{pairs}}})", LIBRARY)),)
+    return (("env", ir.Expression("jinja", f"merged(env, {{{pairs}}})", texts.LIBRARY)),)
 
 
-def _find_order(file: ParsedFile, items: list[Item]) -> None:
+def _find_order(file: steps.ParsedFile, items: list[Item]) -> None:
     """Computes the order of a file; reports what is not there and what waits for itself."""
     variables = file.texts.variables
     for item in items:
-        mentioned = list(names_in(item.fields))
+        mentioned = list(texts.names_in(item.fields))
         file.mentioned.update(mentioned)
-        owners = (variables.owner(name) for name in (*mentioned, *operands_in(item.get("if"))))
+        names = (*mentioned, *texts.operands_in(item.get("if")))
+        owners = map(variables.owner, names)
         waits = {owner.name for owner in owners if owner is not None and owner is not item}
         file.waits[item.name] = _needed(file.context, item, variables) | waits
     for item in items:
         # Texts may mention a loop that has ended; those inside of a loop mean that loop.
         outside = item.fields if item.loop is None else item.loop.get("items")
-        names = (*operands_in(item.get("if")), *names_in(outside))
+        names = (*texts.operands_in(item.get("if")), *texts.names_in(outside))
         if any(name.startswith("loop.") for name in names):
             _look_back(file, items, item)
     left = list(items)
@@ -226,7 +214,7 @@ def _find_order(file: ParsedFile, items: list[Item]) -> None:
         file.ordered[item.name] = len(file.ordered)
 
 
-def _needed(context: FileContext, item: Item, variables: Variables) -> set[str]:
+def _needed(context: FileContext, item: Item, variables: texts.Variables) -> set[str]:
     needs = item.get("needs")
     names: set[str] = set()
     for value in needs.items if isinstance(needs, Sequence) else (needs,):
@@ -246,7 +234,7 @@ def _needed(context: FileContext, item: Item, variables: Variables) -> set[str]:
     return names
 
 
-def _look_back(file: ParsedFile, items: list[Item], item: Item) -> None:
+def _look_back(file: steps.ParsedFile, items: list[Item], item: Item) -> None:
     """Finds the loop that `loop.*` means: the last that it waits for, else the last before it."""
     waited = file.closure(item.name)
     loops = [other for other in items if other.loop is not None and other is not item]
@@ -259,7 +247,7 @@ def _look_back(file: ParsedFile, items: list[Item], item: Item) -> None:
         file.waits[item.name].add(candidates[-1].name)
 
 
-def _break_circle(file: ParsedFile, left: list[Item]) -> Item:
+def _break_circle(file: steps.ParsedFile, left: list[Item]) -> Item:
     """Reports steps that wait for each other, and reads on as if the first one did not wait."""
     names = [item.name for item in left]
     path: list[str] = []

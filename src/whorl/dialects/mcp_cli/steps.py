@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
 from whorl.dialects.mcp_cli.texts import LIBRARY, View, spelled
-from whorl.dialects.reading.scalars import (
-    duration_of,
-    is_true,
-    number_of,
-    text_of,
-    texts_of,
-    whole_of,
-)
+from whorl.dialects.reading import scalars
 from whorl.dialects.reading.texts import quoted
 from whorl.source import Mapping, Sequence
 
@@ -29,9 +22,12 @@ TURNS = 10
 WORKERS = 3
 # How often `retry` tries again where the file does not say.
 RETRIES = 3
-_UNUSED = {
-    "execution_order": "write `needs` to order steps",
-    "input": "write what the step is to read into `run`",
+_SKILLS = (": there are no skills here", "offer the same tools by an MCP server: servers: [name]")
+# Fields of a step that have no effect: why, and what to write instead.
+UNUSED = {
+    "skills": _SKILLS,
+    "execution_order": ("", "write `needs` to order steps"),
+    "input": ("", "write what the step is to read into `run`"),
 }
 
 
@@ -44,19 +40,21 @@ class Execution:
     @property
     def parallel(self) -> bool:
         """Whether steps that do not wait for each other run side by side."""
-        return is_true(self.fields.get("parallel"))
+        return scalars.is_true(self.fields.get("parallel"))
 
     @property
     def workers(self) -> int | None:
         """How many steps run at once; None where they run one after the other."""
-        return (whole_of(self.fields.get("max_workers")) or WORKERS) if self.parallel else None
+        return (
+            (scalars.whole_of(self.fields.get("max_workers")) or WORKERS) if self.parallel else None
+        )
 
     @property
     def on_failure(self) -> Literal["go_on", "halt", "cancel"]:
         """What happens to other steps when one has failed; one after the other, there are none."""
         if not self.parallel:
             return "go_on"
-        return "cancel" if text_of(self.fields.get("on_error")) == "cancel_all" else "halt"
+        return "cancel" if scalars.text_of(self.fields.get("on_error")) == "cancel_all" else "halt"
 
     def model(self, step: Mapping) -> dict[str, Json]:
         """The model of a step: its own, or that of the file. A provider brings its own model."""
@@ -73,60 +71,36 @@ class Execution:
         inputs: dict[str, Json] = dict(self.model(layers[0]))
         fields = (*layers, self.fields)
         for name in ("temperature", "max_tokens"):
-            numbers = [number_of(layer.get(name)) for layer in fields]
-            for number in filter(lambda number: number is not None, reversed(numbers)):
+            numbers = [scalars.number_of(layer.get(name)) for layer in fields]
+            number = next((number for number in numbers if number is not None), None)
+            if number is not None:
                 inputs[name] = number
         servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
-        if texts_of(servers):
-            turns = (whole_of(layer.get("max_iterations")) for layer in fields)
-            inputs["tools"] = list(texts_of(servers))
+        if scalars.texts_of(servers):
+            turns = (scalars.whole_of(layer.get("max_iterations")) for layer in fields)
+            inputs["tools"] = list(scalars.texts_of(servers))
             inputs["max_turns"] = next(filter(None, turns), TURNS)
         constants = [(name, ir.Constant(value)) for name, value in inputs.items()]
         return ir.Fields((("prompt", prompt), *constants))
 
     def timeout(self, step: Mapping) -> float | None:
-        """How long one model call of a step may take."""
-        own = duration_of(step.get("timeout"))
-        return duration_of(self.fields.get("timeout")) if own is None else own
+        own = scalars.duration_of(step.get("timeout"))
+        return scalars.duration_of(self.fields.get("timeout")) if own is None else own
 
 
 def _model_in(fields: Mapping) -> dict[str, Json]:
-    names = {name: text_of(fields.get(name)) for name in ("provider", "model")}
+    names = {name: scalars.text_of(fields.get(name)) for name in ("provider", "model")}
     return {name: value for name, value in names.items() if value}
 
 
-def read_execution(context: FileContext) -> Execution:
-    """Reads `execution`, and warns of what has no effect here."""
-    value = context.root.get("execution")
-    fields = value if isinstance(value, Mapping) else Mapping((), context.root.span)
+def check_execution(context: FileContext, fields: Mapping) -> None:
+    """Tells what has no effect in `execution`."""
     workers = fields.entry("max_workers")
-    if workers is not None and not is_true(fields.get("parallel")):
+    if workers is not None and not scalars.is_true(fields.get("parallel")):
         message = "'max_workers' of 'execution' has no effect without 'parallel'"
         advice = "add parallel: true, or remove it"
         context.report("W007", message, workers.key.span, label="not used", help=advice)
-    _warn_of_skills(context, fields, "'execution'")
-    return Execution(fields)
-
-
-def _warn_of_skills(context: FileContext, fields: Mapping, owner: str) -> None:
-    """Skills are files of another program; a prompt that asks for them gets none."""
-    entry = fields.entry("skills")
-    if entry is not None and texts_of(entry.value):
-        message = f"'skills' of {owner} has no effect: there are no skills here"
-        advice = "offer the same tools by an MCP server: servers: [name]"
-        context.warn("W023", message, entry.key.span, label="not used", help=advice)
-
-
-def warn_of_unused(context: FileContext, item: Item) -> None:
-    """Warns of fields of a step that have no effect."""
-    if item.loop is item.fields:
-        return
-    _warn_of_skills(context, item.fields, item.words)
-    for name, advice in _UNUSED.items():
-        entry = item.fields.entry(name)
-        if entry is not None:
-            message = f"{name!r} of {item.words} has no effect"
-            context.warn("W023", message, entry.key.span, label="not used", help=advice)
+    context.warn_unused(fields, "skills", "'execution'", *_SKILLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,22 +146,21 @@ class ParsedFile:
 def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
     """Reads the fields that every step has; those of a top-level loop are the loop's own."""
     is_step = item.loop is not item.fields
-    failure = text_of(item.get("on_failure")) if is_step else ""
-    tolerated = (failure or text_of(file.execution.fields.get("on_error"))) == "continue"
-    times = whole_of(item.get("max_retries")) or RETRIES
+    failure = scalars.text_of(item.get("on_failure")) if is_step else ""
+    tolerated = (failure or scalars.text_of(file.execution.fields.get("on_error"))) == "continue"
+    times = scalars.whole_of(item.get("max_retries")) or RETRIES
     return {
         "name": item.name,
         "after": file.after(item),
         "when": file.texts.condition(item.get("if"), file.view(item)) if is_step else None,
         "on_failure": "continue" if tolerated else "halt",
         "retry": ir.Retry(times, on=("*",)) if failure == "retry" else None,
-        "timeout_s": duration_of(item.get("timeout")) if is_step else None,
+        "timeout_s": scalars.duration_of(item.get("timeout")) if is_step else None,
         "place": f"{item.key.span.line}:{item.key.span.column}",
     }
 
 
 def read_run(file: ParsedFile, item: Item) -> ir.Task:
-    """Reads a step that asks a model."""
     shared = read_shared(file, item)
     shared["timeout_s"] = file.execution.timeout(item.fields)
     prompt = file.texts.read(item.get("run"), file.view(item))
@@ -202,7 +175,7 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
         advice = "add another one: {provider: ..., model: ...}"
         file.context.report("W007", message, item.key.span, label="too few", help=advice)
     prompt = file.texts.read(consensus.get("prompt"), file.view(item))
-    timeout = duration_of(consensus.get("timeout"))
+    timeout = scalars.duration_of(consensus.get("timeout"))
     if timeout is None:
         timeout = file.execution.timeout(item.fields)
     counts = {"vote": 1}
@@ -210,7 +183,7 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
     for voter in voters:
         label = " ".join(map(str, _model_in(voter).values())) or "model"
         number = counts[label] = counts.get(label, 0) + 1
-        own = duration_of(voter.get("timeout"))
+        own = scalars.duration_of(voter.get("timeout"))
         task = ir.Task(
             name=label if number == 1 else f"{label} {number}",
             kind="ask",
@@ -229,8 +202,8 @@ def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group
 
 def _vote(item: Item, consensus: Mapping, tasks: list[ir.Task]) -> ir.Expression:
     answers = ", ".join(spelled(task.name) for task in tasks)
-    share = text_of(consensus.get("require")) or "unanimous"
-    least = 1 if is_true(consensus.get("allow_partial")) else 2
+    share = scalars.text_of(consensus.get("require")) or "unanimous"
+    least = 1 if scalars.is_true(consensus.get("allow_partial")) else 2
     # A validating step passes when the models agree on SUCCESS, not on just anything.
     wanted = quoted("SUCCESS") if "validate" in item.name.lower() else "none"
     source = f"vote([{answers}], {quoted(share)}, {least}, {wanted})"

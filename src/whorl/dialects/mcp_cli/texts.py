@@ -24,7 +24,7 @@ from whorl.dialects.reading.texts import (
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from whorl.dialects.mcp_cli.format import FileContext, Item
     from whorl.errors import Span
@@ -36,16 +36,8 @@ RESERVED = frozenset({MAIN, "env", "loop", "step"})
 # What a loop tells about itself: to its own texts, and to whatever comes after it.
 REFINE = ("iteration", "output", "last.output", "history")
 ITERATE = ("iteration", "index", "count", "current", "item")
-AFTERWARDS = {
-    "iteration": "iterations",
-    "iterations": "iterations",
-    "output": "output",
-    "last.output": "output",
-    "history": "accumulator",
-    "succeeded": "succeeded",
-    "failed": "failed",
-}
-
+_SAME = {name: name for name in ("iterations", "output", "succeeded", "failed")}
+AFTERWARDS = {"iteration": "iterations", "last.output": "output", "history": "accumulator", **_SAME}
 # What a loop has in the public system besides.
 _ELSEWHERE = ("stats.succeeded", "stats.failed", "total")
 LOOP = frozenset((*REFINE, *ITERATE, *AFTERWARDS, *_ELSEWHERE))
@@ -153,29 +145,28 @@ class Variables:
 
 def spelled(name: str) -> str:
     """A name as an expression reads it."""
-    if _PLAIN.fullmatch(name) and name not in WORDS:
-        return name
-    return f"variable({quoted(name)})"
+    is_plain = _PLAIN.fullmatch(name) and name not in WORDS
+    return name if is_plain else f"variable({quoted(name)})"
 
 
-def collect_variables(items: Iterable[Item], env: object) -> Variables:
+def collect_variables(items: list[Item], env: object) -> Variables:
     """The variables of a file, before its texts are read."""
+    by_name = {item.name: item for item in items}
     names = [entry.name for entry in env] if isinstance(env, Mapping) else []
-    variables = Variables(env=frozenset(names))
+    variables = Variables(by_name, env=frozenset(names))
     for item in items:
-        variables.items.setdefault(item.name, item)
-    for item in variables.items.values():
         for name in item.accumulators:
-            if name not in variables.items:
+            if name not in by_name:
                 variables.accumulators.setdefault(name, item)
     return variables
 
 
 def _of_loop(rest: str, view: View) -> Reference | None:
+    """What a loop tells about itself: inside of it, after it, or to a workflow that it calls."""
     if view.inside is not None:
-        names = ITERATE if view.inside.is_iterate else REFINE
         if view.judged and rest == "output":
             return Reference("output")
+        names = ITERATE if view.inside.is_iterate else REFINE
         return Reference(f"loop.{rest}") if rest in names else None
     if view.before is not None:
         part = AFTERWARDS.get(rest)
@@ -312,7 +303,6 @@ class Texts:
 
 
 def names_in(value: Value | None) -> Iterator[str]:
-    """Every name that the texts of a value mention."""
     if isinstance(value, Scalar):
         yield from (place.name for place in placeholders(value, PLACE))
     elif isinstance(value, Sequence | Mapping):

@@ -50,10 +50,6 @@ class Form:
     ref = ""
     json: dict[str, Json] = {}  # noqa: RUF012
 
-    def takes(self, value: Value) -> bool:
-        """Whether a value has the shape that the form is for."""
-        return isinstance(value, self.shape)
-
     def options(self) -> Iterable[Form]:
         """The form, or those that it is one of."""
         return (self,)
@@ -177,13 +173,13 @@ class Number(Form):
     def __post_init__(self) -> None:
         self.marked = self.template
         self.words = "a whole number" if self.whole else "a number"
-        self.json = {"type": "integer" if self.whole else "number"}
-        if self.low is not None:
-            self.json["minimum"] = self.low
-            self.words += f" of at least {self.low:,}"
+        bounds = {"minimum": self.low, "maximum": self.high}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
+        self.json = {"type": "integer" if self.whole else "number", **given}
         if self.high is not None:
-            self.json["maximum"] = self.high
-            self.words = self.words.replace("of at least", "from") + f" to {self.high:,}"
+            self.words += f" from {self.low:,} to {self.high:,}"
+        elif self.low is not None:
+            self.words += f" of at least {self.low:,}"
         if self.template:
             self.json = {"anyOf": [self.json, _TEMPLATE]}
 
@@ -271,7 +267,7 @@ class Choice(Form):
     others: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.words = "one of " * (len(self.choices) > 1) + ", ".join(self.choices)
+        self.words = ("one of " if len(self.choices) > 1 else "") + ", ".join(self.choices)
         self.json = {"enum": [*self.choices, *self.others]}
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
@@ -328,14 +324,10 @@ class OneOf(Form):
         """All forms, also those inside of others."""
         return self._options
 
-    def takes(self, value: Value) -> bool:
-        return any(form.takes(value) for form in self._options)
-
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        is_mark = context.is_marked(value)
-        fitting = [
-            form for form in self._options if (form.marked if is_mark else form.takes(value))
-        ]
+        fitting = [form for form in self._options if isinstance(value, form.shape)]
+        if context.is_marked(value):
+            fitting = [form for form in self._options if form.marked]
         if fitting and not isinstance(value, Scalar):
             return fitting[0].read(context, value, at)
         found = self.parse(context, value) if isinstance(value, Scalar) else WRONG
@@ -346,7 +338,8 @@ class OneOf(Form):
         return None
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        found = (form.parse(context, scalar) for form in self._options if form.takes(scalar))
+        fitting = (form for form in self._options if isinstance(scalar, form.shape))
+        found = (form.parse(context, scalar) for form in fitting)
         return next((part for part in found if part is not WRONG), WRONG)
 
     def write(self, context: Context, value: Any) -> Any:
@@ -384,7 +377,11 @@ def _is_out_of_bounds(value: Value, form: Form) -> bool:
 
 def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:
     """Whether what was written is read as a part of the IR."""
-    found = form.read(context, as_source(written), NOWHERE)
+    return is_read(context, form.read(context, as_source(written), NOWHERE), value)
+
+
+def is_read(context: Context, found: object, value: object) -> bool:
+    """Whether a part of the IR was read without any complaint, which is forgotten."""
     is_right = not context.diagnostics and is_same(found, value)
     context.diagnostics.clear()
     return is_right

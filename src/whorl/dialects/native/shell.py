@@ -21,7 +21,7 @@ BARE = '"{}"'
 
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z_][A-Za-z0-9_.-]*)\3")
 _TAG = re.compile(r"\{%-?\s*(?:if|elif|else|endif|for|endfor|set|endset|macro|with|raw|filter)\b")
-_SEPARATORS = ";&|\n()"
+_ORDINARY = re.compile(r"""[^\\#'"`$<>;&|\n() \t{]+""")
 _COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -194,8 +194,8 @@ class _Scanner:
     def _spell(self, text: str) -> None:
         """A quoted part belongs to the word of the command that it stands in."""
         for context in reversed(self.stack):
-            if context.kind in _COMMANDS and len(context.command.word) < _WORD_MAX:
-                context.command.word += text
+            if context.kind in _COMMANDS:
+                context.command.word += text[: max(0, _WORD_MAX - len(context.command.word))]
             if context.kind not in ("single", "double"):
                 return
 
@@ -275,14 +275,15 @@ class _Scanner:
             self._dollar()
         elif source.startswith("<<", at):
             self._heredoc_mark(command)
-        elif mark in _SEPARATORS:
+        elif mark in ";&|\n()":
             self._separator(mark, command)
         elif mark in " \t<>":
             command.end_word()
             self._copy()
         else:
-            self._spell(mark)
-            self._copy()
+            run = _ORDINARY.match(source, at)
+            self._spell(run[0] if run else mark)
+            self._copy(len(run[0]) if run else 1)
 
     def _separator(self, mark: str, command: _Command) -> None:
         context = self.context

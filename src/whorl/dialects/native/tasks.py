@@ -12,10 +12,9 @@ from whorl.dialects.native.context import (
     RESULTS,
     CannotWriteError,
     as_source,
-    is_same,
     shown,
 )
-from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, reads_as
+from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
 from whorl.dialects.native.objects import ALL, Object, Short, Values, read_object, write_object
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.reading.scalars import text_of
@@ -35,14 +34,10 @@ if TYPE_CHECKING:
     from whorl.source import Entry, Value
 
 
+_NAMED = {"text": "string", "list": "array"}
+_SIMPLE = ("string", "text", "number", "integer", "boolean", "list", "object")
 TYPES: dict[str, dict[str, Json]] = {
-    "string": {"type": "string"},
-    "text": {"type": "string"},
-    "number": {"type": "number"},
-    "integer": {"type": "integer"},
-    "boolean": {"type": "boolean"},
-    "list": {"type": "array"},
-    "object": {"type": "object"},
+    **{word: {"type": _NAMED.get(word, word)} for word in _SIMPLE},
     "json": {},
     "any": {},
 }
@@ -56,7 +51,6 @@ _FORMS = (
     "write a type (string, number, integer, boolean, json), [type] for a list, {enum: [...]}, "
     "an object of fields, or {schema: <JSON Schema>}; a ? makes a field optional"
 )
-_MORE = "inputs.*"
 _EXIT_CODE = "exit_code"
 # The facts of a loop that are results of an iteration, or a list of them.
 _ITERATIONS = ("previous", "best", "history")
@@ -250,7 +244,7 @@ class TaskKind(Kind):
             entries.append(("inputs.with", ir.Fields()))
         given: list[tuple[Any, ir.Value]] = []
         for key, one in entries:
-            given += one.entries if key == _MORE else [(key.removeprefix("inputs."), one)]
+            given += one.entries if key == "inputs.*" else [(key.removeprefix("inputs."), one)]
         if entries:
             rest |= {"kind": self.name, "inputs": ir.Fields(tuple(given))}
         return super().make(context, rest)
@@ -272,9 +266,7 @@ class TaskKind(Kind):
         assert isinstance(source, Mapping)
         found = read_object(context, source, self.fields, NOWHERE)
         again = self.make(context, {"name": node.name, "place": node.place, **found})
-        is_right = not context.diagnostics and is_same(again, node)
-        context.diagnostics.clear()
-        if not is_right:
+        if not is_read(context, again, node):
             raise CannotWriteError(node)
         return step
 

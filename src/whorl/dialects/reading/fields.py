@@ -47,7 +47,6 @@ class Fields:
         return self.place if entry is None else entry.value.span
 
     def scalar(self, name: str) -> Scalar | None:
-        """A text, number or truth value."""
         value = self.get(name)
         if value is None or isinstance(value, Scalar):
             return value
@@ -86,7 +85,6 @@ class Fields:
         return word if word in choices else default
 
     def wrong(self, name: str, wanted: str, advice: str = "") -> None:
-        """Reports a field that is not what it must be."""
         value = self.fields.get(name)
         assert value is not None
         written = repr(value.text[:40]) if isinstance(value, Scalar) else "a list or an object"
@@ -95,7 +93,6 @@ class Fields:
         self.context.report("W007", message, value.span, label=f"expected {wanted}", help=advice)
 
     def missing(self, name: str, what: str) -> None:
-        """Reports a field that must be there."""
         message = f"{self.owner} lacks the field {name!r}"
         advice = f"add {name!r}: {what}"
         label = f"{name!r} is missing"

@@ -35,14 +35,12 @@ def texts_of(value: Value | None) -> tuple[str, ...]:
 
 
 def number_of(value: Value | None) -> float | None:
-    """The number of a scalar that is one."""
     if isinstance(value, Scalar) and isinstance(value.value, int | float):
         return None if isinstance(value.value, bool) else value.value
     return None
 
 
 def whole_of(value: Value | None) -> int | None:
-    """The whole number of a scalar that is one."""
     number = number_of(value)
     return int(number) if number is not None and number == int(number) else None
 
@@ -62,7 +60,6 @@ def is_true(value: Value | None) -> bool:
 
 
 def scalar_of(value: Value | None) -> Scalar | None:
-    """A scalar that is not null."""
     return value if isinstance(value, Scalar) and value.value is not None else None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import duration_of, number_of, shown, text_of, whole_of
 from whorl.dialects.reading.texts import COMPARED_MAX
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from whorl.source import Entry, Value
 
 
-Kind = Literal[
-    "text", "texts", "count", "number", "duration", "flag", "word", "object", "list", "values"
-]
+# What a field can hold, and one of a few words.
 _WORDS = {
     "text": "a text",
     "texts": "a list of names",
@@ -42,7 +40,7 @@ _WORDS = {
 class Field:
     """What a field takes; `inner` describes an object, or the objects of a list."""
 
-    kind: Kind
+    kind: str
     required: bool = False
     words: tuple[str, ...] = ()
     low: float | None = None
