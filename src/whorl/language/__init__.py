@@ -49,7 +49,6 @@ __all__ = [
     "NameUse",
     "Scope",
     "Semantics",
-    "Tree",
     "Undefined",
     "evaluate",
     "evaluate_metered",
@@ -197,7 +196,7 @@ def functions(library: str = "") -> tuple[FunctionEntry, ...]:
 
 
 # These classes take time to make, and only what parses and compiles needs them.
-_LAZY = {"Tree": "tree", "NameUse": "names", "Library": "libraries", "Semantics": "libraries"}
+_LAZY = {"NameUse": "names", "Library": "libraries", "Semantics": "libraries"}
 
 
 def __getattr__(name: str) -> object:

@@ -161,15 +161,11 @@ def _loop_items(node: tree.For, context: Context, bind: Bind) -> Callable[[Run],
             run.check_items(len(found), "for")
         except LanguageError as error:
             raise error.at(offset) from None
-        return found
-
-    if test is None:
-        return items
-
-    def filtered(run: Run) -> list[Value]:
-        outer, kept = run.locals, []
+        if test is None:
+            return found
+        outer, kept = run.locals, list[Value]()
         try:
-            for item in items(run):
+            for item in found:
                 run.spend(weight + (len(outer) >> 2))
                 run.locals = outer.copy()
                 bind(run.locals, item)
@@ -179,7 +175,7 @@ def _loop_items(node: tree.For, context: Context, bind: Bind) -> Callable[[Run],
             run.locals = outer
         return kept
 
-    return filtered
+    return items
 
 
 def compile_target(target: tree.Target, offset: int) -> Bind:

@@ -23,7 +23,7 @@ from whorl.language.syntaxes.jinja_nodes import Converter
 from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 Parsed = TypeVar("Parsed")
 
@@ -38,8 +38,8 @@ _ESCAPE = re.compile(
 )
 # What a mark behind a backslash stands for, where it is not itself.
 _MARKS = dict(zip("abfnrtv", "\a\b\f\n\r\t\v", strict=True)) | {"\n": ""}
-_OPENING = frozenset("([{")
-_CLOSING = frozenset(")]}")
+_OPENING = frozenset(("lparen", "lbracket", "lbrace"))
+_CLOSING = frozenset(("rparen", "rbracket", "rbrace"))
 _BLOCKS = frozenset(("for", "if", "macro", "call", "filter", "with", "block", "autoescape"))
 _OPERANDS = frozenset(("name", "string", "integer", "float"))
 _WORD_OPERATORS = frozenset(("and", "or", "not", "in", "is", "if", "else", "elif"))
@@ -59,14 +59,14 @@ def environment() -> Environment:
     return Environment(keep_trailing_newline=True)
 
 
-def tokenize(source: str, *, inside: bool) -> list[Token]:
-    """Return the tokens of a template, or of the inside of `{{ }}`, with offsets as `lineno`."""
-    tokens: list[Token] = []
-    nesting = _Nesting()
+def _tokens(source: str, *, inside: bool) -> Iterator[Token]:
+    """Yield the tokens of a template, or of the inside of `{{ }}`, with offsets as `lineno`."""
+    count = 0
     for offset, kind, text in _positions(source, inside=inside):
         if kind in ignored_tokens or kind in ("raw_begin", "raw_end"):
             continue
-        if len(tokens) >= TOKENS_MAX:
+        count += 1
+        if count > TOKENS_MAX:
             raise LimitExceeded(f"source has more than {TOKENS_MAX} tokens", offset)
         value: object = text
         if kind == "name" and not text.isidentifier():
@@ -77,9 +77,7 @@ def tokenize(source: str, *, inside: bool) -> list[Token]:
             value = _number(kind, text.replace("_", ""), offset)
         elif kind == "operator":
             kind = OPERATORS[text]
-        tokens.append(Token(offset, kind, value))  # type: ignore[arg-type]
-        nesting.feed(tokens[-1], text)
-    return tokens
+        yield Token(offset, kind, value)  # type: ignore[arg-type]
 
 
 def _positions(source: str, *, inside: bool) -> Iterator[tuple[int, str, str]]:
@@ -127,60 +125,43 @@ def _unescaped(escape: re.Match[str]) -> str:
     return "\ufffd" if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF else chr(code)
 
 
-class _Nesting:
-    """Counts the frames that Jinja2's parser will have on the stack at each token."""
-
-    __slots__ = ("begins", "blocks", "levels", "pending", "sets")
-
-    def __init__(self) -> None:
-        self.levels = [0]
-        self.blocks = 0
-        self.pending = 0
-        self.begins = False
-        self.sets = False
-
-    def feed(self, token: Token, text: str) -> None:
-        """Take the next token; raises LimitExceeded when the parser would go too deep."""
+def _bounded(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Refuse tokens at which Jinja2's parser would have too many frames on the stack."""
+    levels, pending, blocks = [0], 0, 0
+    begins = sets = False
+    for token in tokens:
         if token.type in ("data", "variable_begin", "block_begin"):
-            self.levels, self.pending = [0], 0
-            self.begins = token.type == "block_begin"
-            return
-        if self.begins:
-            self._tag(token)
-        elif token.type == "assign" and len(self.levels) == 1:
-            self.sets = False
+            levels, pending, begins = [0], 0, token.type == "block_begin"
+        elif begins:
+            # `set` opens a block unless it has a value; that is known at the end of the tag.
+            begins, sets = False, token.value == "set"
+            if token.value in _BLOCKS:
+                blocks += 1
+            elif token.type == "name" and token.value.startswith("end"):
+                blocks = max(0, blocks - 1)
+        elif token.type == "assign" and len(levels) == 1:
+            sets = False
         elif token.type == "block_end":
-            self.blocks += self.sets
-            self.sets = False
-        elif text in _OPENING:
-            self.levels.append(self.levels[-1] + self.pending + _FRAMES_PER_BRACKET)
-            self.pending = 0
-        elif text in _CLOSING:
-            self.levels = self.levels[:-1] or [0]
-            self.pending = 0
+            blocks, sets = blocks + sets, False
+        elif token.type in _OPENING:
+            levels.append(levels[-1] + pending + _FRAMES_PER_BRACKET)
+            pending = 0
+        elif token.type in _CLOSING:
+            levels, pending = levels[:-1] or [0], 0
         elif token.type in _OPERANDS and token.value not in _WORD_OPERATORS:
-            self.pending = 0
+            pending = 0
         elif token.value == "else":
-            self.levels[-1] += 1
+            levels[-1] += 1
         elif token.type in ("add", "sub") or token.value == "not":
-            self.pending += 1
-        frames = self.levels[-1] + self.pending + self.blocks * _FRAMES_PER_BLOCK
-        if frames > FRAMES_MAX:
+            pending += 1
+        if levels[-1] + pending + blocks * _FRAMES_PER_BLOCK > FRAMES_MAX:
             raise LimitExceeded("source is nested too deeply", token.lineno)
-
-    def _tag(self, token: Token) -> None:
-        self.begins = False
-        # `set` opens a block unless it has a value; that is known at the end of the tag.
-        self.sets = token.value == "set"
-        if token.value in _BLOCKS:
-            self.blocks += 1
-        elif token.type == "name" and token.value.startswith("end"):
-            self.blocks = max(0, self.blocks - 1)
+        yield token
 
 
 def read_template(source: str, library: str) -> tree.Tree:
     """Read a text template."""
-    tokens = tokenize(source, inside=False)
+    tokens = list(_bounded(_tokens(source, inside=False)))
     parsed, _ = _parsed(tokens, Parser.subparse)
     converter = Converter(library)
     body = converter.body(parsed)
@@ -198,7 +179,7 @@ def read_template(source: str, library: str) -> tree.Tree:
 def read_expression(source: str, library: str) -> tree.Tree:
     """Read one expression, with or without the braces around it."""
     inner = _without_braces(source)
-    tokens = tokenize(inner, inside=True)
+    tokens = list(_bounded(_tokens(inner, inside=True)))
     if not tokens:
         raise LanguageError("the expression is empty", 0, "write a name, a number or a text")
     node, following = _parsed(tokens, Parser.parse_expression, len(inner))

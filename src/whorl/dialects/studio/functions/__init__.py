@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from whorl.dialects.studio.functions.routes import choose, fenced, match, misread
-from whorl.dialects.studio.functions.transforms import apply_pipe, find_path
+from whorl.dialects.studio.functions.transforms import PIPES, find_path
 from whorl.language.core.conversion import from_json
 from whorl.language.core.lists import join
 from whorl.language.entry import Family, paid_items, text, whole
@@ -78,7 +78,8 @@ def follow(run: Run, value: Value, path: Value) -> Value:
 
 
 def pipe(run: Run, value: Value, name: Value, arguments: _Extra, named: _Named) -> Value:
-    return apply_pipe(run, value, text(name, "a pipe", "name"), arguments)
+    result = PIPES[text(name, "a pipe", "name")](run, value, *arguments)
+    return None if result is UNDEFINED else result
 
 
 def argument(run: Run, value: Value, name: Value, is_only: Value) -> Value:

@@ -228,11 +228,6 @@ _INSIDE: _Forms = (
 )
 
 
-def apply_pipe(run: Run, value: Value, name: str, arguments: tuple[Value, ...]) -> Value:
-    result = PIPES[name](run, value, *arguments)
-    return None if result is UNDEFINED else result
-
-
 def _object(value: Value, name: str) -> dict[str, Value]:
     if isinstance(value, dict):
         return value
