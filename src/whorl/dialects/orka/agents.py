@@ -158,13 +158,14 @@ class Agent:
 class Section:
     """An orchestrator with its agents: a whole file, or the inside of a loop.
 
-    `around` are the agents of the sections around it. `flow` holds the names that templates may
-    ask for, `criteria` those by which the loop around it scores.
+    `around` are the agents of the sections around it, `known` all together. `flow` holds the names
+    that templates may ask for, `criteria` those by which the loop around it scores.
     """
 
     context: FileContext
     agents: dict[str, Agent]
     around: dict[str, Agent]
+    known: dict[str, Agent] = field(default_factory=dict)
     name: str = ""
     strategy: str = ""
     order: list[str] = field(default_factory=list)
@@ -173,20 +174,12 @@ class Section:
     criteria: str = ""
     is_loop: bool = False
 
-    def find(self, name: str) -> Agent | None:
-        """The agent of a name: of this section, or of one around it."""
-        return self.agents.get(name) or self.around.get(name)
-
-    def agent(self, name: str) -> Agent:
-        return self.agents.get(name) or self.around[name]
-
     def is_of(self, name: str, kinds: Collection[str]) -> bool:
-        agent = self.find(name)
-        return agent is not None and agent.type in kinds
+        return name in self.known and self.known[name].type in kinds
 
     def check_name(self, scalar: Scalar) -> bool:
         """Whether the name of an agent is one; if not, it is reported."""
-        is_agent = self.find(scalar.text) is not None
+        is_agent = scalar.text in self.known
         # Looking for the nearest name costs time.
         if not is_agent and not self.context.is_full:
             _report_unknown(self.context, scalar, [*self.agents, *self.around])
@@ -207,7 +200,7 @@ class Section:
         waiting = list(reversed(self.order))
         while waiting:
             name = waiting.pop()
-            agent = self.find(name)
+            agent = self.known.get(name)
             if agent is None or name in names:
                 continue
             names[name] = None
@@ -246,6 +239,7 @@ def read_section(
     section.name = text_of(orchestrator.get("id"))
     section.strategy = text_of(orchestrator.get("strategy"))
     names = _read_agents(section, written)
+    section.known = {**section.around, **section.agents}
     ordered = orchestrator.get("agents")
     if ordered is None:
         called = {name for agent in section.agents.values() for name in called_by(agent)}
