@@ -85,8 +85,10 @@ def kept(run: Run, new: Value, old: Value) -> Value:
     return old if new is None or new is UNDEFINED else new
 
 
-def _compared(field: str, run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> bool:
-    """Whether an output compares as a condition of a loop says; one that is missing ends no loop."""
+def _compared(
+    run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, field: str
+) -> bool:
+    """Whether an output is what a condition of a loop says; one that is missing ends no loop."""
     what, is_equality = f"{field}: output {name!r}", sign in ("==", "!=")
     if (value is None or value is UNDEFINED) and wanted is not None:
         if field == "exitWhen":
@@ -101,7 +103,7 @@ def _compared(field: str, run: Run, name: Value, sign: Value, wanted: Value, val
     return OPERATORS[str(sign)](value, wanted)
 
 
-continues, leaves = partial(_compared, "continueWhile"), partial(_compared, "exitWhen")
+continues, leaves = (partial(_compared, field=field) for field in ("continueWhile", "exitWhen"))
 
 
 def goes_on(run: Run, value: Value) -> bool:
