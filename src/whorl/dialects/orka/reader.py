@@ -136,8 +136,7 @@ def _is_provided(use: Use, name: NameUse) -> bool:
 
 
 def _report_agent(context: FileContext, use: Use, name: NameUse, agent: str, run: set[str]) -> None:
-    shown = agent[:60]
-    severe = not _is_provided(use, name)
+    shown, severe = agent[:60], not _is_provided(use, name)
     if agent in run:
         message = f"agent {shown!r} has not run before this, so its result is empty here"
         advice = f"let {shown!r} run first, or take it out of the template"

@@ -85,9 +85,7 @@ def kept(run: Run, new: Value, old: Value) -> Value:
     return old if new is None or new is UNDEFINED else new
 
 
-def _compared(
-    run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, field: str
-) -> bool:
+def _holds(run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, field: str) -> bool:
     """Whether an output is what a condition of a loop says; one that is missing ends no loop."""
     what, is_equality = f"{field}: output {name!r}", sign in ("==", "!=")
     if (value is None or value is UNDEFINED) and wanted is not None:
@@ -103,7 +101,7 @@ def _compared(
     return OPERATORS[str(sign)](value, wanted)
 
 
-continues, leaves = (partial(_compared, field=field) for field in ("continueWhile", "exitWhen"))
+continues, leaves = (partial(_holds, field=field) for field in ("continueWhile", "exitWhen"))
 
 
 def goes_on(run: Run, value: Value) -> bool:

@@ -264,8 +264,7 @@ def _read_port(context: Findings, item: Mapping, node: str) -> PortSpec | None:
         span, advice = span_of(item, "type"), suggest(kind, TYPES)
         context.report("W009", message, span, label="unknown type", help=advice)
         kind = "any"
-    default = item.get("default")
-    indexed = _INDEXED.fullmatch(name)
+    default, indexed = item.get("default"), _INDEXED.fullmatch(name)
     return PortSpec(
         name,
         kind,

@@ -154,12 +154,10 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
     when = expression(" and ".join((test, *checks)))
     name = inner.claim("exit-when")
     leave = ir.Break(name=name, loop=loop.id, after=(ir.After(decider),), when=when)
-    nodes = [
-        replace(node, after=(*node.after, ir.After(leave.name)))
-        if any(after.node == decider for after in node.after)
-        else node
-        for node in body.nodes
-    ]
+    nodes = list(body.nodes)
+    for index, node in enumerate(nodes):
+        if any(after.node == decider for after in node.after):
+            nodes[index] = replace(node, after=(*node.after, ir.After(leave.name)))
     return replace(body, nodes=(*nodes, leave))
 
 

@@ -428,8 +428,7 @@ def _lacks_input(level: Level, node: GraphNode, place: Placeholder) -> bool:
         return False
     name, inputs = words[1], level.input_names(node)
     is_open = not node.inputs and nearest(name, inputs[:_COMPARED_MAX]) is None
-    taken = TAKEN if node.type == "agent" else ()
-    if is_open or name.partition("[")[0] in (*inputs, *taken):
+    if is_open or name.partition("[")[0] in (*inputs, *(TAKEN if node.type == "agent" else ())):
         return False
     message, advice = f"{node.type} {node.id!r} has no input {name[:60]!r}", suggest(name, inputs)
     level.context.report("W010", message, place.span, label="no such input", help=advice)

@@ -254,8 +254,7 @@ def _open_inside(level: Level, node: GraphNode) -> Level | None:
 
 def _own_graph(level: Level, node: GraphNode) -> Graph | None:
     """The graph of an inline workflow or of a file; None: the loop's nodes stand around it."""
-    context = level.context
-    inline = object_of(node.fields, "inlineWorkflow")
+    context, inline = level.context, object_of(node.fields, "inlineWorkflow")
     if inline is not None:
         return read_graph(context, inline)
     written = scalar_of(node.fields.get("workflowRef"))
