@@ -246,7 +246,13 @@ def read_section(
         section.order = [name for name in names if name not in called]
     else:
         section.order = list(dict.fromkeys(section.named_in(ordered)))
-    _check_dependencies(section)
+    # Agents may depend on those that a failover holds, too.
+    agents = section.agents.values()
+    held = [child for agent in agents for child in items_of(agent.get("children"))]
+    children = {text_of(child.get("id")) for child in held if isinstance(child, Mapping)}
+    for scalar in [scalar for agent in agents for scalar in agent.scalars("depends_on")]:
+        if scalar.text not in children:
+            section.check_name(scalar)
     return section
 
 
@@ -337,16 +343,6 @@ def _check_fields(agent: Agent, owner: str) -> None:
     inner = known.union(_SEARCHING) if agent.type == "memory" else known
     for holder in agent.holders:
         agent.context.check_fields(holder, inner, owner, warns=True)
-
-
-def _check_dependencies(section: Section) -> None:
-    """Reports agents that others depend on and that are none; a failover's own agents are some."""
-    agents = section.agents.values()
-    held = [child for agent in agents for child in items_of(agent.get("children"))]
-    children = {text_of(child.get("id")) for child in held if isinstance(child, Mapping)}
-    for scalar in [scalar for agent in agents for scalar in agent.scalars("depends_on")]:
-        if scalar.text not in children:
-            section.check_name(scalar)
 
 
 def called_by(agent: Agent) -> list[str]:

@@ -401,8 +401,12 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
             advice = r"add patterns: ['SCORE:\s*([0-9.]+)']"
             context.report("W006", "a score strategy has no 'patterns'", item.span, help=advice)
         strategy["patterns"] = _read_patterns(context, patterns, is_score=True)
-    elif (path := _named_path(context, item)) is not None:
-        strategy["path"] = _read_path(context, path)
+    elif entries := list(filter(None, map(item.entry, _PATHS))):
+        strategy["path"] = _read_path(context, entries[0].value)
+        for entry in entries[1:]:
+            message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
+            advice = "a score stands in one place: take one"
+            context.report("W007", message, entry.key.span, help=advice)
     agents = _read_agents(inner, [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))])
     if agents:
         strategy["agents"] = [*agents]
@@ -410,16 +414,6 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
         advice = "add agents: [AGENT]"
         context.report("W006", "'agent_key' does not say which agents", item.span, help=advice)
     return strategy
-
-
-def _named_path(context: FileContext, item: Mapping) -> Value | None:
-    """Where in a result the score stands: the one path that a strategy names."""
-    entries = list(filter(None, map(item.entry, _PATHS)))
-    for entry in entries[1:]:
-        message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
-        advice = "a score stands in one place: take one"
-        context.report("W007", message, entry.key.span, help=advice)
-    return entries[0].value if entries else None
 
 
 def _read_path(context: FileContext, written: Value) -> list[Json]:
