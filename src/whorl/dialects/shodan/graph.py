@@ -143,10 +143,7 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between a handle of one node and a handle of another.
-
-    `out_span` and `into_span` are where the handles stand; None where they are not written.
-    """
+    """An edge between handles of two nodes; spans of handles that are not written are None."""
 
     source: str
     target: str

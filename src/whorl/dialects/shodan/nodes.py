@@ -90,10 +90,7 @@ def _read_wire(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
-    """Runs files as they are, then the script, or the commands of older files.
-
-    Values are put into the script and the commands only, never into a file.
-    """
+    """Runs files as they are, then the script or older commands, which alone hold placeholders."""
     scripts = [text for text in _listed_files(level, node, "scriptFiles") if text.strip()]
     variables: Entries = []
     written = scalar_of(node.fields.get("script"))

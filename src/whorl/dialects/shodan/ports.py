@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -213,8 +214,7 @@ def trigger_ports(level: Level, node: GraphNode) -> list[PortSpec]:
 
 
 def read_schema(text: str) -> dict[str, object] | None:
-    try:
+    with suppress(ValueError, RecursionError):
         schema = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return schema if isinstance(schema, dict) else None
+        return schema if isinstance(schema, dict) else None
+    return None
