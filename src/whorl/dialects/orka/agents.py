@@ -158,13 +158,14 @@ class Agent:
 class Section:
     """An orchestrator with its agents: a whole file, or the inside of a loop.
 
-    `around` are the agents of the sections around it. `flow` holds the names that templates may
-    ask for, `criteria` those by which the loop around it scores.
+    `around` are the agents of the sections around it, `known` all together. `flow` holds the names
+    that templates may ask for, `criteria` those by which the loop around it scores.
     """
 
     context: FileContext
     agents: dict[str, Agent]
     around: dict[str, Agent]
+    known: dict[str, Agent] = field(default_factory=dict)
     name: str = ""
     strategy: str = ""
     order: list[str] = field(default_factory=list)
@@ -173,20 +174,12 @@ class Section:
     criteria: str = ""
     is_loop: bool = False
 
-    def find(self, name: str) -> Agent | None:
-        """The agent of a name: of this section, or of one around it."""
-        return self.agents.get(name) or self.around.get(name)
-
-    def agent(self, name: str) -> Agent:
-        return self.agents.get(name) or self.around[name]
-
     def is_of(self, name: str, kinds: Collection[str]) -> bool:
-        agent = self.find(name)
-        return agent is not None and agent.type in kinds
+        return name in self.known and self.known[name].type in kinds
 
     def check_name(self, scalar: Scalar) -> bool:
         """Whether the name of an agent is one; if not, it is reported."""
-        is_agent = self.find(scalar.text) is not None
+        is_agent = scalar.text in self.known
         # Looking for the nearest name costs time.
         if not is_agent and not self.context.is_full:
             _report_unknown(self.context, scalar, [*self.agents, *self.around])
@@ -207,7 +200,7 @@ class Section:
         waiting = list(reversed(self.order))
         while waiting:
             name = waiting.pop()
-            agent = self.find(name)
+            agent = self.known.get(name)
             if agent is None or name in names:
                 continue
             names[name] = None
@@ -246,13 +239,20 @@ def read_section(
     section.name = text_of(orchestrator.get("id"))
     section.strategy = text_of(orchestrator.get("strategy"))
     names = _read_agents(section, written)
+    section.known = {**section.around, **section.agents}
     ordered = orchestrator.get("agents")
     if ordered is None:
         called = {name for agent in section.agents.values() for name in called_by(agent)}
         section.order = [name for name in names if name not in called]
     else:
         section.order = list(dict.fromkeys(section.named_in(ordered)))
-    _check_dependencies(section)
+    # Agents may depend on those that a failover holds, too.
+    agents = section.agents.values()
+    held = [child for agent in agents for child in items_of(agent.get("children"))]
+    children = {text_of(child.get("id")) for child in held if isinstance(child, Mapping)}
+    for scalar in [scalar for agent in agents for scalar in agent.scalars("depends_on")]:
+        if scalar.text not in children:
+            section.check_name(scalar)
     return section
 
 
@@ -343,16 +343,6 @@ def _check_fields(agent: Agent, owner: str) -> None:
     inner = known.union(_SEARCHING) if agent.type == "memory" else known
     for holder in agent.holders:
         agent.context.check_fields(holder, inner, owner, warns=True)
-
-
-def _check_dependencies(section: Section) -> None:
-    """Reports agents that others depend on and that are none; a failover's own agents are some."""
-    agents = section.agents.values()
-    held = [child for agent in agents for child in items_of(agent.get("children"))]
-    children = {text_of(child.get("id")) for child in held if isinstance(child, Mapping)}
-    for scalar in [scalar for agent in agents for scalar in agent.scalars("depends_on")]:
-        if scalar.text not in children:
-            section.check_name(scalar)
 
 
 def called_by(agent: Agent) -> list[str]:

@@ -5,24 +5,25 @@ The score comes from patterns, paths, or criteria that a validator checks.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
-
+from dataclasses import (dataclass, field)
+from typing import (TYPE_CHECKING, TypeAlias)
 from whorl import ir
-from whorl.dialects.orka import outputs, scores, tasks
-from whorl.dialects.orka.agents import SILENT, items_of, mapping_of, read_section, scalars_of
-from whorl.dialects.orka.tasks import computed, literal, template
-from whorl.dialects.reading.scalars import is_true, number_of, text_of, whole_of
+from whorl.dialects.orka import (outputs, scores, tasks)
+from whorl.dialects.orka.agents import (SILENT, items_of, mapping_of, read_section, scalars_of)
+from whorl.dialects.orka.tasks import (computed, literal, template)
+from whorl.dialects.reading.scalars import (is_true, number_of, text_of, whole_of)
 from whorl.errors import did_you_mean
-from whorl.language import Json, LanguageError
-from whorl.source import Mapping, Scalar, Sequence, Value
+from whorl.language import (Json, LanguageError)
+from whorl.source import (Mapping, Scalar, Sequence, Value)
+
+import re
+
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from whorl.dialects.orka.agents import Agent, FileContext, Section
+    from collections.abc import (Callable, Iterator)
+    from whorl.dialects.orka.agents import (Agent, FileContext, Section)
     from whorl.ir.nodes import Fact
+
 
 
 USUAL_LOOPS = 5
@@ -129,7 +130,7 @@ def _read_inner(agent: Agent, section: Section) -> Section | None:
         advice = "add internal_workflow: {orchestrator: {agents: [...]}, agents: [...]}"
         agent.context.report("W006", message, agent.span, help=advice)
         return None
-    return read_section(agent.context, written, {**section.around, **section.agents})
+    return read_section(agent.context, written, section.known)
 
 
 def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
@@ -303,7 +304,7 @@ def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Sco
         scoring.agreement = is_true(config.get("agreement_fallback"))
         scoring.strategies.extend(_strategies(context, config, inner))
     if inner is not None and (scoring.strategies or scoring.weights):
-        scoring.scorers = _scorers(scoring, list(map(inner.agent, speaking)))
+        scoring.scorers = _scorers(scoring, [inner.known[name] for name in speaking])
     return scoring
 
 
@@ -404,8 +405,12 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
             advice = r"add patterns: ['SCORE:\s*([0-9.]+)']"
             context.report("W006", "a score strategy has no 'patterns'", item.span, help=advice)
         strategy["patterns"] = _read_patterns(context, patterns, is_score=True)
-    elif (path := _named_path(context, item)) is not None:
-        strategy["path"] = _read_path(context, path)
+    elif entries := list(filter(None, map(item.entry, _PATHS))):
+        strategy["path"] = _read_path(context, entries[0].value)
+        for entry in entries[1:]:
+            message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
+            advice = "a score stands in one place: take one"
+            context.report("W007", message, entry.key.span, help=advice)
     agents = _read_agents(inner, [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))])
     if agents:
         strategy["agents"] = [*agents]
@@ -413,16 +418,6 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
         advice = "add agents: [AGENT]"
         context.report("W006", "'agent_key' does not say which agents", item.span, help=advice)
     return strategy
-
-
-def _named_path(context: FileContext, item: Mapping) -> Value | None:
-    """Where in a result the score stands: the one path that a strategy names."""
-    entries = list(filter(None, map(item.entry, _PATHS)))
-    for entry in entries[1:]:
-        message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
-        advice = "a score stands in one place: take one"
-        context.report("W007", message, entry.key.span, help=advice)
-    return entries[0].value if entries else None
 
 
 def _read_path(context: FileContext, written: Value) -> list[Json]:

@@ -236,15 +236,11 @@ def _base_url(url: str, provider: str) -> str:
 
 
 def read_memory(agent: Agent, _: Section) -> ir.Node:
-    operation = agent.text("operation") or "read"
+    operation = (agent.text("operation") if agent.type == "memory" else "") or "read"
     if operation not in _OPERATIONS:
         advice = did_you_mean(operation, _OPERATIONS) or "operations: read, write"
         message, span = f"a memory cannot {operation[:40]!r}", agent.span_of("operation")
         agent.context.report("W007", message, span, help=advice)
-    return _use_memory(agent, operation)
-
-
-def _use_memory(agent: Agent, operation: str) -> ir.Task:
     text = read_prompt(agent, "prompt") or _INPUT
     limit = number_of(agent.get("limit", "top_k"))
     entries: list[tuple[str, ir.Value]] = [
@@ -264,8 +260,8 @@ def _use_memory(agent: Agent, operation: str) -> ir.Task:
     return ir.Task(name=agent.id, kind="memory", inputs=ir.Fields(tuple(entries)), shape=shape)
 
 
-def read_rag(agent: Agent, _: Section) -> ir.Node:
-    search = replace(_use_memory(agent, "read"), name="memories")
+def read_rag(agent: Agent, section: Section) -> ir.Node:
+    search = replace(read_memory(agent, section), name="memories")
     question = read_prompt(agent, "prompt") or _INPUT
     source = question.source if isinstance(question, ir.Expression) else agent.text("prompt")
     answer = ask(agent, prompt=template(_RAG + source))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from operator import eq, ge, gt, le, lt, ne
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.language.core.conversion import from_json
 from whorl.language.entry import Family
@@ -84,28 +85,23 @@ def kept(run: Run, new: Value, old: Value) -> Value:
     return old if new is None or new is UNDEFINED else new
 
 
-def continues(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> bool:
-    """Whether a loop goes on; an output that is missing or cannot be compared is an error."""
+def _holds(run: Run, name: Value, sign: Value, wanted: Value, value: Value, *, field: str) -> bool:
+    """Whether an output is what a condition of a loop says; one that is missing ends no loop."""
+    what, is_equality = f"{field}: output {name!r}", sign in ("==", "!=")
     if (value is None or value is UNDEFINED) and wanted is not None:
-        raise EvaluationError(f"continueWhile: output {name!r} is missing; its node gave no value")
-    return _compared(value, str(sign), wanted, f"continueWhile: output {name!r}")
-
-
-def leaves(run: Run, name: Value, sign: Value, wanted: Value, value: Value) -> bool:
-    """Whether a loop is left early; an output that is missing does not say so."""
-    is_missing = (value is None or value is UNDEFINED) and wanted is not None
-    return not is_missing and _compared(value, str(sign), wanted, f"exitWhen: output {name!r}")
-
-
-def _compared(value: Value, sign: str, wanted: Value, what: str) -> bool:
-    is_equality = sign in ("==", "!=")
+        if field == "exitWhen":
+            return False
+        raise EvaluationError(f"{what} is missing; its node gave no value")
     is_ordered = isinstance(value, int | float | str) and not isinstance(value, bool)
     is_alike = kind_of(value) == kind_of(wanted) or (is_equality and wanted is None)
     if not is_alike or not (is_equality or is_ordered):
         raise EvaluationError(
             f"{what} is {described(value)}, which cannot be compared with {described(wanted)}"
         )
-    return OPERATORS[sign](value, wanted)
+    return OPERATORS[str(sign)](value, wanted)
+
+
+continues, leaves = (partial(_holds, field=field) for field in ("continueWhile", "exitWhen"))
 
 
 def goes_on(run: Run, value: Value) -> bool:
@@ -325,9 +321,7 @@ def conversed(run: Run, value: Value, session: Value, prompt: Value) -> Value:
 
 
 def _specs(run: Run, written: Value) -> list[dict[str, Any]]:
-    specs = from_json(run, written)
-    assert isinstance(specs, list)
-    return specs
+    return cast("list[dict[str, Any]]", from_json(run, written))
 
 
 def shown(run: Run, value: Value) -> str:

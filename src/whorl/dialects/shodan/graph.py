@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, cast
-
-from whorl.dialects.reading.fields import check_id, check_node, check_spelling, objects_of
-from whorl.dialects.reading.scalars import scalar_of, span_of, text_of, words
+from dataclasses import (dataclass, field, replace)
+from typing import (Literal, TYPE_CHECKING, cast)
+from whorl.dialects.reading.fields import (check_id, check_node, check_spelling, objects_of)
+from whorl.dialects.reading.scalars import (scalar_of, span_of, text_of, words)
 from whorl.dialects.shodan.functions import TYPES
 from whorl.ir.checks.subject import suggest
-from whorl.language import Json, LanguageError
+from whorl.language import (Json, LanguageError)
 from whorl.language.patterns import pattern
-from whorl.source import Mapping, Scalar, plain
+from whorl.source import (Mapping, Scalar, plain)
+
+import re
+
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import Findings
@@ -143,10 +144,7 @@ class GraphNode:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An edge between a handle of one node and a handle of another.
-
-    `out_span` and `into_span` are where the handles stand; None where they are not written.
-    """
+    """An edge between handles of two nodes; spans of handles that are not written are None."""
 
     source: str
     target: str
@@ -264,8 +262,7 @@ def _read_port(context: Findings, item: Mapping, node: str) -> PortSpec | None:
         span, advice = span_of(item, "type"), suggest(kind, TYPES)
         context.report("W009", message, span, label="unknown type", help=advice)
         kind = "any"
-    default = item.get("default")
-    indexed = _INDEXED.fullmatch(name)
+    default, indexed = item.get("default"), _INDEXED.fullmatch(name)
     return PortSpec(
         name,
         kind,

@@ -132,7 +132,6 @@ class Level:
     has_interface: bool = False
     renamed: dict[str, str] = field(default_factory=dict)
     _before: dict[str, set[str]] = field(default_factory=dict)
-    _behind: dict[str, set[str]] = field(default_factory=dict)
     claimed: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -229,7 +228,6 @@ class Level:
 
     def wait(self, name: str, source: str) -> None:
         self._before.setdefault(name, set()).add(source)
-        self._behind.setdefault(source, set()).add(name)
 
     def before(self, name: str) -> set[str]:
         """The nodes of this level that a node, or anything inside of it, waits for."""
@@ -238,18 +236,12 @@ class Level:
 
     def leads_to(self, start: str, end: str) -> bool:
         """Whether a node of this level waits for another one, directly or through others."""
-        sides, seen = ([start], [end]), ({start}, {end})
-        while sides[0] and sides[1]:
-            for side, near in enumerate((self._before, self._behind)):
-                node = sides[side].pop()
-                if node in seen[1 - side]:
-                    return True
-                fresh = near.get(node, set()) - seen[side]
-                seen[side].update(fresh)
-                sides[side].extend(fresh)
-                if not sides[side]:
-                    break
-        return bool(seen[0] & seen[1])
+        seen, waiting = {start}, [start]
+        while waiting and end not in seen:
+            fresh = self._before.get(waiting.pop(), set()) - seen
+            seen |= fresh
+            waiting.extend(fresh)
+        return end in seen
 
     def refer(self, viewer: str, name: str) -> Level | None:
         """The level that a node is on, seen from another one, which from now on waits for it."""

@@ -6,27 +6,28 @@ and an input that a node does not declare, are errors.
 
 from __future__ import annotations
 
-import re
-import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
 from whorl import ir
-from whorl.dialects.native.shell import PREFIX, read_script
+from whorl.dialects.native.shell import (PREFIX, read_script)
 from whorl.dialects.reading.context import REPORTED_MAX
-from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
-from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text
-from whorl.dialects.shodan.graph import COUNT, GraphNode
-from whorl.dialects.shodan.levels import Level, expression, literal, packed
-from whorl.dialects.shodan.ports import SESSION, TAKEN, promised_outputs, read_schema, trigger_ports
+from whorl.dialects.reading.scalars import (scalar_of, span_of, text_of)
+from whorl.dialects.reading.texts import (Placeholder, called, joined, quoted, split_text)
+from whorl.dialects.shodan.graph import (COUNT, GraphNode)
+from whorl.dialects.shodan.levels import (Level, expression, literal, packed)
+from whorl.dialects.shodan.ports import (SESSION, TAKEN, promised_outputs, read_schema, trigger_ports)
 from whorl.errors import nearest
 from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source import (Mapping, Scalar, Sequence, plain)
+
+import re
+import shlex
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
     from whorl.language import Json
+
 
 
 PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
@@ -91,10 +92,7 @@ def _read_wire(level: Level, node: GraphNode) -> ir.Node:
 
 
 def _read_shell_node(level: Level, node: GraphNode) -> ir.Node:
-    """Runs files as they are, then the script, or the commands of older files.
-
-    Values are put into the script and the commands only, never into a file.
-    """
+    """Runs files as they are, then the script or older commands, which alone hold placeholders."""
     scripts = [text for text in _listed_files(level, node, "scriptFiles") if text.strip()]
     variables: Entries = []
     written = scalar_of(node.fields.get("script"))
@@ -429,8 +427,7 @@ def _lacks_input(level: Level, node: GraphNode, place: Placeholder) -> bool:
         return False
     name, inputs = words[1], level.input_names(node)
     is_open = not node.inputs and nearest(name, inputs[:_COMPARED_MAX]) is None
-    taken = TAKEN if node.type == "agent" else ()
-    if is_open or name.partition("[")[0] in (*inputs, *taken):
+    if is_open or name.partition("[")[0] in (*inputs, *(TAKEN if node.type == "agent" else ())):
         return False
     message, advice = f"{node.type} {node.id!r} has no input {name[:60]!r}", suggest(name, inputs)
     level.context.report("W010", message, place.span, label="no such input", help=advice)
