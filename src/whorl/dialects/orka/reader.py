@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
 from whorl import ir
 from whorl.dialects.orka import agents
 from whorl.dialects.orka.agents import FileContext
 from whorl.dialects.orka.flow import read_block
 from whorl.dialects.orka.loops import flow_constant
-from whorl.dialects.orka.outputs import (FLOW, OUTPUTS, PAST, WORDS)
-from whorl.dialects.orka.tasks import (computed, literal)
-from whorl.dialects.reading.scalars import (text_of, words)
-from whorl.errors import (Span, did_you_mean)
+from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
+from whorl.dialects.orka.tasks import computed, literal
+from whorl.dialects.reading.scalars import text_of, words
+from whorl.errors import Span, did_you_mean
 from whorl.ir.checks import check
-from whorl.ir.checks.expressions import (joined_path, member_advice)
-from whorl.ir.checks.scopes import (Use, uses_in)
-from whorl.ir.checks.shapes import (PLAIN, Shape, lacks, part_of, shape_of_schema)
-from whorl.ir.walk import (names_given, walk)
-from whorl.language import (LanguageError, NameUse)
-from whorl.source import (Document, Mapping, Scalar)
-
-
+from whorl.ir.checks.expressions import joined_path, member_advice
+from whorl.ir.checks.scopes import Use, uses_in
+from whorl.ir.checks.shapes import PLAIN, Shape, lacks, part_of, shape_of_schema
+from whorl.ir.walk import names_given, walk
+from whorl.language import LanguageError, NameUse
+from whorl.source import Document, Mapping, Scalar
 
 if TYPE_CHECKING:
-    from whorl.dialects.reader import (Files, Reading)
+    from whorl.dialects.reader import Files, Reading
 
 MAIN_OUTPUT = "response"
 _METHODS = ("get", "items", "keys", "values")

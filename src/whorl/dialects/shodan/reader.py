@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from posixpath import (dirname, join, normpath)
-from typing import (TYPE_CHECKING, cast)
+from posixpath import dirname, join, normpath
+from typing import TYPE_CHECKING, cast
+
 from whorl import ir
-from whorl.dialects.reading.scalars import (scalar_of, span_of, text_of)
-from whorl.dialects.reading.texts import (called, quoted)
-from whorl.dialects.shodan.graph import (COUNT, check_part, object_of, read_graph, read_ports)
-from whorl.dialects.shodan.levels import (GraphContext, Level, expression, given, output)
+from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
+from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.shodan.graph import COUNT, check_part, object_of, read_graph, read_ports
+from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
-from whorl.dialects.shodan.ports import (check_ports, promised_outputs)
+from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow
 from whorl.ir.checks.subject import suggest
-from whorl.source import (Document, Mapping, Sequence)
-
-
+from whorl.source import Document, Mapping, Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.reader import (Files, Reading)
-    from whorl.dialects.shodan.graph import (Graph, GraphNode, PortSpec)
+    from whorl.dialects.reader import Files, Reading
+    from whorl.dialects.shodan.graph import Graph, GraphNode, PortSpec
     from whorl.ir.values import PortType
     from whorl.language import Json
 
