@@ -1,9 +1,7 @@
-"""The tasks `use` and `connector`: functions, plugins and URLs by name, and who stands in for a
-connector of another platform.
+"""The tasks `use` (functions, plugins and URLs by name) and `connector` (of another platform).
 
 For a connector these answer, in this order: a task of the operator (`connector:<action>`), a
-recorded reply, the one address that answers for all connectors (`POST /<action>`). Where there is
-none, the error says how to map it.
+recorded reply, the one address that answers for all connectors (`POST /<action>`).
 """
 
 from __future__ import annotations

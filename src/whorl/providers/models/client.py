@@ -52,7 +52,7 @@ class Models:
 
     def __init__(self, settings: Settings, outbound: Outbound) -> None:
         self._outbound = outbound
-        self._prices = Prices(settings)
+        self.prices = Prices(settings)
         self._kinds = Plugins("whorl.providers", WIRES)
         self._wires: dict[str, Wire] = {}
         self._rate_limits: dict[tuple[str | int | None, ...], RateLimit] = {}
@@ -65,7 +65,7 @@ class Models:
         read, least = input_tokens(conversation), conversation.max_tokens or usual
         most = max(ANSWER_MOST, least + 1)
         costs, dearer = (
-            [self._prices.cost(candidate, read, tokens) for candidate in candidates]
+            [self.prices.cost(candidate, read, tokens) for candidate in candidates]
             for tokens in (least, most)
         )
         estimate = Estimate(1, read + least, _dearest(costs), input_tokens=read)
@@ -165,7 +165,7 @@ class Models:
         read = input_tokens(conversation) if read is None else read
         written = output_tokens(answer) if written is None else written
         cached = (answer.cache_read_tokens, answer.cache_written_tokens)
-        cost = self._prices.cost(candidate, read, written, cached=cached)
+        cost = self.prices.cost(candidate, read, written, cached=cached)
         return Usage(1, read, written, cost)
 
     def _usage_of_fault(
@@ -185,7 +185,7 @@ class Models:
         else:
             written = conversation.limit or candidate.provider.answer_tokens
         read = input_tokens(conversation)
-        return Usage(1, read, written, self._prices.cost(candidate, read, written))
+        return Usage(1, read, written, self.prices.cost(candidate, read, written))
 
 
 def _detail(
