@@ -140,11 +140,16 @@ class Models:
                 async with time_limit(timeout_s, late, {"unsent": True}):
                     turn = await stack.enter_async_context(rate_limit.turn(expected, held))
                 answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
-                usage = self._usage(candidate, conversation, answer)
-                turn.tokens = usage.input_tokens + usage.output_tokens
-        except ProviderError as fault:
-            return fault, self._usage_of_fault(candidate, conversation, fault)
-        return fault_in(answer, conversation, candidate.name) or answer, usage
+                read, written = answer.input_tokens, answer.output_tokens
+                read = input_tokens(conversation) if read is None else read
+                written = output_tokens(answer) if written is None else written
+                cached = (answer.cache_read_tokens, answer.cache_written_tokens)
+                cost = self.prices.cost(candidate, read, written, cached=cached)
+                turn.tokens = read + written
+        except ProviderError as error:
+            return error, self._usage_of_fault(candidate, conversation, error)
+        fault = fault_in(answer, conversation, candidate.name)
+        return fault or answer, Usage(1, read, written, cost)
 
     def _wire(self, provider: ProviderSettings) -> Wire:
         kind = provider.kind
@@ -159,14 +164,6 @@ class Models:
                 raise ProviderError(f"{what}; {known}", code="P110") from cause
             self._wires[kind] = made(self._outbound)
         return self._wires[kind]
-
-    def _usage(self, candidate: Candidate, conversation: Conversation, answer: Answer) -> Usage:
-        read, written = answer.input_tokens, answer.output_tokens
-        read = input_tokens(conversation) if read is None else read
-        written = output_tokens(answer) if written is None else written
-        cached = (answer.cache_read_tokens, answer.cache_written_tokens)
-        cost = self.prices.cost(candidate, read, written, cached=cached)
-        return Usage(1, read, written, cost)
 
     def _usage_of_fault(
         self, candidate: Candidate, conversation: Conversation, fault: ProviderError

@@ -160,27 +160,20 @@ class Wire(Protocol):
         """Asks once. Raises ProviderError."""
 
 
-def text_tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
-def _call_tokens(calls: tuple[ToolCall, ...]) -> int:
-    return sum(text_tokens(call.name + json.dumps(call.arguments)) for call in calls)
-
-
 def input_tokens(conversation: Conversation) -> int:
-    offered = sum(
-        text_tokens(tool.name + tool.description + json.dumps(tool.schema))
-        for tool in conversation.tools
-    )
-    return offered + sum(
-        text_tokens(message.text) + _call_tokens(message.calls) + TOKENS_PER_MESSAGE
-        for message in conversation.messages
-    )
+    tools, messages = conversation.tools, conversation.messages
+    offers = [tool.name + tool.description + json.dumps(tool.schema) for tool in tools]
+    said = sum(output_tokens(message) + TOKENS_PER_MESSAGE for message in messages)
+    return sum(map(_text_tokens, offers)) + said
 
 
-def output_tokens(answer: Answer) -> int:
-    return text_tokens(answer.text) + _call_tokens(answer.calls)
+def output_tokens(said: Answer | Message) -> int:
+    calls = [call.name + json.dumps(call.arguments) for call in said.calls]
+    return sum(map(_text_tokens, (said.text, *calls)))
+
+
+def _text_tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def counted(value: object) -> int | None:
