@@ -46,7 +46,6 @@ class Use(OwnTask):
         self._imported: dict[str, Function] = {}
 
     def effect_of(self, name: str) -> Effect:
-        """A pure function has no effect; of all others one is expected."""
         registered = self._functions.get(name)
         if registered is not None:
             return "none" if registered.pure else self.effect

@@ -200,7 +200,6 @@ def _detail(
 
 
 def _dearest(costs: list[float | None]) -> float | None:
-    """The highest of some costs; None where one of them is not known."""
     return None if None in costs else max(cost for cost in costs if cost is not None)
 
 

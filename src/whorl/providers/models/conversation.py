@@ -224,7 +224,6 @@ def turn_messages(turns: list[Json]) -> list[Message]:
 
 
 def pins_of(turns: list[Json]) -> dict[str, str]:
-    """The hashes of all descriptions of tools that the model was told in earlier turns."""
     tables = [table_of(turn.get("tools")) for turn in tables_of(turns)]
     return {name: str(pin) for table in tables for name, pin in table.items()}
 
@@ -315,7 +314,6 @@ def spoken(text: str) -> str:
 
 
 def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
-    """The value in the answer, and what is wrong with it (nothing: it fits)."""
     answer = spoken(text)
     try:
         value = find_json(answer)

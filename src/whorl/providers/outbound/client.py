@@ -302,7 +302,6 @@ class Received:
         return b"".join([piece async for piece in self.chunks()])
 
     async def lines(self) -> AsyncIterator[str]:
-        """The lines of a text body, without their ends."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         rest = ""
         async for piece in self.chunks():

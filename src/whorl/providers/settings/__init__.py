@@ -294,7 +294,6 @@ def refuse(message: str) -> NoReturn:
 
 
 def resolve(text: str, environment: Mapping[str, str]) -> str:
-    """The text, or the variable that `env:NAME` names."""
     return environment.get(text[4:].strip(), "") if text.startswith("env:") else text
 
 

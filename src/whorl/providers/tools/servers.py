@@ -257,7 +257,6 @@ def _add_task(context: Context, task: str, offers: ToolOffers) -> None:
 
 
 def schema_of(function: Function) -> dict[str, Json]:
-    """The arguments of a function, as far as its signature tells."""
     properties: dict[str, Json] = {}
     required: list[Json] = []
     is_open = False
