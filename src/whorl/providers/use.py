@@ -42,11 +42,10 @@ class Use(OwnTask):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._functions = context.functions
         self._imported: dict[str, Function] = {}
 
     def effect_of(self, name: str) -> Effect:
-        registered = self._functions.get(name)
+        registered = self._context.functions.get(name)
         if registered is not None:
             return "none" if registered.pure else self.effect
         plugin = self._own_plugin(name)
@@ -74,7 +73,7 @@ class Use(OwnTask):
         inputs = Inputs("use", request.inputs)
         name = inputs.needed("task")
         place = self._settings.tasks.get(name, "")
-        registered = self._functions.get(name)
+        registered = self._context.functions.get(name)
         if registered is None and place.startswith(("https://", "http://")):
             call = _json_call(place, inputs.table("with"), request, URL_TIMEOUT_S)
             received = await self._context.outbound.request(call, check_status=True)
@@ -86,7 +85,7 @@ class Use(OwnTask):
             return await plugin.perform(own, emit)
         if registered is None and name not in self._imported:
             if not place:
-                names = [*self._functions.names(), *self._settings.tasks]
+                names = [*self._context.functions.names(), *self._settings.tasks]
                 near = f"; {near}" if (near := did_you_mean(name, names)) else ""
                 why = f"task {name!r} is not known; add it to [tasks] of whorl.toml{near}"
                 raise ProviderError(why, code="P114")
@@ -97,7 +96,7 @@ class Use(OwnTask):
 
     def _own_plugin(self, name: str) -> TaskKind | None:
         """The plugin of that name, unless the program or the operator has a task of the name."""
-        if self._functions.get(name) is not None or name in self._settings.tasks:
+        if self._context.functions.get(name) is not None or name in self._settings.tasks:
             return None
         return self._context.plugin(name)
 

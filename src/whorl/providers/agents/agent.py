@@ -274,7 +274,6 @@ class Stream:
             self._keep(line)
 
     def end(self) -> None:
-        """The output is over; its last line may lack its end."""
         self._end_line()
         self._show(self._shown.rest(is_whole=True))
 

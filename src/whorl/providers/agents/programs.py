@@ -397,8 +397,6 @@ class _GeminiOutput(AgentOutput):
 
 
 class _Gemini(AgentProgram):
-    """Gemini CLI; it is given no conversations to go on with."""
-
     package = "npm install -g @google/gemini-cli"
     provider = "gemini"
     modes = ("default", "auto_edit", "plan")

@@ -226,8 +226,9 @@ class Prices:
             return 0.0
         # A model behind another address has the name of a listed one at most by chance.
         known = KNOWN_PROVIDERS.get(provider.name)
-        is_official = known is not None and provider.base_url == known.base_url
-        if not is_official or known is None or not known.prices or candidate.name in self._unlisted:
+        if known is None or provider.base_url != known.base_url or not known.prices:
+            return None
+        if candidate.name in self._unlisted:
             return None
         from genai_prices import Usage, calc_price
 

@@ -243,8 +243,7 @@ def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple
         {"id": call_id, "name": call.name, "arguments": call.arguments}
         for call_id, call in zip(ids, answer.calls, strict=True)
     ]
-    turn: Json = {"role": "assistant", "content": answer.text, "calls": calls, "tools": pins}
-    return turn, ids
+    return {"role": "assistant", "content": answer.text, "calls": calls, "tools": pins}, ids
 
 
 def turn_number(turns: list[Json]) -> int:
@@ -378,9 +377,8 @@ def instruction_for(schema: Json) -> str:
 
 def correction_for(faults: list[str]) -> str:
     listed = "\n".join(f"- {fault}" for fault in faults) or "- it did not fit the schema"
-    return (
-        f"That answer does not fit the schema:\n{listed}\nAnswer again, with the JSON value only."
-    )
+    wish = "Answer again, with the JSON value only."
+    return f"That answer does not fit the schema:\n{listed}\n{wish}"
 
 
 def closed(schema: Json) -> Json:

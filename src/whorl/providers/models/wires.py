@@ -85,8 +85,6 @@ class OpenAIReader(AnswerReader):
 
 
 class OpenAIWire(HttpWire):
-    """Speaks to any server with `/chat/completions`."""
-
     reader = OpenAIReader
     dispensable = ("response_format", "stream_options", "temperature", "seed", "stream")
     new_limit = "max_completion_tokens"
@@ -153,8 +151,6 @@ def _functions(conversation: Conversation) -> list[Json]:
 
 
 class _OllamaReader(AnswerReader):
-    """Takes in lines; the last one has the counts."""
-
     counts = ("prompt_eval_count", "eval_count")
 
     def take(self, event: Body) -> bool:
@@ -210,8 +206,6 @@ class OllamaWire(HttpWire):
 
 
 class _AnthropicReader(AnswerReader):
-    """Takes in an answer block by block."""
-
     counts = ("input_tokens", "output_tokens")
 
     def __init__(self, emit: Emit) -> None:

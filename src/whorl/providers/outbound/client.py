@@ -222,8 +222,8 @@ def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]
 
 
 def _location(response: Response) -> str:
-    locations = (value for name, value in response.headers if name.lower() == b"location")
-    place = next(locations, b"")
+    headers = response.headers
+    place = next((value for name, value in headers if name.lower() == b"location"), b"")
     try:
         return place.decode("utf-8").strip()
     except UnicodeDecodeError:

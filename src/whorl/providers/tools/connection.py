@@ -225,6 +225,5 @@ def innermost(cause: BaseException) -> BaseException:
 
 
 def first_line(cause: BaseException) -> str:
-    """The first line of the exception at the bottom of a group."""
     lines = str(innermost(cause)).strip().splitlines()
     return clean(lines[0])[:LINE_MAX] if lines else type(innermost(cause)).__name__
