@@ -241,7 +241,6 @@ class Connector(OwnTask):
 
 
 def _outputs(given: Json) -> dict[str, Json]:
-    """What answered as status, headers and body; anything else is the body itself."""
     if isinstance(given, dict) and isinstance(given.get("value"), dict) and "kind" in given:
         given = given["value"]  # a call of a cassette
     if isinstance(given, dict) and {"status", "statusCode", "body"} & set(given):

@@ -362,7 +362,6 @@ def _limit(candidate: Candidate, body: Body) -> Limit | None:
 
 
 async def _lines_of(text: str) -> AsyncIterator[str]:
-    """The lines of a text that was not read as a stream, but is one."""
     for line in text.split("\n"):
         yield line.removesuffix("\r")
 

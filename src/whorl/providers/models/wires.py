@@ -130,7 +130,6 @@ def _openai_message(message: Message) -> Body:
 
 
 def _options(conversation: Conversation, *, limit: str) -> Body:
-    """The options that are set, by the fields that OpenAI and Ollama have for them."""
     options: Body = {
         "temperature": conversation.temperature,
         limit: conversation.limit,
@@ -141,7 +140,6 @@ def _options(conversation: Conversation, *, limit: str) -> Body:
 
 
 def _functions(conversation: Conversation) -> list[Json]:
-    """The tools on offer, in the form that OpenAI and Ollama share."""
     functions: list[Json] = []
     for tool in conversation.tools:
         described: Body = {"description": tool.description} if tool.description else {}

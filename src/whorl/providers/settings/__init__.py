@@ -256,7 +256,6 @@ class Table:
         return tuple(value)
 
     def resolved(self, key: str) -> str:
-        """A text, or the variable that it names as `env:NAME`."""
         return resolve(self.text(key), self.environment)
 
     def url(self, url: str, wanted: str) -> str:

@@ -319,7 +319,6 @@ def _notify(table: Table) -> settings.NotifySettings:
 
 
 def _retention(table: Table) -> dict[str, str]:
-    """What `whorl prune` deletes where its options say nothing."""
     age = table.values.get("older_than")
     if age is None:
         return {}

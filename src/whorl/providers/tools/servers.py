@@ -180,7 +180,6 @@ class ToolOffers:
     def add(
         self, wish: str, description: str, schema: dict[str, Json], target: dict[str, Json]
     ) -> None:
-        """Adds a tool, by a name that every wire format takes, and that is not taken yet."""
         plain = _UNUSUAL.sub("_", wish)[:NAME_MAX]
         name, number = plain, 1
         while name in self.targets:
