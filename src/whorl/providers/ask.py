@@ -88,7 +88,6 @@ class Ask(OwnTask):
         )
 
     def _wanted(self, request: Request, answer: Answer, offered: ToolOffers) -> dict[str, Json]:
-        """What a model wants that gives no answer yet, and what it said."""
         turns = Inputs("ask", request.inputs).items("turns")
         turn, ids = next_turn(answer, turns, offered.pins)
         calls = [offered.wanted(c, i) for c, i in zip(answer.calls, ids, strict=True)]

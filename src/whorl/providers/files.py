@@ -164,7 +164,6 @@ def _size_max(inputs: Inputs) -> int:
 
 
 def _matching(top: Path, inputs: Inputs) -> Iterator[tuple[Path, os.stat_result]]:
-    """The regular files that fit the pattern; what cannot be looked at is passed over."""
     pattern = inputs.text("pattern") or "*"
     if pattern.startswith(("/", "~")) or ".." in pattern.split("/"):
         inputs.refuse("pattern", f"must stay below its folder, and {pattern!r} does not")

@@ -130,5 +130,4 @@ class Raised(Exception):
     """A function in a thread raised `fault`, which may be any BaseException."""
 
     def __init__(self, fault: BaseException) -> None:
-        super().__init__(str(fault))
         self.fault = fault

@@ -140,35 +140,25 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
 
 
 def value_of(received: Received) -> dict[str, Json]:
-    value: dict[str, Json] = {
-        "status": received.status,
-        "headers": {name: clean(text) for name, text in received.headers.items()},
-        "body": None,
-    }
-    kind = received.content_type
-    if not received.body:
-        value["body"] = ""
-    elif kind == "application/json" or kind.endswith("+json"):
+    kind, body, status = received.content_type, received.body, received.status
+    headers: dict[str, Json] = {name: clean(text) for name, text in received.headers.items()}
+    value: dict[str, Json] = {"status": status, "headers": headers, "body": ""}
+    if kind == "application/json" or kind.endswith("+json"):
         try:
-            value["body"] = parse_json(received.body.decode("utf-8-sig", "replace"))
+            value["body"] = parse_json(body.decode("utf-8-sig", "replace")) if body else ""
         except NotJson as cause:
-            if received.status < 400:
+            if status < 400:
                 raise malformed(received.what, f"the reply is not JSON: {cause}") from None
-            value["body"] = received.body.decode("utf-8", "replace")
-    elif kind.startswith("text/") or kind in _TEXT_TYPES or (not kind and _is_text(received.body)):
-        value["body"] = _decoded(received)
-    else:
-        value["body"] = base64.b64encode(received.body).decode("ascii")
+            value["body"] = body.decode("utf-8", "replace")
+    elif kind.startswith("text/") or kind in _TEXT_TYPES or (not kind and _is_text(body)):
+        _, _, parameters = received.headers.get("content-type", "").lower().partition("charset=")
+        charset = parameters.partition(";")[0].strip(" \"'")
+        is_latin = charset in ("iso-8859-1", "latin-1", "windows-1252")
+        value["body"] = clean(body.decode("cp1252" if is_latin else "utf-8-sig", "replace"))
+    elif body:
+        value["body"] = base64.b64encode(body).decode("ascii")
         value["encoding"] = "base64"
     return value
-
-
-def _decoded(received: Received) -> str:
-    _, _, parameters = received.headers.get("content-type", "").lower().partition("charset=")
-    charset = parameters.partition(";")[0].strip(" \"'")
-    if charset in ("iso-8859-1", "latin-1", "windows-1252"):
-        return received.body.decode("cp1252", "replace")
-    return clean(received.body.decode("utf-8-sig", "replace"))
 
 
 def _is_text(body: bytes) -> bool:

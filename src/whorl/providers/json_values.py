@@ -75,18 +75,13 @@ def as_json(value: object, path: str = "$", *, tidy: Callable[[str], str] = clea
     try:
         return _copied(value, 0, tidy)
     except _Unfit as fault:
-        raise NotJson(f"{path}{fault.path} {fault.why}") from None
+        raise NotJson(f"{path}{fault.path} {fault}") from None
 
 
 class _Unfit(Exception):
     """Something in a value is not JSON; the path is only put together for a message."""
 
-    def __init__(self, why: str, path: str = "") -> None:
-        self.why = why
-        self.path = path
-
-    def inside(self, place: str) -> _Unfit:
-        return _Unfit(self.why, place + self.path)
+    path = ""
 
 
 def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
@@ -110,7 +105,8 @@ def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
             try:
                 items.append(_copied(item, depth + 1, tidy))
             except _Unfit as fault:
-                raise fault.inside(f"[{len(items)}]") from None
+                fault.path = f"[{len(items)}]{fault.path}"
+                raise
         return items
     if not isinstance(value, dict):
         raise _Unfit(f"is of type {type(value).__name__!r}, which JSON cannot hold")
@@ -121,7 +117,8 @@ def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
         try:
             table[clean(key)] = _copied(item, depth + 1, tidy)
         except _Unfit as fault:
-            raise fault.inside(f".{key}") from None
+            fault.path = f".{key}{fault.path}"
+            raise
     return table
 
 

@@ -57,7 +57,6 @@ class Memory(OwnTask):
 
 
 def key_of(namespace: str) -> str:
-    """The key under which `whorl memory` knows a namespace."""
     return f"memory/{namespace}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError, did_you_mean
@@ -53,7 +54,6 @@ class Providers:
         self._resolve = resolve
         self._plugins = Plugins("whorl.tasks", KINDS)
         self._kinds: dict[str, TaskKind] = {}
-        self._made: Context | None = None
         self.memories: Memories | None = None
         # What a run has been told about tools, by its journal.
         self.tool_pins: Callable[[str], Mapping[str, str]] = lambda run: {}
@@ -62,29 +62,27 @@ class Providers:
     def secrets(self) -> tuple[Secret, ...]:
         return self.settings.secrets()
 
-    @property
+    @cached_property
     def context(self) -> Context:
-        if self._made is None:
-            from whorl.providers.functions import Tasks, Threads
-            from whorl.providers.models.client import Models
-            from whorl.providers.outbound.addresses import Policy
-            from whorl.providers.outbound.client import Outbound
-            from whorl.providers.task import Context
-            from whorl.providers.tools.servers import Servers
+        from whorl.providers.functions import Tasks, Threads
+        from whorl.providers.models.client import Models
+        from whorl.providers.outbound.addresses import Policy
+        from whorl.providers.outbound.client import Outbound
+        from whorl.providers.task import Context
+        from whorl.providers.tools.servers import Servers
 
-            policy = Policy.of(self.settings)
-            outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
-            self._made = Context(
-                settings=self.settings,
-                outbound=outbound,
-                models=Models(self.settings, outbound),
-                functions=self._functions or Tasks(),
-                servers=Servers(self.settings, outbound, self._earlier_pins),
-                plugin=self._plugin,
-                threads=Threads(),
-                memories=lambda: self.memories,
-            )
-        return self._made
+        policy = Policy.of(self.settings)
+        outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
+        return Context(
+            settings=self.settings,
+            outbound=outbound,
+            models=Models(self.settings, outbound),
+            functions=self._functions or Tasks(),
+            servers=Servers(self.settings, outbound, self._earlier_pins),
+            plugin=self._plugin,
+            threads=Threads(),
+            memories=lambda: self.memories,
+        )
 
     def kind(self, name: str) -> TaskKind:
         """The kind of task of that name; raises UsageError W022 with the nearest one."""
@@ -130,7 +128,7 @@ class Providers:
             return Check(name, False, str(fault))
 
     async def close(self) -> None:
-        if self._made is not None:
-            self._made.threads.close()
-            await self._made.servers.close()
-            await self._made.outbound.close()
+        if "context" in vars(self):
+            self.context.threads.close()
+            await self.context.servers.close()
+            await self.context.outbound.close()

@@ -1,9 +1,7 @@
-"""The tasks `use` and `connector`: functions, plugins and URLs by name, and who stands in for a
-connector of another platform.
+"""The tasks `use` (functions, plugins and URLs by name) and `connector` (of another platform).
 
 For a connector these answer, in this order: a task of the operator (`connector:<action>`), a
-recorded reply, the one address that answers for all connectors (`POST /<action>`). Where there is
-none, the error says how to map it.
+recorded reply, the one address that answers for all connectors (`POST /<action>`).
 """
 
 from __future__ import annotations
@@ -44,12 +42,10 @@ class Use(OwnTask):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
-        self._functions = context.functions
         self._imported: dict[str, Function] = {}
 
     def effect_of(self, name: str) -> Effect:
-        """A pure function has no effect; of all others one is expected."""
-        registered = self._functions.get(name)
+        registered = self._context.functions.get(name)
         if registered is not None:
             return "none" if registered.pure else self.effect
         plugin = self._own_plugin(name)
@@ -77,7 +73,7 @@ class Use(OwnTask):
         inputs = Inputs("use", request.inputs)
         name = inputs.needed("task")
         place = self._settings.tasks.get(name, "")
-        registered = self._functions.get(name)
+        registered = self._context.functions.get(name)
         if registered is None and place.startswith(("https://", "http://")):
             call = _json_call(place, inputs.table("with"), request, URL_TIMEOUT_S)
             received = await self._context.outbound.request(call, check_status=True)
@@ -89,7 +85,7 @@ class Use(OwnTask):
             return await plugin.perform(own, emit)
         if registered is None and name not in self._imported:
             if not place:
-                names = [*self._functions.names(), *self._settings.tasks]
+                names = [*self._context.functions.names(), *self._settings.tasks]
                 near = f"; {near}" if (near := did_you_mean(name, names)) else ""
                 why = f"task {name!r} is not known; add it to [tasks] of whorl.toml{near}"
                 raise ProviderError(why, code="P114")
@@ -100,7 +96,7 @@ class Use(OwnTask):
 
     def _own_plugin(self, name: str) -> TaskKind | None:
         """The plugin of that name, unless the program or the operator has a task of the name."""
-        if self._functions.get(name) is not None or name in self._settings.tasks:
+        if self._context.functions.get(name) is not None or name in self._settings.tasks:
             return None
         return self._context.plugin(name)
 
@@ -245,7 +241,6 @@ class Connector(OwnTask):
 
 
 def _outputs(given: Json) -> dict[str, Json]:
-    """What answered as status, headers and body; anything else is the body itself."""
     if isinstance(given, dict) and isinstance(given.get("value"), dict) and "kind" in given:
         given = given["value"]  # a call of a cassette
     if isinstance(given, dict) and {"status", "statusCode", "body"} & set(given):

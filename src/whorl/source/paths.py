@@ -46,10 +46,7 @@ def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | No
         (not reference.strip(), "has no name"),
         (len(reference) > _LENGTH_MAX, f"is longer than {_LENGTH_MAX:,} characters"),
         (_CONTROL.search(reference), "holds a control character"),
-        (
-            _SCHEME.match(reference),
-            "is a URL or names a drive; only files of the project can be named",
-        ),
+        (_SCHEME.match(reference), f"is a URL or names a drive; {_ONLY_FILES}"),
         (reference.startswith("/"), "is absolute; write it relative to the file that names it"),
         (reference.startswith("~"), "begins with '~'; write it relative to the file that names it"),
         ("\\" in reference, "holds a backslash; write '/' between folders"),
@@ -57,11 +54,9 @@ def resolve_beside(base_file: str, reference: str, *, root: str, span: Span | No
     ):
         if is_refused:
             _refuse(reference, reason, span)
-    try:
-        top = Path(root).resolve()
-        path = (Path(base_file).parent / reference).resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        _refuse(reference, f"cannot be resolved: {_reason(error)}", span)
+    top, path = (
+        _real(each, reference, span) for each in (root, Path(base_file).parent / reference)
+    )
     if not path.is_relative_to(top):
         _refuse(reference, "is outside of the project; copy it into the project", span)
     return path
@@ -83,12 +78,15 @@ def open_beside(
 
 def open_file(path: str, *, size_max: int = LIMITS.bytes_max) -> str:
     """Return the text of a file that the operator named; it may be anywhere."""
-    try:
-        real = Path(path).resolve()
-    except (OSError, RuntimeError, ValueError) as error:
-        _refuse(path, f"cannot be resolved: {_reason(error)}", None)
-    content = _read(real, path, size_max=size_max, span=None)
+    content = _read(_real(path, path, None), path, size_max=size_max, span=None)
     return read_text(content, path, limits=Limits(bytes_max=size_max))
+
+
+def _real(path: str | Path, name: str, span: Span | None) -> Path:
+    try:
+        return Path(path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        _refuse(name, f"cannot be resolved: {_reason(error)}", span)
 
 
 def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> bytes:

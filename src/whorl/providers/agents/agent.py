@@ -16,7 +16,6 @@ from whorl.language.schema import fit
 from whorl.providers.agents.programs import PROGRAMS, AgentOutput, Invocation, bare_model
 from whorl.providers.commands import Finished, Program, check_permission, folder_in, run_program
 from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
-from whorl.providers.models.client import Prices
 from whorl.providers.models.conversation import (
     Candidate,
     closed,
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from whorl.providers.agents.programs import AgentProgram
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import AgentSettings
-    from whorl.providers.task import Context, Effect, Emit, Request
+    from whorl.providers.task import Effect, Emit, Request
 
 # A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
 SYSTEM_BYTES_MAX = 100_000
@@ -70,10 +69,6 @@ class Agent(OwnTask):
     """
 
     effect: Effect = "priced"
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        self._prices = Prices(context.settings)
 
     def estimate(self, request: Request) -> Estimate:
         """One call; its price is not known before it is over, unless the author limits it."""
@@ -130,7 +125,9 @@ class Agent(OwnTask):
         if output.cost_usd is not None or provider is None or not is_known:
             return output.cost_usd
         candidate = Candidate(provider, bare_model(model, (kind.provider,)))
-        return self._prices.cost(candidate, output.input_tokens, output.output_tokens)
+        return self._context.models.prices.cost(
+            candidate, output.input_tokens, output.output_tokens
+        )
 
 
 def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invocation:
@@ -277,7 +274,6 @@ class Stream:
             self._keep(line)
 
     def end(self) -> None:
-        """The output is over; its last line may lack its end."""
         self._end_line()
         self._show(self._shown.rest(is_whole=True))
 

@@ -111,6 +111,7 @@ class AgentProgram:
     lacks: tuple[str, ...] = ("max_turns", "max_cost_usd", "tools")
     lacks_because = "has no flag for it; leave it out"
     no_sessions = ""
+    output_kind: type[AgentOutput] | None = None
 
     def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
         """The command line, and stdin, which has the prompt so that it is no flag. Raises P113."""
@@ -122,7 +123,7 @@ class AgentProgram:
 
     def output(self, invocation: Invocation) -> AgentOutput | None:
         """What reads the events that it prints; None where all that it prints is the answer."""
-        return None
+        return None if self.output_kind is None else self.output_kind()
 
     def check(self, invocation: Invocation) -> None:
         if self.no_sessions and invocation.wants_session:
@@ -157,57 +158,6 @@ def bare_model(model: str, prefixes: tuple[str, ...]) -> str:
     """The model as the program calls it: `anthropic/claude-x` is `claude-x` to claude."""
     provider, slash, name = model.partition("/")
     return name if slash and provider in prefixes else model
-
-
-class _Claude(AgentProgram):
-    """Claude Code: `claude --print`, its stream of JSON, its sessions by UUID."""
-
-    package = "npm install -g @anthropic-ai/claude-code"
-    provider = "anthropic"
-    modes = ("default", "plan", "acceptEdits", "dontAsk")
-    prefixes = ("anthropic", "claude-code")
-    lacks = ()
-
-    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        agent = invocation.settings
-        argv = [agent.program, "--print", "--output-format", "stream-json", "--verbose"]
-        argv.append("--include-partial-messages")
-        if invocation.session:
-            argv += ["--resume", invocation.session]
-        else:
-            argv += ["--session-id", str(uuid4())]
-        models = self.models(invocation)
-        argv += ["--model", models[0]] if models else []
-        argv += ["--fallback-model", ",".join(models[1:])] if models[1:] else []
-        if invocation.system:
-            argv.append(f"--append-system-prompt={invocation.system}")
-        if invocation.max_turns is not None:
-            argv += ["--max-turns", str(invocation.max_turns)]
-        if invocation.max_cost_usd is not None:
-            argv += ["--max-budget-usd", f"{invocation.max_cost_usd:.6f}"]
-        if invocation.tools:
-            argv.append(f"--tools={','.join(invocation.tools)}")
-        # The program makes a tool of the schema, and tools take objects.
-        by_flag = table_of(invocation.schema).get("type") == "object"
-        if by_flag:
-            schema = json.dumps(invocation.schema, sort_keys=True)
-            if len(schema) > SCHEMA_BYTES_MAX:
-                why = f"takes a schema of at most {SCHEMA_BYTES_MAX:,} bytes"
-                invocation.refuse("returns", why)
-            argv.append(f"--json-schema={schema}")
-        if mode := self.permission_mode(invocation):
-            argv += ["--permission-mode", mode]
-        elif agent.skip_permissions:
-            argv.append("--dangerously-skip-permissions")
-        return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
-
-    def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Its key and address; no update and no paid-for title in the middle of a run."""
-        fixed = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
-        return fixed | {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": base_url}
-
-    def output(self, invocation: Invocation) -> AgentOutput:
-        return _ClaudeOutput()
 
 
 @dataclass(slots=True)
@@ -272,6 +222,55 @@ class _ClaudeOutput(AgentOutput):
             errors = [str(error) for error in listed[:3]] if isinstance(listed, list) else []
             reason = "; ".join(errors) or text_in(event, "error") or text_in(event, "result")
             self.error = _CLAUDE_SUBTYPES.get(subtype) or reason or subtype
+
+
+class _Claude(AgentProgram):
+    """Claude Code: `claude --print`, its stream of JSON, its sessions by UUID."""
+
+    package = "npm install -g @anthropic-ai/claude-code"
+    provider = "anthropic"
+    modes = ("default", "plan", "acceptEdits", "dontAsk")
+    prefixes = ("anthropic", "claude-code")
+    lacks = ()
+    output_kind = _ClaudeOutput
+
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        agent = invocation.settings
+        argv = [agent.program, "--print", "--output-format", "stream-json", "--verbose"]
+        argv.append("--include-partial-messages")
+        if invocation.session:
+            argv += ["--resume", invocation.session]
+        else:
+            argv += ["--session-id", str(uuid4())]
+        models = self.models(invocation)
+        argv += ["--model", models[0]] if models else []
+        argv += ["--fallback-model", ",".join(models[1:])] if models[1:] else []
+        if invocation.system:
+            argv.append(f"--append-system-prompt={invocation.system}")
+        if invocation.max_turns is not None:
+            argv += ["--max-turns", str(invocation.max_turns)]
+        if invocation.max_cost_usd is not None:
+            argv += ["--max-budget-usd", f"{invocation.max_cost_usd:.6f}"]
+        if invocation.tools:
+            argv.append(f"--tools={','.join(invocation.tools)}")
+        # The program makes a tool of the schema, and tools take objects.
+        by_flag = table_of(invocation.schema).get("type") == "object"
+        if by_flag:
+            schema = json.dumps(invocation.schema, sort_keys=True)
+            if len(schema) > SCHEMA_BYTES_MAX:
+                why = f"takes a schema of at most {SCHEMA_BYTES_MAX:,} bytes"
+                invocation.refuse("returns", why)
+            argv.append(f"--json-schema={schema}")
+        if mode := self.permission_mode(invocation):
+            argv += ["--permission-mode", mode]
+        elif agent.skip_permissions:
+            argv.append("--dangerously-skip-permissions")
+        return [*argv, *agent.flags], invocation.stdin(schema=not by_flag)
+
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
+        """Its key and address; no update and no paid-for title in the middle of a run."""
+        fixed = {"DISABLE_AUTOUPDATER": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+        return fixed | {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": base_url}
 
 
 class _Codex(AgentProgram):
@@ -369,35 +368,6 @@ class _CodexOutput(AgentOutput):
         self.status = int(status[1]) if status else None
 
 
-class _Gemini(AgentProgram):
-    """Gemini CLI; it is given no conversations to go on with."""
-
-    package = "npm install -g @google/gemini-cli"
-    provider = "gemini"
-    modes = ("default", "auto_edit", "plan")
-    prefixes = ("gemini", "google")
-    no_sessions = (
-        "keeps no sessions, so it cannot go on with a conversation; use claude-code or codex, or "
-        "put what it must know into the prompt"
-    )
-
-    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
-        agent = invocation.settings
-        argv = [agent.program, "--output-format", "stream-json", *self.model_flags(invocation)]
-        if mode := self.permission_mode(invocation):
-            argv += ["--approval-mode", mode]
-        elif agent.skip_permissions:
-            argv.append("--yolo")
-        return [*argv, *agent.flags], invocation.stdin(system=True, schema=True)
-
-    def variables(self, key: str, base_url: str) -> dict[str, str]:
-        """Its key, unless that belongs to another host, to which the program would not go."""
-        return {"GEMINI_API_KEY": "" if base_url else key}
-
-    def output(self, invocation: Invocation) -> AgentOutput:
-        return _GeminiOutput()
-
-
 @dataclass(slots=True)
 class _GeminiOutput(AgentOutput):
     # Whether a tool was used since the last piece, so that the next one begins a line.
@@ -424,6 +394,31 @@ class _GeminiOutput(AgentOutput):
             words = text_in(event, "error", "message") or self.error or "it failed"
             self.error = "" if event.get("status") == "success" else words
         return ""
+
+
+class _Gemini(AgentProgram):
+    package = "npm install -g @google/gemini-cli"
+    provider = "gemini"
+    modes = ("default", "auto_edit", "plan")
+    prefixes = ("gemini", "google")
+    output_kind = _GeminiOutput
+    no_sessions = (
+        "keeps no sessions, so it cannot go on with a conversation; use claude-code or codex, or "
+        "put what it must know into the prompt"
+    )
+
+    def command_line(self, invocation: Invocation) -> tuple[list[str], str]:
+        agent = invocation.settings
+        argv = [agent.program, "--output-format", "stream-json", *self.model_flags(invocation)]
+        if mode := self.permission_mode(invocation):
+            argv += ["--approval-mode", mode]
+        elif agent.skip_permissions:
+            argv.append("--yolo")
+        return [*argv, *agent.flags], invocation.stdin(system=True, schema=True)
+
+    def variables(self, key: str, base_url: str) -> dict[str, str]:
+        """Its key, unless that belongs to another host, to which the program would not go."""
+        return {"GEMINI_API_KEY": "" if base_url else key}
 
 
 class _TextProgram(AgentProgram):

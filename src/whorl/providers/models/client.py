@@ -52,7 +52,7 @@ class Models:
 
     def __init__(self, settings: Settings, outbound: Outbound) -> None:
         self._outbound = outbound
-        self._prices = Prices(settings)
+        self.prices = Prices(settings)
         self._kinds = Plugins("whorl.providers", WIRES)
         self._wires: dict[str, Wire] = {}
         self._rate_limits: dict[tuple[str | int | None, ...], RateLimit] = {}
@@ -65,7 +65,7 @@ class Models:
         read, least = input_tokens(conversation), conversation.max_tokens or usual
         most = max(ANSWER_MOST, least + 1)
         costs, dearer = (
-            [self._prices.cost(candidate, read, tokens) for candidate in candidates]
+            [self.prices.cost(candidate, read, tokens) for candidate in candidates]
             for tokens in (least, most)
         )
         estimate = Estimate(1, read + least, _dearest(costs), input_tokens=read)
@@ -140,11 +140,16 @@ class Models:
                 async with time_limit(timeout_s, late, {"unsent": True}):
                     turn = await stack.enter_async_context(rate_limit.turn(expected, held))
                 answer = await wire.converse(candidate, conversation, timeout_s=limit_s, emit=emit)
-                usage = self._usage(candidate, conversation, answer)
-                turn.tokens = usage.input_tokens + usage.output_tokens
-        except ProviderError as fault:
-            return fault, self._usage_of_fault(candidate, conversation, fault)
-        return fault_in(answer, conversation, candidate.name) or answer, usage
+                read, written = answer.input_tokens, answer.output_tokens
+                read = input_tokens(conversation) if read is None else read
+                written = output_tokens(answer) if written is None else written
+                cached = (answer.cache_read_tokens, answer.cache_written_tokens)
+                cost = self.prices.cost(candidate, read, written, cached=cached)
+                turn.tokens = read + written
+        except ProviderError as error:
+            return error, self._usage_of_fault(candidate, conversation, error)
+        fault = fault_in(answer, conversation, candidate.name)
+        return fault or answer, Usage(1, read, written, cost)
 
     def _wire(self, provider: ProviderSettings) -> Wire:
         kind = provider.kind
@@ -159,14 +164,6 @@ class Models:
                 raise ProviderError(f"{what}; {known}", code="P110") from cause
             self._wires[kind] = made(self._outbound)
         return self._wires[kind]
-
-    def _usage(self, candidate: Candidate, conversation: Conversation, answer: Answer) -> Usage:
-        read, written = answer.input_tokens, answer.output_tokens
-        read = input_tokens(conversation) if read is None else read
-        written = output_tokens(answer) if written is None else written
-        cached = (answer.cache_read_tokens, answer.cache_written_tokens)
-        cost = self._prices.cost(candidate, read, written, cached=cached)
-        return Usage(1, read, written, cost)
 
     def _usage_of_fault(
         self, candidate: Candidate, conversation: Conversation, fault: ProviderError
@@ -185,7 +182,7 @@ class Models:
         else:
             written = conversation.limit or candidate.provider.answer_tokens
         read = input_tokens(conversation)
-        return Usage(1, read, written, self._prices.cost(candidate, read, written))
+        return Usage(1, read, written, self.prices.cost(candidate, read, written))
 
 
 def _detail(
@@ -203,7 +200,6 @@ def _detail(
 
 
 def _dearest(costs: list[float | None]) -> float | None:
-    """The highest of some costs; None where one of them is not known."""
     return None if None in costs else max(cost for cost in costs if cost is not None)
 
 
@@ -230,8 +226,9 @@ class Prices:
             return 0.0
         # A model behind another address has the name of a listed one at most by chance.
         known = KNOWN_PROVIDERS.get(provider.name)
-        is_official = known is not None and provider.base_url == known.base_url
-        if not is_official or known is None or not known.prices or candidate.name in self._unlisted:
+        if known is None or provider.base_url != known.base_url or not known.prices:
+            return None
+        if candidate.name in self._unlisted:
             return None
         from genai_prices import Usage, calc_price
 

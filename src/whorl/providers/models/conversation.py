@@ -160,27 +160,20 @@ class Wire(Protocol):
         """Asks once. Raises ProviderError."""
 
 
-def text_tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
-
-
-def _call_tokens(calls: tuple[ToolCall, ...]) -> int:
-    return sum(text_tokens(call.name + json.dumps(call.arguments)) for call in calls)
-
-
 def input_tokens(conversation: Conversation) -> int:
-    offered = sum(
-        text_tokens(tool.name + tool.description + json.dumps(tool.schema))
-        for tool in conversation.tools
-    )
-    return offered + sum(
-        text_tokens(message.text) + _call_tokens(message.calls) + TOKENS_PER_MESSAGE
-        for message in conversation.messages
-    )
+    tools, messages = conversation.tools, conversation.messages
+    offers = [tool.name + tool.description + json.dumps(tool.schema) for tool in tools]
+    said = sum(output_tokens(message) + TOKENS_PER_MESSAGE for message in messages)
+    return sum(map(_text_tokens, offers)) + said
 
 
-def output_tokens(answer: Answer) -> int:
-    return text_tokens(answer.text) + _call_tokens(answer.calls)
+def output_tokens(said: Answer | Message) -> int:
+    calls = [call.name + json.dumps(call.arguments) for call in said.calls]
+    return sum(map(_text_tokens, (said.text, *calls)))
+
+
+def _text_tokens(text: str) -> int:
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def counted(value: object) -> int | None:
@@ -231,7 +224,6 @@ def turn_messages(turns: list[Json]) -> list[Message]:
 
 
 def pins_of(turns: list[Json]) -> dict[str, str]:
-    """The hashes of all descriptions of tools that the model was told in earlier turns."""
     tables = [table_of(turn.get("tools")) for turn in tables_of(turns)]
     return {name: str(pin) for table in tables for name, pin in table.items()}
 
@@ -251,8 +243,7 @@ def next_turn(answer: Answer, turns: list[Json], pins: dict[str, Json]) -> tuple
         {"id": call_id, "name": call.name, "arguments": call.arguments}
         for call_id, call in zip(ids, answer.calls, strict=True)
     ]
-    turn: Json = {"role": "assistant", "content": answer.text, "calls": calls, "tools": pins}
-    return turn, ids
+    return {"role": "assistant", "content": answer.text, "calls": calls, "tools": pins}, ids
 
 
 def turn_number(turns: list[Json]) -> int:
@@ -322,7 +313,6 @@ def spoken(text: str) -> str:
 
 
 def typed_answer(schema: Json, text: str) -> tuple[Json, list[str]]:
-    """The value in the answer, and what is wrong with it (nothing: it fits)."""
     answer = spoken(text)
     try:
         value = find_json(answer)
@@ -387,9 +377,8 @@ def instruction_for(schema: Json) -> str:
 
 def correction_for(faults: list[str]) -> str:
     listed = "\n".join(f"- {fault}" for fault in faults) or "- it did not fit the schema"
-    return (
-        f"That answer does not fit the schema:\n{listed}\nAnswer again, with the JSON value only."
-    )
+    wish = "Answer again, with the JSON value only."
+    return f"That answer does not fit the schema:\n{listed}\n{wish}"
 
 
 def closed(schema: Json) -> Json:

@@ -353,7 +353,7 @@ def lower_cap(conversation: Conversation, text: str) -> int | None:
 
 
 def _limit(candidate: Candidate, body: Body) -> Limit | None:
-    """The limit of the answer in a body, by whatever name."""
+    # Ollama has it among its options.
     options = body | table_of(body.get("options"))
     for field in (candidate.provider.max_tokens_field, *_LIMIT_FIELDS):
         if isinstance(tokens := options.get(field), int):
@@ -362,7 +362,6 @@ def _limit(candidate: Candidate, body: Body) -> Limit | None:
 
 
 async def _lines_of(text: str) -> AsyncIterator[str]:
-    """The lines of a text that was not read as a stream, but is one."""
     for line in text.split("\n"):
         yield line.removesuffix("\r")
 

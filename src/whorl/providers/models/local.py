@@ -192,8 +192,6 @@ def shared_engine(threads: int = 1) -> Engine:
 
 
 class Engine:
-    """Runs one request at a time, in the order in which they come."""
-
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="whorl-local-model")

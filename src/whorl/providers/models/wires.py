@@ -85,8 +85,6 @@ class OpenAIReader(AnswerReader):
 
 
 class OpenAIWire(HttpWire):
-    """Speaks to any server with `/chat/completions`."""
-
     reader = OpenAIReader
     dispensable = ("response_format", "stream_options", "temperature", "seed", "stream")
     new_limit = "max_completion_tokens"
@@ -132,7 +130,6 @@ def _openai_message(message: Message) -> Body:
 
 
 def _options(conversation: Conversation, *, limit: str) -> Body:
-    """The options that are set, by the fields that OpenAI and Ollama have for them."""
     options: Body = {
         "temperature": conversation.temperature,
         limit: conversation.limit,
@@ -143,7 +140,6 @@ def _options(conversation: Conversation, *, limit: str) -> Body:
 
 
 def _functions(conversation: Conversation) -> list[Json]:
-    """The tools on offer, in the form that OpenAI and Ollama share."""
     functions: list[Json] = []
     for tool in conversation.tools:
         described: Body = {"description": tool.description} if tool.description else {}
@@ -153,8 +149,6 @@ def _functions(conversation: Conversation) -> list[Json]:
 
 
 class _OllamaReader(AnswerReader):
-    """Takes in lines; the last one has the counts."""
-
     counts = ("prompt_eval_count", "eval_count")
 
     def take(self, event: Body) -> bool:
@@ -210,8 +204,6 @@ class OllamaWire(HttpWire):
 
 
 class _AnthropicReader(AnswerReader):
-    """Takes in an answer block by block."""
-
     counts = ("input_tokens", "output_tokens")
 
     def __init__(self, emit: Emit) -> None:

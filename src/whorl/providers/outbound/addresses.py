@@ -137,7 +137,6 @@ LENGTH_MAX = 8_192
 _UNCLEAR = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _KEPT_IN_PATH = "/%:@!$&'()*+,;=~-._"
-_KEPT_IN_QUERY = _KEPT_IN_PATH + "?"
 _SHOWN_MAX = 300
 # How the names of query parameters end whose values are not for messages.
 _SECRET_NAMES = (
@@ -198,7 +197,7 @@ def target_of(url: str) -> Target:
         raise _refusal(url, "its host is not a host name or an address")
     path = _encoded(parts.path or "/", _KEPT_IN_PATH)
     if parts.query:
-        path += "?" + _encoded(parts.query, _KEPT_IN_QUERY)
+        path += "?" + _encoded(parts.query, _KEPT_IN_PATH + "?")
     return Target(scheme, host, PORTS[scheme] if port is None else port, path)
 
 

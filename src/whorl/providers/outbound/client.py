@@ -222,8 +222,8 @@ def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]
 
 
 def _location(response: Response) -> str:
-    locations = (value for name, value in response.headers if name.lower() == b"location")
-    place = next(locations, b"")
+    headers = response.headers
+    place = next((value for name, value in headers if name.lower() == b"location"), b"")
     try:
         return place.decode("utf-8").strip()
     except UnicodeDecodeError:
@@ -302,7 +302,6 @@ class Received:
         return b"".join([piece async for piece in self.chunks()])
 
     async def lines(self) -> AsyncIterator[str]:
-        """The lines of a text body, without their ends."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         rest = ""
         async for piece in self.chunks():

@@ -26,7 +26,6 @@ Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 
 
 async def resolve_by_system(host: str, port: int) -> list[str]:
-    """Every address that the system has for a name; raises OSError."""
     loop = asyncio.get_running_loop()
     entries = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(entry[4][0]) for entry in entries))

@@ -256,7 +256,6 @@ class Table:
         return tuple(value)
 
     def resolved(self, key: str) -> str:
-        """A text, or the variable that it names as `env:NAME`."""
         return resolve(self.text(key), self.environment)
 
     def url(self, url: str, wanted: str) -> str:
@@ -294,7 +293,6 @@ def refuse(message: str) -> NoReturn:
 
 
 def resolve(text: str, environment: Mapping[str, str]) -> str:
-    """The text, or the variable that `env:NAME` names."""
     return environment.get(text[4:].strip(), "") if text.startswith("env:") else text
 
 

@@ -319,10 +319,9 @@ def _notify(table: Table) -> settings.NotifySettings:
 
 
 def _retention(table: Table) -> dict[str, str]:
-    """What `whorl prune` deletes where its options say nothing."""
-    if "older_than" not in table.values:
+    age = table.values.get("older_than")
+    if age is None:
         return {}
-    age = table.values["older_than"]
     if not isinstance(age, str) or _BARE.fullmatch(age.strip()) or _seconds(age) is None:
         refuse(f"[retention] older_than must be a time such as '30d' or '12h', not {age!r}")
     return {"older_than": age}

@@ -151,7 +151,6 @@ class Connection:
 
     @asynccontextmanager
     async def _own_errors(self) -> AsyncIterator[None]:
-        """Turns what the MCP library raises into errors of ours."""
         from mcp.shared.exceptions import MCPError
 
         try:
@@ -214,7 +213,6 @@ class ServerErrors:
         self.stderr = bytearray()
 
     def summary(self) -> str:
-        """What to add to a message: who refused, or the program's last line."""
         lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
         last = f"; it said: {clean(lines[-1].strip())[:LINE_MAX]}" if lines else ""
         return f"; {self.refusal}{last}" if self.refusal else last
@@ -227,6 +225,5 @@ def innermost(cause: BaseException) -> BaseException:
 
 
 def first_line(cause: BaseException) -> str:
-    """The first line of the exception at the bottom of a group."""
     lines = str(innermost(cause)).strip().splitlines()
     return clean(lines[0])[:LINE_MAX] if lines else type(innermost(cause)).__name__

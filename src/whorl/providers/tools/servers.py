@@ -180,7 +180,6 @@ class ToolOffers:
     def add(
         self, wish: str, description: str, schema: dict[str, Json], target: dict[str, Json]
     ) -> None:
-        """Adds a tool, by a name that every wire format takes, and that is not taken yet."""
         plain = _UNUSUAL.sub("_", wish)[:NAME_MAX]
         name, number = plain, 1
         while name in self.targets:
@@ -257,7 +256,6 @@ def _add_task(context: Context, task: str, offers: ToolOffers) -> None:
 
 
 def schema_of(function: Function) -> dict[str, Json]:
-    """The arguments of a function, as far as its signature tells."""
     properties: dict[str, Json] = {}
     required: list[Json] = []
     is_open = False

@@ -179,8 +179,6 @@ class _Transport(httpx2.AsyncBaseTransport):
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The body of a reply; closing it gives the connection back."""
-
     def __init__(self, reply: Received, stack: AsyncExitStack, errors: ServerErrors) -> None:
         self._reply = reply
         self._stack = stack
