@@ -25,8 +25,7 @@ from whorl.interfaces.wording import (
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
-from whorl.services.inspection import StepAttempt, limit_now
-from whorl.services.results import Gate, open_gates, result_of, row_and_machine, shown
+from whorl.services.results import limit_now, open_gates, result_of, row_and_machine, shown
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.results import Gate, StepAttempt
 
 SCORES = 20
 BODY_MAX = 8_000

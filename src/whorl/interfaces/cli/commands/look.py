@@ -45,16 +45,20 @@ from whorl.interfaces.wording import (
     verdict_words,
 )
 from whorl.runtimes.folding import fold
-from whorl.services.inspection import (
+from whorl.services.results import (
     WAYS,
     Line,
+    full_result,
     limit_now,
     loop_named,
+    loop_node,
+    requests_of,
     roll_up,
     sides,
+    status_words,
     unknown_place,
+    workflow_of,
 )
-from whorl.services.results import full_result, loop_node, requests_of, status_words, workflow_of
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
@@ -64,8 +68,8 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.runtimes.journal import IterationRow, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.inspection import By, Side
     from whorl.services.project import Project
+    from whorl.services.results import By, Side
 
 RUNS_MAX = 10_000
 ITERATIONS_MAX = 1_000

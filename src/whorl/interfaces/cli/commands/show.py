@@ -39,16 +39,18 @@ from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
 from whorl.interfaces.wording import ENDED, condition_words, exit_words, request_words, status_lines
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
-from whorl.services.inspection import computed, results_of, unknown_place
 from whorl.services.results import (
     Request,
+    computed,
     full_result,
     hidden_names,
     loop_frame,
     loop_node,
     requests_of,
+    results_of,
     row_and_machine,
     shown,
+    unknown_place,
     workflow_of,
 )
 from whorl.services.runs import find_run
