@@ -63,9 +63,8 @@ async def open_runtime(
             from whorl.services.watchers import telemetry_from
 
             telemetry = telemetry_from(project.environment)
-            if telemetry is not None:
-                stack.callback(telemetry.close)
-                watchers.append(telemetry)
+            stack.callback(telemetry.close)
+            watchers.append(telemetry)
         stack.push_async_callback(providers.close)
         store = await stack.enter_async_context(project.open_store(create=True))
         if providers.settings.notify.url:

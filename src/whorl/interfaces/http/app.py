@@ -155,7 +155,6 @@ def _read(path: Path) -> bytes | None:
 
 
 def openapi_text() -> str:
-    """The document as it lies in the repository; its version is that of the API alone."""
     described = document(build_app())
     described["info"]["version"] = "1"
     return json.dumps(described, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -44,6 +44,8 @@ _PATH_MAX = 1_000
 _ENTRIES_MAX = 200
 
 _Path: TypeAlias = tuple[str | int, ...]
+# What is an empty text where it is not known.
+_NULLABLE = frozenset({"parent", "loop", "exit_reason", "stopped_by", "mark"})
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancelled"}
 # Whether any loop can go on is asked of so many; a list may hold thousands.
@@ -53,8 +55,6 @@ _LOOPS_LOOKED_AT = 100
 def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     newest = state.store.newest_iterations(row.id, row.loop, SCORES) if row.loop else []
     values = _fields(row, "key")
-    for name in ("parent", "loop", "exit_reason", "stopped_by", "mark"):
-        values[name] = values[name] or None
     if row.exit_reason == "accepted":
         values["stopped_by"] = "person"
     return values | {
@@ -85,14 +85,11 @@ def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
 def loop_item(row: LoopRow, node: Loop | None, machine: Machine) -> schemas.LoopItem:
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
-        "exit_reason": row.exit_reason or None,
-        "stopped_by": row.stopped_by or None,
         "why": reason_words(row.exit_reason, row.stopped_by) if row.exit_reason else "",
         "target": target_of(node.until) if node is not None else None,
         "until": condition_words(node.until) if node is not None else "",
         "usage": usage_item(row.usage),
         "limits": row.limits if isinstance(row.limits, dict) else {},
-        "mark": row.mark or None,
     }
     return schemas.LoopItem(**values)
 
@@ -134,7 +131,8 @@ def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
 
 
 def _fields(row: Any, *without: str) -> dict[str, Any]:
-    return {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
+    values = {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
+    return {k: value or None if k in _NULLABLE else value for k, value in values.items()}
 
 
 def _gate(gate: Gate) -> schemas.GateItem:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from fastapi import APIRouter, Depends, Response
 
@@ -131,10 +132,8 @@ async def _ask(
 async def _decide(
     state: ServerState, run: RunId, request: schemas.Decision, *, approved: bool
 ) -> RunItem:
-    def make() -> Event:
-        at, words = request.address, request.feedback
-        return steering.decided(state.store, run, at, approved=approved, feedback=words)
-
+    at, words = request.address, request.feedback
+    make = partial(steering.decided, state.store, run, at, approved=approved, feedback=words)
     return await _ask(state, run, make, request.seen)
 
 
