@@ -258,16 +258,15 @@ class CommitTimer:
             wake()
 
 
+@dataclass(slots=True, eq=False)
 class WriteBuffer:
     """The entries of a run that wait, in the order of the journal, and until when they may."""
 
-    def __init__(
-        self, entries: Iterable[Event], timer: CommitTimer, wake: Callable[[], None]
-    ) -> None:
-        self._entries = list(entries)
-        self._timer = timer
-        self._wake = wake
-        self._is_due = self._is_waiting = False
+    _entries: list[Event]
+    _timer: CommitTimer
+    _wake: Callable[[], None]
+    _is_due: bool = False
+    _is_waiting: bool = False
 
     def __bool__(self) -> bool:
         return bool(self._entries)

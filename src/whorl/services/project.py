@@ -272,7 +272,14 @@ def _candidates(root: str) -> Iterator[tuple[str, Stamp]]:
     while waiting and files < FILES_MAX and folders < FOLDERS_MAX:
         folder, depth = waiting.popleft()
         folders += 1
-        for entry in _entries(folder):
+        try:
+            with os.scandir(folder) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
             if entry.is_dir(follow_symlinks=False):
                 if depth < DEPTH_MAX and entry.name not in _LEFT_OUT:
                     waiting.append((entry.path, depth + 1))
@@ -282,12 +289,3 @@ def _candidates(root: str) -> Iterator[tuple[str, Stamp]]:
                     if stat.S_ISREG(about.st_mode) and about.st_size <= BYTES_MAX:
                         files += 1
                         yield entry.path, (about.st_mtime_ns, about.st_size)
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as scanned:
-            entries = [entry for entry in scanned if not entry.name.startswith(".")]
-    except OSError:
-        return []
-    return sorted(entries, key=lambda entry: entry.name)

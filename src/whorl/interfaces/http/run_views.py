@@ -172,10 +172,8 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
 
 
 def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.Action]:
-    actions: set[str] = set()
-    for action, kind in _KINDS.items():
-        if objection(machine, Event(kind, "", machine.now)) is None:
-            actions.add(action)
+    kinds = ((action, Event(kind, "", machine.now)) for action, kind in _KINDS.items())
+    actions = {action for action, event in kinds if objection(machine, event) is None}
     if row.status in ("running", "waiting"):
         actions.discard("resume")
     if row.status in ("paused", "interrupted"):

@@ -33,10 +33,8 @@ T = TypeVar("T")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 # How many entries of a run with a past are made ready before others have their turn.
 _ENCODED_AT_ONCE: Final = 500
-_SIZE: Final = """
-SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
-FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)
-"""
+_SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
+    FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)"""
 
 
 @dataclass(frozen=True, slots=True)
