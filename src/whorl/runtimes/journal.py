@@ -164,9 +164,8 @@ class Journal(Protocol):
     ) -> int:
         """Appends events in one transaction and returns once they are durable; gives the last seq.
 
-        The requests that the events answer leave the inbox, and the memories in them are kept, in
-        the same transaction. `after` is the seq that the run is expected to be at.
-        Raises Fenced when another process has claimed the run since.
+        The requests that the events answer leave the inbox, and the memories in them are kept.
+        `after` is the seq that the run is at. Raises Fenced where another process has claimed it.
         """
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:

@@ -19,6 +19,7 @@ from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
 from whorl.interpreter.requests import objection
 from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import Entry, RunId, tool_pins
 from whorl.services.results import status_words
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Watcher
-    from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.local import LocalRuntime, Start
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
@@ -54,7 +54,6 @@ log = logging.getLogger("whorl")
 async def open_runtime(
     project: Project, providers: Providers, *, watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
-    from whorl.runtimes.journal import tool_pins
     from whorl.runtimes.local import LocalRuntime
 
     async with AsyncExitStack() as stack:

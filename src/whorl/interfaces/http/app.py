@@ -66,7 +66,6 @@ page = APIRouter(include_in_schema=False)
 
 
 def build_app(state: ServerState | None = None) -> FastAPI:
-    """The application on a state; without one it can only tell its OpenAPI document."""
     app = FastAPI(
         title="Whorl",
         version=__version__,

@@ -46,7 +46,7 @@ _ENTRIES_MAX = 200
 _Path: TypeAlias = tuple[str | int, ...]
 # What is an empty text where it is not known.
 _NULLABLE = frozenset({"parent", "loop", "exit_reason", "stopped_by", "mark"})
-_ENDED = frozenset({"succeeded", "failed", "cancelled"})
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancelled"}
 # Whether any loop can go on is asked of so many; a list may hold thousands.
 _LOOPS_LOOKED_AT = 100
@@ -108,8 +108,7 @@ def iteration_item(row: IterationRow) -> schemas.IterationItem:
 
 
 def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
-    facts: Any = note.get("facts")
-    facts = facts if isinstance(facts, list) else []
+    facts = note.get("facts")
     return [
         schemas.Verdict(
             by=str(fact.get("by", "")),
@@ -117,7 +116,7 @@ def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
             words=safe(fact_words(fact)),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
         )
-        for fact in facts
+        for fact in (facts if isinstance(facts, list) else [])
         if isinstance(fact, dict)
     ]
 
@@ -166,7 +165,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
         inputs=given if isinstance(given, dict) else {},
         limits=dict(machine.state.get("limits") or {}),
         started_at=first.at,
-        ended_at=row.updated_at if row.status in _ENDED else None,
+        ended_at=row.updated_at if row.status in ENDED else None,
         warnings=[safe(str(one.get("message", ""))) for one in result["warnings"]],
     )
 
@@ -192,7 +191,6 @@ def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.
 
 
 def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
-    """The body of an entry with references in the place of what is large in it."""
     if _size(body) <= BODY_MAX:
         return body
     shortened = {name: _abridged(value, seq, (name,)) for name, value in body.items()}

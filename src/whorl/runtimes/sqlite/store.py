@@ -88,10 +88,8 @@ class SqliteStore(StoreReading):
             rows += map(encode, events[start : start + _ENCODED_AT_ONCE])
         past = Append(run.id, 0, events, rows, memories=_written(run.memories))
         packed = None if run.state is None else _packed(run.state)
-        made = await self._change(
-            Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
-        )
-        return cast("tuple[RunId, bool]", made)
+        job = Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
+        return cast("tuple[RunId, bool]", await self._change(job))
 
     async def claim(self, run: RunId) -> int:
         return await self._ask(lambda tables: tables.claim(run), run)
