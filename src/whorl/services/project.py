@@ -36,7 +36,6 @@ READING_S = 5.0
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages", "dist", "build"})
 Stamp: TypeAlias = tuple[int, int]
-_NO_DIALECT = "W018"
 # A text that is not even YAML or JSON may be anything; it is listed where people keep workflows.
 _SYNTAX = frozenset({"W001", "W002", "W003"})
 
@@ -259,7 +258,8 @@ class Catalogue:
             return Listed(name, self.project.read(path).workflow)
         except InvalidWorkflow as fault:
             codes = {diagnostic.code for diagnostic in fault.diagnostics}
-            if _NO_DIALECT in codes or (codes <= _SYNTAX and name.count("/") > 1):
+            # W018: the file is of no dialect.
+            if "W018" in codes or (codes <= _SYNTAX and name.count("/") > 1):
                 return None
             first = safe(fault.diagnostics[0].message) if fault.diagnostics else ""
             return Listed(name, None, max(1, len(fault.diagnostics)), first)

@@ -249,7 +249,6 @@ class Telemetry:
 
 
 def telemetry_from(environment: Mapping[str, str]) -> Telemetry:
-    """The exporter, where the environment names an endpoint."""
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

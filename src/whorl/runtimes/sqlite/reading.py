@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
-_COLUMNS: Final = """
-SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coalesce(key, ''),
-    parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd, loop, iteration,
-    coalesce((SELECT iterations_max FROM loops
+_COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
+    coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,
+    loop, iteration, coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
     score, exit_reason, error, in_doubt, progress.mark, stopped_by,
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
