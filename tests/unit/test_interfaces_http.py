@@ -30,7 +30,7 @@ from whorl.ir import (
     Workflow,
 )
 from whorl.runtimes.journal import Entry, RunId
-from whorl.services.inspection import previous_address
+from whorl.services.results import previous_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -102,7 +102,7 @@ class Driver:
         self._arrived: list[tuple[Event, int | None]] = []
         self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
-        self._buffer = WriteBuffer(folded.unsaid, self.timer, self._awake.set)
+        self._buffer = WriteBuffer(list(folded.unsaid), self.timer, self._awake.set)
         self._messages: list[int] = []
         self._asked: dict[str, Perform] = {}
         self._to_send: list[Send] = []

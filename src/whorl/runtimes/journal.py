@@ -164,9 +164,8 @@ class Journal(Protocol):
     ) -> int:
         """Appends events in one transaction and returns once they are durable; gives the last seq.
 
-        The requests that the events answer leave the inbox, and the memories in them are kept, in
-        the same transaction. `after` is the seq that the run is expected to be at.
-        Raises Fenced when another process has claimed the run since.
+        The requests that the events answer leave the inbox, and the memories in them are kept.
+        `after` is the seq that the run is at. Raises Fenced where another process has claimed it.
         """
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
@@ -258,16 +257,15 @@ class CommitTimer:
             wake()
 
 
+@dataclass(slots=True, eq=False)
 class WriteBuffer:
     """The entries of a run that wait, in the order of the journal, and until when they may."""
 
-    def __init__(
-        self, entries: Iterable[Event], timer: CommitTimer, wake: Callable[[], None]
-    ) -> None:
-        self._entries = list(entries)
-        self._timer = timer
-        self._wake = wake
-        self._is_due = self._is_waiting = False
+    _entries: list[Event]
+    _timer: CommitTimer
+    _wake: Callable[[], None]
+    _is_due: bool = False
+    _is_waiting: bool = False
 
     def __bool__(self) -> bool:
         return bool(self._entries)

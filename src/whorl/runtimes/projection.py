@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from whorl.interpreter.events import Event, charged, split_iteration
@@ -362,6 +363,10 @@ def document(
 ) -> dict[str, Json]:
     """The result document; `final` is the last `run.finished`. Unknown warnings are looked for."""
     body: dict[str, Any] = final.body if final is not None else {}
+    if warnings is None:
+        events = (entry.event for entry in journal.read(RunId(run)))
+        warned = (e.body | {"path": e.address} for e in events if e.kind == "warning")
+        warnings = list(islice(warned, _WARNINGS_MAX))
     return {
         "run": run,
         "status": status,
@@ -369,17 +374,9 @@ def document(
         "outputs": body.get("outputs") or {},
         "loops": [loop_document(row) for row in journal.loops(RunId(run))],
         "usage": usage_document(body.get("usage")),
-        "warnings": warnings_of(run, journal) if warnings is None else warnings,
+        "warnings": warnings,
         "error": body.get("error"),
     }
-
-
-def warnings_of(run: str, journal: Journal) -> list[Json]:
-    warnings: list[Json] = []
-    for entry in journal.read(RunId(run)):
-        if entry.event.kind == "warning" and len(warnings) < _WARNINGS_MAX:
-            warnings.append(entry.event.body | {"path": entry.event.address})
-    return warnings
 
 
 def loop_document(row: LoopRow) -> dict[str, Json]:

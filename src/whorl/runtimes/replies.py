@@ -113,9 +113,8 @@ def fit(value: Json) -> Json:
         try:
             value = as_json(value)
         except NotJson as cause:
-            raise ProviderError(
-                f"the task gave a value that is not JSON: {cause}", code="P115"
-            ) from None
+            words = f"the task gave a value that is not JSON: {cause}"
+            raise ProviderError(words, code="P115") from None
         size = _size(value, 0)
     # A line break is two characters in JSON, some others are six: what is long is counted exactly.
     if size > _LONG and len(json.dumps(value, ensure_ascii=False)) > REPLY_MAX:

@@ -35,13 +35,13 @@ class _Run:
     snapshots: list[tuple[int, Json]] = field(default_factory=list)
 
 
+@dataclass(eq=False)
 class MemoryJournal:
     """Implements `Journal` with lists."""
 
-    def __init__(self, crash_hook: CrashHook | None = None) -> None:
-        self.crash_hook = crash_hook
-        self._runs: dict[RunId, _Run] = {}
-        self._memories: dict[str, list[Json]] = {}
+    crash_hook: CrashHook | None = None
+    _runs: dict[RunId, _Run] = field(default_factory=dict)
+    _memories: dict[str, list[Json]] = field(default_factory=dict)
 
     async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
         for other in self._runs.values():

@@ -39,8 +39,7 @@ class Forecast:
 
     `calls` is the most, `usual` has each call once, without any that is tried again. `cost_usd` is
     expected; `bound_usd` is the most, where something bounds it: a budget, or limits of all that
-    is sent. `answer_tokens` is how long answers are reckoned whose length is open, if there are
-    any.
+    is sent. `answer_tokens` is how long answers are reckoned whose length is open.
     """
 
     calls: int | None

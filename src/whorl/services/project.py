@@ -37,7 +37,6 @@ READING_S = 5.0
 _SUFFIXES = (".yaml", ".yml", ".json")
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages", "dist", "build"})
 Stamp: TypeAlias = tuple[int, int]
-_NO_DIALECT = "W018"
 # A text that is not even YAML or JSON may be anything; it is listed where people keep workflows.
 _SYNTAX = frozenset({"W001", "W002", "W003"})
 
@@ -260,7 +259,8 @@ class Catalogue:
             return Listed(name, self.project.read(path).workflow)
         except InvalidWorkflow as fault:
             codes = {diagnostic.code for diagnostic in fault.diagnostics}
-            if _NO_DIALECT in codes or (codes <= _SYNTAX and name.count("/") > 1):
+            # W018: the file is of no dialect.
+            if "W018" in codes or (codes <= _SYNTAX and name.count("/") > 1):
                 return None
             first = safe(fault.diagnostics[0].message) if fault.diagnostics else ""
             return Listed(name, None, max(1, len(fault.diagnostics)), first)
@@ -273,7 +273,14 @@ def _candidates(root: str) -> Iterator[tuple[str, Stamp]]:
     while waiting and files < FILES_MAX and folders < FOLDERS_MAX:
         folder, depth = waiting.popleft()
         folders += 1
-        for entry in _entries(folder):
+        try:
+            with os.scandir(folder) as scanned:
+                entries = sorted(scanned, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
             if entry.is_dir(follow_symlinks=False):
                 if depth < DEPTH_MAX and entry.name not in _LEFT_OUT:
                     waiting.append((entry.path, depth + 1))
@@ -283,12 +290,3 @@ def _candidates(root: str) -> Iterator[tuple[str, Stamp]]:
                     if stat.S_ISREG(about.st_mode) and about.st_size <= BYTES_MAX:
                         files += 1
                         yield entry.path, (about.st_mtime_ns, about.st_size)
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as scanned:
-            entries = [entry for entry in scanned if not entry.name.startswith(".")]
-    except OSError:
-        return []
-    return sorted(entries, key=lambda entry: entry.name)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -19,6 +19,7 @@ from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
 from whorl.interpreter.requests import objection
 from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import Entry, RunId, tool_pins
 from whorl.services.results import status_words
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Watcher
-    from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.local import LocalRuntime, Start
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
@@ -55,7 +55,6 @@ log = logging.getLogger("whorl")
 async def open_runtime(
     project: Project, providers: Providers, *, watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
-    from whorl.runtimes.journal import tool_pins
     from whorl.runtimes.local import LocalRuntime
 
     async with AsyncExitStack() as stack:
@@ -64,9 +63,8 @@ async def open_runtime(
             from whorl.services.watchers import telemetry_from
 
             telemetry = telemetry_from(project.environment)
-            if telemetry is not None:
-                stack.callback(telemetry.close)
-                watchers.append(telemetry)
+            stack.callback(telemetry.close)
+            watchers.append(telemetry)
         stack.push_async_callback(providers.close)
         store = await stack.enter_async_context(project.open_store(create=True))
         if providers.settings.notify.url:
@@ -93,20 +91,20 @@ class ProviderWorkers:
         return redact(value, self._secrets)
 
 
+@dataclass(slots=True, eq=False)
 class RedactedWatchers:
     """Stands before watchers; what the journal tells has been cleared of secrets already."""
 
-    def __init__(self, watchers: Sequence[Watcher], secrets: Sequence[Secret]) -> None:
-        self._watchers = watchers
-        self._secrets = secrets
-        self._streams: dict[tuple[RunId, str], StreamedText] = {}
+    watchers: Sequence[Watcher]
+    secrets: Sequence[Secret]
+    _streams: dict[tuple[RunId, str], StreamedText] = field(default_factory=dict)
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
         for entry in entries:
             if entry.event.kind in ("task.finished", "task.failed"):
                 stream = self._streams.pop((run, entry.event.address), None)
                 self._show(run, entry.event.address, stream.rest() if stream is not None else "")
-        for watcher in self._watchers:
+        for watcher in self.watchers:
             watcher.entries(run, entries)
 
     def text(self, run: RunId, address: str, text: str) -> None:
@@ -114,15 +112,15 @@ class RedactedWatchers:
         if key not in self._streams:
             if len(self._streams) >= _STREAMS_MAX:
                 del self._streams[next(iter(self._streams))]
-            self._streams[key] = StreamedText(self._secrets)
+            self._streams[key] = StreamedText(self.secrets)
         self._show(run, address, self._streams[key].take(text))
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
-        for watcher in self._watchers:
+        for watcher in self.watchers:
             watcher.trouble(run, fault)
 
     def _show(self, run: RunId, address: str, text: str) -> None:
-        for watcher in self._watchers if text else ():
+        for watcher in self.watchers if text else ():
             watcher.text(run, address, text)
 
 

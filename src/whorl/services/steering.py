@@ -12,7 +12,7 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import Event, split_iteration
 from whorl.interpreter.loop_limits import to_go_on
 from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
-from whorl.runtimes.folding import Fork, fold
+from whorl.runtimes.folding import Fork, fold, fork_run
 from whorl.services import results
 from whorl.services.preflight import check_allowed
 
@@ -188,7 +188,6 @@ async def new_fork(
 
     False: a run with the fork's key exists already.
     """
-    from whorl.runtimes.folding import fork_run
     from whorl.runtimes.local import new_run_id
 
     await asyncio.to_thread(_check_fork, store, providers, source, fork)

@@ -250,9 +250,7 @@ class Telemetry:
         span.end(end_time=_nanoseconds(event.at))
 
 
-def telemetry_from(environment: Mapping[str, str]) -> Telemetry | None:
-    if not environment.get(ENDPOINT):
-        return None
+def telemetry_from(environment: Mapping[str, str]) -> Telemetry:
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
         from opentelemetry.sdk.resources import Resource

@@ -66,7 +66,6 @@ page = APIRouter(include_in_schema=False)
 
 
 def build_app(state: ServerState | None = None) -> FastAPI:
-    """The application on a state; without one it can only tell its OpenAPI document."""
     app = FastAPI(
         title="Whorl",
         version=__version__,
@@ -155,7 +154,6 @@ def _read(path: Path) -> bytes | None:
 
 
 def openapi_text() -> str:
-    """The document as it lies in the repository; its version is that of the API alone."""
     described = document(build_app())
     described["info"]["version"] = "1"
     return json.dumps(described, indent=2, ensure_ascii=False, sort_keys=True) + "\n"

@@ -130,7 +130,6 @@ class Auth:
         self._refuse_token(scope, headers, given=bool(given))
 
     def _host(self, scope: Scope, headers: Headers) -> str:
-        """The host that was asked for: one of ours, or whatever a proxy vouches for."""
         is_forwarded = self.behind_proxy and "x-forwarded-host" in headers
         host = _one(headers, "x-forwarded-host" if is_forwarded else "host")
         parsed = _HOST.fullmatch(host)

@@ -82,7 +82,6 @@ def register(app: FastAPI) -> None:
 
 
 def finding(diagnostic: Diagnostic, root: str) -> dict[str, Any]:
-    """A diagnostic as it goes out; files are named as the project knows them."""
     span = diagnostic.span
     return {
         "code": diagnostic.code,

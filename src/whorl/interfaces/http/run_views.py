@@ -28,8 +28,7 @@ from whorl.interfaces.wording import (
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
-from whorl.services.inspection import StepAttempt, limit_now
-from whorl.services.results import Gate, open_gates, result_of, row_and_machine, shown
+from whorl.services.results import limit_now, open_gates, result_of, row_and_machine, shown
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.results import Gate, StepAttempt
 
 SCORES = 20
 BODY_MAX = 8_000
@@ -47,7 +47,9 @@ _PATH_MAX = 1_000
 _ENTRIES_MAX = 200
 
 _Path: TypeAlias = tuple[str | int, ...]
-_ENDED = frozenset({"succeeded", "failed", "cancelled"})
+# What is an empty text where it is not known.
+_NULLABLE = frozenset({"parent", "loop", "exit_reason", "stopped_by", "mark"})
+ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancelled"}
 # Whether any loop can go on is asked of so many; a list may hold thousands.
 _LOOPS_LOOKED_AT = 100
@@ -56,8 +58,6 @@ _LOOPS_LOOKED_AT = 100
 def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
     newest = state.store.newest_iterations(row.id, row.loop, SCORES) if row.loop else []
     values = _fields(row, "key")
-    for name in ("parent", "loop", "exit_reason", "stopped_by", "mark"):
-        values[name] = values[name] or None
     if row.exit_reason == "accepted":
         values["stopped_by"] = "person"
     return values | {
@@ -93,14 +93,11 @@ def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
 def loop_item(row: LoopRow, node: Loop | None, machine: Machine) -> schemas.LoopItem:
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
-        "exit_reason": row.exit_reason or None,
-        "stopped_by": row.stopped_by or None,
         "why": reason_words(row.exit_reason, row.stopped_by) if row.exit_reason else "",
         "target": target_of(node.until) if node is not None else None,
         "until": condition_words(node.until) if node is not None else "",
         "usage": usage_item(row.usage),
         "limits": row.limits if isinstance(row.limits, dict) else {},
-        "mark": row.mark or None,
     }
     return schemas.LoopItem(**values)
 
@@ -119,8 +116,7 @@ def iteration_item(row: IterationRow) -> schemas.IterationItem:
 
 
 def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
-    facts: Any = note.get("facts")
-    facts = facts if isinstance(facts, list) else []
+    facts = note.get("facts")
     return [
         schemas.Verdict(
             by=str(fact.get("by", "")),
@@ -128,7 +124,7 @@ def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
             words=safe(fact_words(fact)),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
         )
-        for fact in facts
+        for fact in (facts if isinstance(facts, list) else [])
         if isinstance(fact, dict)
     ]
 
@@ -142,7 +138,8 @@ def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
 
 
 def _fields(row: Any, *without: str) -> dict[str, Any]:
-    return {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
+    values = {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
+    return {k: value or None if k in _NULLABLE else value for k, value in values.items()}
 
 
 def _gate(gate: Gate) -> schemas.GateItem:
@@ -176,16 +173,14 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
         inputs=given if isinstance(given, dict) else {},
         limits=dict(machine.state.get("limits") or {}),
         started_at=first.at,
-        ended_at=row.updated_at if row.status in _ENDED else None,
+        ended_at=row.updated_at if row.status in ENDED else None,
         warnings=[safe(advised(one)) for one in result["warnings"]],
     )
 
 
 def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.Action]:
-    actions: set[str] = set()
-    for action, kind in _KINDS.items():
-        if objection(machine, Event(kind, "", machine.now)) is None:
-            actions.add(action)
+    kinds = ((action, Event(kind, "", machine.now)) for action, kind in _KINDS.items())
+    actions = {action for action, event in kinds if objection(machine, event) is None}
     if row.status in ("running", "waiting"):
         actions.discard("resume")
     if row.status in ("paused", "interrupted"):
@@ -204,7 +199,6 @@ def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.
 
 
 def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
-    """The body of an entry with references in the place of what is large in it."""
     if _size(body) <= BODY_MAX:
         return body
     shortened = {name: _abridged(value, seq, (name,)) for name, value in body.items()}

@@ -134,7 +134,6 @@ class Connection(H11Protocol):
 
 @asynccontextmanager
 async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server, str]]:
-    """A server that is ready to `answer`, and the address that it listens at."""
     sock = listen(place.host, place.port)
     port = int(sock.getsockname()[1])
     try:
@@ -152,7 +151,6 @@ async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server,
 
 
 def check_place(place: Place) -> list[str]:
-    """Refuses what would let strangers in; gives what the operator should know."""
     if place.is_loopback:
         return []
     if not place.token:

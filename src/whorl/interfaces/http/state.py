@@ -165,7 +165,6 @@ class StreamWatcher:
                 listener.awake.set()
 
     async def follow(self, store: SqliteStore) -> None:
-        """Tells of what other processes commit, until it is cancelled."""
         version = store.version()
         place, _ = store.touched(_END)
         known_interrupted = await asyncio.to_thread(_interrupted, store)
@@ -251,7 +250,6 @@ class ServerState:
         return names
 
     def file(self, name: str) -> FilePath:
-        """A file of the project, by the one path rule. Raises InvalidWorkflow."""
         root = str(self.project.root)
         return resolve_beside(f"{root}/-", name, root=root)
 

@@ -40,23 +40,19 @@ _MEMORY_LEVEL: Final = 5
 # The number of an entry, its kind and its time.
 _PLACE: Final = struct.Struct("<qqd").pack
 
-_FED: Final = """
-run.started task.started task.finished task.failed task.in_doubt timer.fired gate.decided
-run.paused run.resumed run.cancelled run.continued run.accepted run.forked task.held task.sent
-"""
-_NOTES: Final = """
-loop.started iteration.started iteration.finished loop.finished node.finished node.skipped
-task.retrying gate.waiting budget.reached run.waiting run.finished warning loop.continued
-"""
+_FED: Final = """run.started task.started task.finished task.failed task.in_doubt timer.fired
+    gate.decided run.paused run.resumed run.cancelled run.continued run.accepted run.forked
+    task.held task.sent"""
+_NOTES: Final = """loop.started iteration.started iteration.finished loop.finished
+    node.finished node.skipped task.retrying gate.waiting budget.reached run.waiting
+    run.finished warning loop.continued"""
 # In the order of their numbers; what the machine is fed is counted from 1, its notes from 32.
 KIND_NAMES: Final = dict(enumerate(_FED.split(), 1)) | dict(enumerate(_NOTES.split(), 32))
 KIND_NUMBERS: Final = {kind: number for number, kind in KIND_NAMES.items()}
 
 # The columns of `progress` that each append changes.
-_COLUMNS: Final = """
-last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt budget_usd error
-not_begun loop iteration score exit_reason stopped_by
-"""
+_COLUMNS: Final = """last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt
+    budget_usd error not_begun loop iteration score exit_reason stopped_by"""
 CHANGING: Final = _COLUMNS.split()
 _ERROR_LENGTH_MAX: Final = 500
 

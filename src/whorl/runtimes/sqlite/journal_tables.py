@@ -55,70 +55,47 @@ _UPSERT_PROGRESS: Final = _by_row_count(
     f"({'?,' * (len(CHANGING) + 2)}'')",
     f" ON CONFLICT(run) DO UPDATE SET {', '.join(f'{name}=excluded.{name}' for name in CHANGING)}",
 )
-_LOAD: Final = f"""
-SELECT number, owner, status, mark, {", ".join(CHANGING)}
-FROM runs JOIN progress ON run = number WHERE id = ?
-"""
-_INSERT_RUN: Final = """
-INSERT INTO runs(id, key, name, dialect, file, parent, created_at, workflow_hash, behaviour,
-    workflow, sources, status) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '')
-"""
-_INSERT_PROGRESS: Final = """
-INSERT INTO progress VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', '', '', 0, NULL, '', '', '')
-"""
-_LOOP_STARTED: Final = """
-INSERT INTO loops(run, address, state, started, iterations_max) VALUES(?, ?, 'running', ?, ?)
-ON CONFLICT(run, address) DO UPDATE SET state = 'running', finished = NULL, mark = '',
-    iterations_max = excluded.iterations_max
-"""
-_LOOP_FINISHED: Final = """
-INSERT INTO loops(run, address, state, started, finished, mark)
-VALUES(?1, ?2, 'finished', ?3, ?3, ?4)
-ON CONFLICT(run, address) DO UPDATE SET state = 'finished', finished = excluded.finished,
-    mark = excluded.mark
-"""
-_LOOP_REOPENED: Final = """
-UPDATE loops SET state = 'running', finished = NULL, mark = '',
-    iterations_max = coalesce(?3, iterations_max) WHERE run = ?1 AND address = ?2
-"""
+_LOAD: Final = f"""SELECT number, owner, status, mark, {", ".join(CHANGING)}
+    FROM runs JOIN progress ON run = number WHERE id = ?"""
+_INSERT_RUN: Final = """INSERT INTO runs(id, key, name, dialect, file, parent, created_at,
+    workflow_hash, behaviour, workflow, sources, status)
+    VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '')"""
+_INSERT_PROGRESS: Final = """INSERT INTO progress
+    VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', '', '', 0, NULL, '', '', '')"""
+_LOOP_STARTED: Final = """INSERT INTO loops(run, address, state, started, iterations_max)
+    VALUES(?, ?, 'running', ?, ?) ON CONFLICT(run, address) DO UPDATE SET state = 'running',
+    finished = NULL, mark = '', iterations_max = excluded.iterations_max"""
+_LOOP_FINISHED: Final = """INSERT INTO loops(run, address, state, started, finished, mark)
+    VALUES(?1, ?2, 'finished', ?3, ?3, ?4)
+    ON CONFLICT(run, address) DO UPDATE SET state = 'finished', finished = excluded.finished,
+    mark = excluded.mark"""
+_LOOP_REOPENED: Final = """UPDATE loops SET state = 'running', finished = NULL, mark = '',
+    iterations_max = coalesce(?3, iterations_max) WHERE run = ?1 AND address = ?2"""
 # What an earlier attempt at a place came to no longer counts; '/', '[' and '#' open what is below.
-_SUPERSEDED: Final = """
-UPDATE loops SET mark = '' WHERE run = ?1 AND mark <> '' AND (address = ?2
+_SUPERSEDED: Final = """UPDATE loops SET mark = '' WHERE run = ?1 AND mark <> '' AND (address = ?2
     OR (address > ?2 || '/' AND address < ?2 || '0')
     OR (address > ?2 || '[' AND address < ?2 || '\\')
     OR (address > ?2 || '#' AND address < ?2 || '$'))
-AND NOT (address = ?3 OR (address > ?3 || '/' AND address < ?3 || '0')
-    OR (address > ?3 || '[' AND address < ?3 || '\\'))
-"""
+    AND NOT (address = ?3 OR (address > ?3 || '/' AND address < ?3 || '0')
+    OR (address > ?3 || '[' AND address < ?3 || '\\'))"""
 _MARK_OF: Final = "SELECT mark FROM loops WHERE run = ? AND address = ?"
 # Of the marks of its loops a run has the first in the alphabet: a budget before a limit.
 _MARKS_LEFT: Final = "SELECT min(mark) FROM loops WHERE run = ? AND mark <> ''"
-_ADVANCE: Final = f"""
-UPDATE progress SET {" = ?, ".join(CHANGING)} = ? WHERE run = ? AND owner = ? AND last_seq = ?
-"""
-_TRIM_SNAPSHOTS: Final = """
-DELETE FROM snapshots WHERE run = ?1 AND seq NOT IN
-    (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT ?2)
-"""
-_REMEMBER: Final = """
-INSERT INTO memories(key, number, at, record)
-VALUES(?1, coalesce((SELECT max(number) FROM memories WHERE key = ?1), 0) + 1, ?2, ?3)
-"""
-_TRIM_MEMORIES: Final = """
-DELETE FROM memories WHERE key = ?1
-    AND number <= (SELECT max(number) FROM memories WHERE key = ?1) - ?2
-"""
-_REMEMBERED: Final = """
-SELECT 1 FROM memories WHERE key = ?1 AND json_extract(record, '$.id') = ?2 LIMIT 1
-"""
-_STILL_OLD: Final = """
-SELECT number FROM runs JOIN progress ON run = number
-WHERE id = ? AND status = ? AND updated_at < ?
-"""
-_UNUSED_PAYLOADS: Final = """
-DELETE FROM payloads WHERE id IN (SELECT payload FROM payload_uses WHERE run = ?1)
-AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)
-"""
+_ADVANCE: Final = f"""UPDATE progress SET {" = ?, ".join(CHANGING)} = ?
+    WHERE run = ? AND owner = ? AND last_seq = ?"""
+_TRIM_SNAPSHOTS: Final = """DELETE FROM snapshots WHERE run = ?1 AND seq NOT IN
+    (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT ?2)"""
+_REMEMBER: Final = """INSERT INTO memories(key, number, at, record)
+    VALUES(?1, coalesce((SELECT max(number) FROM memories WHERE key = ?1), 0) + 1, ?2, ?3)"""
+_TRIM_MEMORIES: Final = """DELETE FROM memories WHERE key = ?1
+    AND number <= (SELECT max(number) FROM memories WHERE key = ?1) - ?2"""
+_REMEMBERED: Final = """SELECT 1 FROM memories
+    WHERE key = ?1 AND json_extract(record, '$.id') = ?2 LIMIT 1"""
+_STILL_OLD: Final = """SELECT number FROM runs JOIN progress ON run = number
+    WHERE id = ? AND status = ? AND updated_at < ?"""
+_UNUSED_PAYLOADS: Final = """DELETE FROM payloads
+    WHERE id IN (SELECT payload FROM payload_uses WHERE run = ?1)
+    AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
 _OF_RUNS: Final = ("payload_uses", "journal", "loops", "snapshots", "inbox", "progress")
 
 

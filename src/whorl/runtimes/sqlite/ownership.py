@@ -28,11 +28,9 @@ LEASE_S: Final = 10.0
 BEAT_EVERY_S: Final = 2.0
 _BOOT_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
 _CLOCK_SLACK_S: Final = 1.0
-_OWNER: Final = """
-SELECT number, owner, behaviour, process, pid, started, boot, namespace, beat_at, beat_monotonic
-FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
-WHERE runs.id = ?
-"""
+_OWNER: Final = """SELECT number, owner, behaviour, process,
+    pid, started, boot, namespace, beat_at, beat_monotonic FROM runs JOIN progress ON run = number
+    LEFT JOIN processes ON processes.id = process WHERE runs.id = ?"""
 
 
 @dataclass(frozen=True, slots=True)

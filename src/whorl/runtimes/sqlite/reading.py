@@ -25,27 +25,21 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
-_COLUMNS: Final = """
-SELECT number, runs.id, name, status, dialect, file, created_at, updated_at, coalesce(key, ''),
-    parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd, loop, iteration,
-    coalesce((SELECT iterations_max FROM loops
+_COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
+    coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,
+    loop, iteration, coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
     score, exit_reason, error, in_doubt, progress.mark, stopped_by,
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
 """
 _RUN: Final = _COLUMNS + "WHERE runs.id = ?"
-_TOTALS: Final = """
-SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens), sum(cost_usd),
-    sum(in_doubt)
-FROM runs JOIN progress ON run = number WHERE created_at >= ? GROUP BY name
-ORDER BY sum(cost_usd) DESC, name
-"""
+_TOTALS: Final = """SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens),
+    sum(cost_usd), sum(in_doubt) FROM runs JOIN progress ON run = number
+    WHERE created_at >= ? GROUP BY name ORDER BY sum(cost_usd) DESC, name"""
 # The journal is one log of all runs, so its own numbers tell what is new in it.
-_TOUCHED: Final = """
-SELECT DISTINCT runs.id FROM journal JOIN runs ON runs.number = journal.run
-WHERE journal.id > ? AND journal.id <= ?
-"""
+_TOUCHED: Final = """SELECT DISTINCT runs.id FROM journal JOIN runs ON runs.number = journal.run
+    WHERE journal.id > ? AND journal.id <= ?"""
 _ENTRY: Final = "SELECT seq, kind, at, address, body, large, checksum FROM journal "
 _AFTER: Final = _ENTRY + "WHERE run = ? AND seq > ? ORDER BY seq LIMIT ?"
 _ONE: Final = _ENTRY + "WHERE run = ? AND seq = ?"
@@ -66,27 +60,20 @@ _BACKWARDS: Final = f"""{_ENTRY}
 _BEGUN: Final = f"""{_ENTRY}
     WHERE run = ?1 AND seq > ?2 AND kind = 33 AND address >= ?3 || '[' AND address < ?3 || '\\'
     AND instr(substr(address, length(?3) + 1), '/') = 0 ORDER BY seq DESC LIMIT 1"""
-_LOOPS: Final = """
-SELECT address, iterations_max, started, finished, not_begun
-FROM loops JOIN progress ON progress.run = loops.run WHERE loops.run = ? ORDER BY started
-"""
-_MESSAGES: Final = """
-SELECT inbox.id, runs.id, kind, at, address, body
-FROM inbox JOIN runs ON runs.number = inbox.run JOIN progress ON progress.run = inbox.run
-LEFT JOIN processes ON processes.id = process
-"""
+_LOOPS: Final = """SELECT address, iterations_max, started, finished, not_begun
+    FROM loops JOIN progress ON progress.run = loops.run WHERE loops.run = ? ORDER BY started"""
+_MESSAGES: Final = """SELECT inbox.id, runs.id, kind, at, address, body
+    FROM inbox JOIN runs ON runs.number = inbox.run JOIN progress ON progress.run = inbox.run
+    LEFT JOIN processes ON processes.id = process"""
 _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 _SEQ_MAX: Final = 2**62
 _SHOWN_FIELDS: Final = 24
-_SIZES: Final = """
-SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal), (SELECT count(*) FROM payloads),
-    (SELECT coalesce(sum(size), 0) FROM payloads),
-    (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)
-"""
-_MEMORIES: Final = """
-SELECT key, count(*), max(at), sum(octet_length(record)) FROM memories GROUP BY key ORDER BY key
-"""
+_SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
+    (SELECT count(*) FROM payloads), (SELECT coalesce(sum(size), 0) FROM payloads),
+    (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)"""
+_MEMORIES: Final = """SELECT key, count(*), max(at), sum(octet_length(record)) FROM memories
+    GROUP BY key ORDER BY key"""
 
 
 @dataclass(frozen=True, slots=True)

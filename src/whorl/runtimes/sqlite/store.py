@@ -33,10 +33,8 @@ T = TypeVar("T")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
 # How many entries of a run with a past are made ready before others have their turn.
 _ENCODED_AT_ONCE: Final = 500
-_SIZE: Final = """
-SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
-FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)
-"""
+_SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
+    FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +88,8 @@ class SqliteStore(StoreReading):
             rows += map(encode, events[start : start + _ENCODED_AT_ONCE])
         past = Append(run.id, 0, events, rows, memories=_written(run.memories))
         packed = None if run.state is None else _packed(run.state)
-        made = await self._change(
-            Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
-        )
-        return cast("tuple[RunId, bool]", made)
+        job = Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
+        return cast("tuple[RunId, bool]", await self._change(job))
 
     async def claim(self, run: RunId) -> int:
         return await self._ask(lambda tables: tables.claim(run), run)

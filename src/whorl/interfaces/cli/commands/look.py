@@ -18,9 +18,16 @@ from whorl.interfaces.figures import dollars, line, plural, seconds
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.wording import advised, with_help
 from whorl.runtimes.folding import fold
-from whorl.services import inspection
-from whorl.services.inspection import Line, loop_named
-from whorl.services.results import full_result, loop_node, requests_of, status_words, workflow_of
+from whorl.services import results
+from whorl.services.results import (
+    Line,
+    full_result,
+    loop_named,
+    loop_node,
+    requests_of,
+    status_words,
+    workflow_of,
+)
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
@@ -30,8 +37,8 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.runtimes.journal import IterationRow, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.inspection import By, Side
     from whorl.services.project import Project
+    from whorl.services.results import By, Side
 
 
 RUNS_MAX = 10_000
@@ -44,7 +51,7 @@ _DIFF_COLORS = {"+": "green", "-": "red", "@": "cyan"}
 
 @click.command()
 @click.argument("run", metavar="[RUN]", required=False)
-@click.option("--by", type=click.Choice(inspection.WAYS), default="model",
+@click.option("--by", type=click.Choice(results.WAYS), default="model",
               help="What to add up by. [default: model]")  # fmt: skip
 @click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
 @click.option("--limit", "-n", type=click.IntRange(1, RUNS_MAX), default=1_000, show_default=True,
@@ -96,8 +103,8 @@ def _cost_lines(
         else:
             chosen = [find_run(store, run)]
         if at and next(store.entries_at(chosen[0], at), None) is None:
-            raise inspection.unknown_place(store, chosen[0], at)
-        return len(chosen), inspection.roll_up(store, chosen, by, at)
+            raise results.unknown_place(store, chosen[0], at)
+        return len(chosen), results.roll_up(store, chosen, by, at)
 
 
 def _cost_cells(usage: Line) -> tuple[str, ...]:
@@ -187,7 +194,7 @@ def _loop_lines(
     store: SqliteStore, run: RunId, row: LoopRow, *, workflow: Workflow, machine: Machine
 ) -> Iterator[str]:
     node = loop_node(workflow, row.path)
-    limit = inspection.limit_now(machine, row)
+    limit = results.limit_now(machine, row)
     of = f" of at most {limit}" if limit is not None else ""
     ended = "it has not ended"
     if row.exit_reason:
@@ -235,7 +242,7 @@ def diff(
     with closing(project.open_store()) as store:
         run = find_run(store, name)
         loop = loop_named(store, run, at)
-        both = inspection.sides(store, run, loop, (first, second))
+        both = results.sides(store, run, loop, (first, second))
     changes = _changes(both, node)
     if as_json:
         iterations = [{"note": side.row.note, "results": side.results} for side in both]

@@ -29,8 +29,14 @@ from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.projection import iterations_in
 from whorl.services import results
-from whorl.services.inspection import computed, results_of, unknown_place
-from whorl.services.results import full_result, hidden_names, shown
+from whorl.services.results import (
+    computed,
+    full_result,
+    hidden_names,
+    results_of,
+    shown,
+    unknown_place,
+)
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:

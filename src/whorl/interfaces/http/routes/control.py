@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from fastapi import APIRouter, Depends, Response
 
@@ -47,8 +48,7 @@ async def pause(state: State, run: KnownRun, request: schemas.Request) -> RunIte
 @router.post("/{run}/resume", status_code=202)
 async def resume(state: State, run: KnownRun, request: schemas.Resume) -> RunItem:
     """Goes on after a pause or a crash; of a failed run, tries again what failed."""
-    status = state.store.run(run).status
-    if status == "interrupted" and not _more(request).amounts():
+    if state.store.run(run).status == "interrupted" and not _more(request).amounts():
         await state.driving.go_on(run)
         return run_item(state, state.store.run(run))
     return await _ask(state, run, lambda: _resumed(state, run, request), request.seen)
@@ -120,7 +120,6 @@ async def fork(
 async def _ask(
     state: ServerState, run: RunId, make: Callable[[], Event], seen: int | None
 ) -> RunItem:
-    """Carries a request out; what the run has against it is a conflict."""
     try:
         await state.driving.ask(run, make, seen)
     except UsageError as fault:
@@ -131,10 +130,8 @@ async def _ask(
 async def _decide(
     state: ServerState, run: RunId, request: schemas.Decision, *, approved: bool
 ) -> RunItem:
-    def make() -> Event:
-        at, words = request.address, request.feedback
-        return steering.decided(state.store, run, at, approved=approved, feedback=words)
-
+    at, words = request.address, request.feedback
+    make = partial(steering.decided, state.store, run, at, approved=approved, feedback=words)
     return await _ask(state, run, make, request.seen)
 
 

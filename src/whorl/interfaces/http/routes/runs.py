@@ -15,8 +15,7 @@ from whorl.interpreter.judging import similarity
 from whorl.language import Json
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunRow
-from whorl.services import inspection
-from whorl.services.results import carried_into, loop_node, workflow_of
+from whorl.services import results
 
 LOOPS_MAX = 500
 _SCANNED_MAX = 5_000
@@ -90,10 +89,10 @@ def show_run(state: State, run: KnownRun) -> schemas.RunDetail:
 @router.get("/{run}/loops", dependencies=[Depends(no_query)])
 def list_loops(state: State, run: KnownRun) -> schemas.LoopList:
     """The loops of a run; nested ones once for each outer iteration."""
-    rows, workflow = state.store.loops(run), workflow_of(state.store, run)
+    rows, workflow = state.store.loops(run), results.workflow_of(state.store, run)
     machine = fold(state.store, run).machine
     items = [
-        run_views.loop_item(row, loop_node(workflow, row.path), machine)
+        run_views.loop_item(row, results.loop_node(workflow, row.path), machine)
         for row in rows[-LOOPS_MAX:]
     ]
     return schemas.LoopList(loops=items, more=len(rows) > LOOPS_MAX)
@@ -104,7 +103,7 @@ def list_iterations(
     state: State, run: KnownRun, query: Annotated[IterationsQuery, Query()]
 ) -> schemas.IterationList:
     """The finished iterations of a loop, by number."""
-    loop = inspection.loop_named(state.store, run, query.loop)
+    loop = results.loop_named(state.store, run, query.loop)
     rows = state.store.iterations(run, loop, after=query.after, limit=query.limit + 1)
     begun = [
         run_views.iteration_item(row) for row in rows[: query.limit] if row.status != "not_begun"
@@ -120,12 +119,12 @@ def show_iteration(
     query: Annotated[LoopQuery, Query()],
 ) -> schemas.IterationDetail:
     """What the steps of an iteration gave, and what it was given."""
-    loop = inspection.loop_named(state.store, run, query.loop)
-    note = inspection.iteration_row(state.store, run, loop, number).note
-    results = inspection.results_of(state.store, run, loop, (number,)).get(number, {})
-    carried = carried_into(state.store, run, loop, number)
+    loop = results.loop_named(state.store, run, query.loop)
+    note = results.iteration_row(state.store, run, loop, number).note
+    given = results.results_of(state.store, run, loop, (number,)).get(number, {})
+    carried = results.carried_into(state.store, run, loop, number)
     return schemas.IterationDetail(
-        loop=loop, number=number, results=results, carried=carried, note=note
+        loop=loop, number=number, results=given, carried=carried, note=note
     )
 
 
@@ -134,14 +133,14 @@ def compare(
     state: State, run: KnownRun, query: Annotated[CompareQuery, Query()]
 ) -> schemas.Comparison:
     """Two iterations of a loop side by side."""
-    loop, numbers = inspection.loop_named(state.store, run, query.loop), (query.one, query.other)
-    one, other = inspection.sides(state.store, run, loop, numbers)
+    loop, numbers = results.loop_named(state.store, run, query.loop), (query.one, query.other)
+    one, other = results.sides(state.store, run, loop, numbers)
     nodes = []
     for name in dict.fromkeys([*one.results, *other.results]):
         first, second = one.results.get(name), other.results.get(name)
         alike = 1.0 if first == second else _alike(first, second)
         nodes.append(schemas.NodeChange(name=name, similarity=alike, same=first == second))
-    feedback = carried_into(state.store, run, loop, max(numbers))
+    feedback = results.carried_into(state.store, run, loop, max(numbers))
     return schemas.Comparison(
         loop=loop, one=_side(one), other=_side(other), nodes=nodes, feedback=feedback
     )
@@ -152,16 +151,16 @@ def show_matrix(
     state: State, run: KnownRun, query: Annotated[MatrixQuery, Query()]
 ) -> schemas.Matrix:
     """Which step gave something else in which iteration; of long loops, the newest."""
-    loop = inspection.loop_named(state.store, run, query.loop)
+    loop = results.loop_named(state.store, run, query.loop)
     rows = state.store.newest_iterations(run, loop, MATRIX_MAX)
     numbers = sorted({row.number for row in rows if row.status == "succeeded"})
-    given = inspection.results_of(state.store, run, loop, numbers)
-    results = [given.get(number, {}) for number in numbers]
-    names = dict.fromkeys(name for steps in results for name in steps)
+    given = results.results_of(state.store, run, loop, numbers)
+    steps = [given.get(number, {}) for number in numbers]
+    names = dict.fromkeys(name for named in steps for name in named)
     shown = [name for name in names if query.node in (None, name)]
     iterations = [
         schemas.MatrixRow(number=number, cells={name: _cell(now, before, name) for name in shown})
-        for number, now, before in zip(numbers, results, [None, *results], strict=False)
+        for number, now, before in zip(numbers, steps, [None, *steps], strict=False)
     ]
     return schemas.Matrix(loop=loop, nodes=shown, iterations=iterations)
 
@@ -172,17 +171,17 @@ def show_node(
 ) -> schemas.NodeDetail:
     """What happened at a step: each attempt with what it was given and what it gave."""
     store, address = state.store, query.address
-    attempts = inspection.attempts_of(store.entries_at(run, address), address)
-    value = inspection.computed(store, run, address) if not attempts else None
+    attempts = results.attempts_of(store.entries_at(run, address), address)
+    value = results.computed(store, run, address) if not attempts else None
     if not attempts and value is None:
-        raise inspection.unknown_place(store, run, address)
+        raise results.unknown_place(store, run, address)
     previous = None
-    before = inspection.previous_address(address)
-    earlier = inspection.attempts_of(store.entries_at(run, before), before) if before else []
+    before = results.previous_address(address)
+    earlier = results.attempts_of(store.entries_at(run, before), before) if before else []
     if earlier:
         previous = schemas.Previous(address=before, output=earlier[-1].output)
     elif before and not attempts:
-        previous = schemas.Previous(address=before, output=inspection.computed(store, run, before))
+        previous = schemas.Previous(address=before, output=results.computed(store, run, before))
     return schemas.NodeDetail(
         address=address,
         kind=next((one.kind for one in attempts if one.kind), "" if attempts else "compute"),
@@ -220,7 +219,7 @@ def _rows(state: State, query: RunsQuery) -> tuple[list[RunRow], str | None]:
     return shown, shown[-1].id if len(rows) > query.limit else before
 
 
-def _side(side: inspection.Side) -> schemas.Side:
+def _side(side: results.Side) -> schemas.Side:
     _, tokens, cost_usd = usage_of(side.row.note)
     seconds: Any = side.row.note.get("seconds")
     return schemas.Side(

@@ -18,7 +18,7 @@ from pydantic import Field
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.run_schemas import EventPage
-from whorl.interfaces.http.run_views import journal_event, run_item
+from whorl.interfaces.http.run_views import ENDED, journal_event, run_item
 from whorl.interfaces.http.schemas import Closed
 from whorl.interfaces.http.state import Delta, KnownRun, Listener, ServerState, State, no_query
 from whorl.interfaces.progress import name_of
@@ -28,7 +28,6 @@ from whorl.services.results import hidden_names, workflow_of
 
 HEARTBEAT_S = 15.0
 PAGE = 500
-ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _STREAM = "text/event-stream"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 _SSE = {"description": "an event stream", "content": {_STREAM: {"schema": {"type": "string"}}}}

@@ -1,8 +1,7 @@
 """The project and its workflows: nothing here runs, starts or fetches anything.
 
-A graph is named so that the events of a run fall onto it: a node's path is its address in a run
-without the numbers of iterations and attempts, and workflows that are called lie inside of the node
-that calls them.
+The events of a run fall onto its graph: a node's path is its address in a run without the numbers
+of iterations and attempts, and workflows that are called lie inside of the node that calls them.
 """
 
 from typing import Annotated, Any
@@ -224,7 +223,6 @@ class _Drawing:
                 self._edge(paths[source], paths[target], labels[source, target], "order")
 
     def _feedback(self, node: Loop, address: str) -> None:
-        """What leads from the end of a loop's body to its beginning."""
         nodes = node.body.nodes
         followed = {after.node for one in nodes for after in one.after}
         first = next((one for one in nodes if not one.after), nodes[0])
@@ -279,9 +277,6 @@ def _loop(loop: Loop) -> schemas.GraphLoop:
             for name, limit in limits.items()
             if limit is not None
         },
-        on_limit=loop.on_limit,
-        check=loop.check,
         carry=[carry.name for carry in loop.carry],
-        returns=loop.returns,
-        ask=loop.ask,
+        **{name: getattr(loop, name) for name in ("on_limit", "check", "returns", "ask")},
     )
