@@ -98,6 +98,17 @@ def test_a_loop_whose_first_call_is_refused_has_no_iteration(whorl: Whorl, many:
     assert done.json["loops"][0]["iterations"] == 0
 
 
+def test_a_warning_is_what_happened_its_facts_and_what_to_do(whorl: Whorl, many: str) -> None:
+    done = whorl("run", many, "--budget", "0.001", "--json").json
+    warning = done["warnings"][-1]
+    why = whorl("why", done["run"]).out
+
+    assert warning["message"] == "the cost budget of the run does not allow 'write'"
+    assert warning["facts"]["limit"] == "cost_usd"
+    assert warning["help"].startswith(f"give it more: `whorl resume {done['run']} --budget +")
+    assert f"{warning['message']}; {warning['help']}" in why
+
+
 def test_everything_says_how_many_iterations_have_begun(
     whorl: Whorl, project: Path, many: str
 ) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from whorl.interfaces import figures
-from whorl.interfaces.wording import condition_words, fact_words, target_of, verdict_words
+from whorl.interfaces.wording import (
+    advice,
+    condition_words,
+    fact_words,
+    flags,
+    target_of,
+    verdict_words,
+)
 from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
 
 
@@ -143,3 +150,55 @@ def test_condition_words() -> None:
     )
     assert target_of(until) == 0.9
     assert condition_words(None) == ""
+
+
+LIMIT = {
+    "address": "polish", "reason": "max_iterations", "limit": "", "of_run": False, "fields": None,
+    "iterations": 3, "more": {}, "continues": True,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({}, "raise `at_most.iterations`, or `whorl continue r1 --at 'polish' --iterations 3`"),
+        ({"continues": False}, "raise `at_most.iterations`"),
+        ({"continues": False, "fields": {"max_iterations": "max_loops"}}, "raise `max_loops`"),
+        (
+            {"reason": "budget", "limit": "calls", "of_run": True, "continues": False},
+            "raise `budget.calls`",
+        ),
+        (
+            {
+                "reason": "budget",
+                "limit": "calls",
+                "of_run": True,
+                "continues": False,
+                "fields": {},
+            },
+            "raise `budget.calls`",
+        ),
+        (
+            {
+                "reason": "budget",
+                "limit": "cost_usd",
+                "iterations": 0,
+                "more": {"cost_usd": 0.0123},
+            },
+            "raise `at_most.cost`, or `whorl continue r1 --at 'polish' --budget +0.013`",
+        ),
+    ],
+)
+def test_advice_about_a_limit_is_made_from_its_facts(facts: dict[str, object], words: str) -> None:
+    assert advice("R102", LIMIT | facts, "r1") == words
+    # Who passes it on may have a code of their own.
+    assert advice("R100", LIMIT | facts | {"code": "R102"}, "r1") == words
+
+
+def test_there_is_no_advice_without_facts() -> None:
+    assert advice("R102", None) == ""
+    assert advice("R100", {"path": "x"}) == ""
+
+
+def test_flags_give_at_least_what_is_missing() -> None:
+    assert flags({"calls": 2.2, "cost_usd": 0.0501, "tokens": 0}) == "--budget +0.051 --calls +3"

@@ -6,6 +6,7 @@ stands for that other one. So a failure that a later node deals with is no failu
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.attempts import may_help, pause
@@ -20,7 +21,7 @@ from whorl.interpreter.frames import (
     succeeded,
 )
 from whorl.interpreter.state import Behaviour
-from whorl.ir import Assign, Break, Call, Compute, Continue, Stop, Task
+from whorl.ir import Assign, Call, Compute, Task
 from whorl.language import LanguageError, truth
 
 if TYPE_CHECKING:
@@ -36,13 +37,18 @@ _SUCCEEDED: End = {"status": "succeeded"}
 _SKIPPED_BY_CONDITION: End = {"status": "skipped", "cause": "condition"}
 _SKIPPED_BY_ORDER: End = {"status": "skipped", "cause": "order"}
 _SKIPPED_BY_HALT: End = {"status": "skipped", "cause": "halt"}
-_SIGNALS = (Stop, Break, Continue)
+
+
+@cache
+def _kind(node: str) -> str:
+    """The kind of frame that a class of nodes has."""
+    return "signal" if node in ("Stop", "Break", "Continue") else node.lower()
 
 
 def new_block(machine: State, block: str, *, parent: str, scope: str, address: str) -> str:
     """Makes the frame of a block; a closed block's caller gives it a scope of its own."""
-    fields: Values = {"block": block, "children": {}, "ends": {}}
-    fields["left"] = len(machine.plan.blocks[block].nodes)
+    left = len(machine.plan.blocks[block].nodes)
+    fields: Values = {"block": block, "children": {}, "ends": {}, "left": left}
     key = machine.new_frame("block", parent=parent, scope=scope, address=address, **fields)
     machine.enter(key)
     return key
@@ -71,10 +77,13 @@ class BlockBehaviour(Behaviour):
             return
         if not machine.behaviour(left).stays:
             del frame["children"][name]
-        frame.get("retries", {}).pop(name, None)
+        if "retries" in frame:
+            frame["retries"].pop(name, None)
         _count_running(frame, -1)
         end = _end(machine, frame, plan.nodes[name], outcome, attempt)
-        facts = {"started": left.get("at"), "inputs": left.get("echo"), "taken": left.get("branch")}
+        facts: Values = {}
+        if machine.plan.recorders:
+            facts = {"started": left["at"], "inputs": left["echo"], "taken": left.get("branch")}
         _record(machine, frame, name, end, outcome.get("value"), **facts)
         _consider(machine, key, plan, list(plan.followers[name]))
 
@@ -292,10 +301,16 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     # Another attempt has its name: the block's own attempts have the other addresses.
     is_unnamed = isinstance(node, Call) and node.unnamed and attempt == 1
     base = frame["address"] if is_unnamed else join(frame["address"], node.name)
-    kind = "signal" if isinstance(node, _SIGNALS) else type(node).__name__.lower()
-    fields: Values = {"node": plan.key + node.name, "name": node.name, "base": base}
-    fields |= {"address": attempted(base, attempt), "attempt": attempt}
-    child = machine.new_frame(kind, parent=key, scope=frame["scope"], **fields)
+    child = machine.new_frame(
+        _kind(type(node).__name__),
+        parent=key,
+        scope=frame["scope"],
+        node=plan.key + node.name,
+        name=node.name,
+        base=base,
+        address=attempted(base, attempt),
+        attempt=attempt,
+    )
     frame["children"][node.name] = child
     _count_running(frame, 1)
     if machine.plan.recorders:

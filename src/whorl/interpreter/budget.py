@@ -47,13 +47,14 @@ def add_usage(machine: State, loop: str | None, usage: dict[str, Any]) -> None:
 
 def over(scope: Budgeted, amount: Mapping[str, Any], *, reserved: bool = False) -> Amounts:
     """By how much an amount beside what is spent, or also reserved, goes over each limit."""
-    return {
-        name: _spent(scope, name)
-        + amount_in(amount.get(name))
-        + (scope["reserved"].get(name, 0) if reserved else 0)
-        - limit
-        for name, limit in _limits(scope)
-    }
+    amounts: Amounts = {}
+    limits = scope["limits"]
+    for name in NAMES:
+        if limits.get(name) is not None:
+            amounts[name] = _spent(scope, name) + amount_in(amount.get(name)) - limits[name]
+            if reserved:
+                amounts[name] += scope["reserved"].get(name, 0)
+    return amounts
 
 
 def lacking(machine: State, loop: str | None, amount: dict[str, Any]) -> dict[str, float]:
@@ -116,9 +117,9 @@ def allowance(
     paid: list[int] = []
     for key, scope in keyed_scopes(machine, loop):
         calls = machine.open["task"] if key == "run" else max(1, scope.get("open", 0))
-        for name, limit in _limits(scope):
-            each = {"cost_usd": price, "tokens": 1}.get(name, 0)
-            if each:
+        for name, each in (("cost_usd", price), ("tokens", 1)):
+            limit = scope["limits"].get(name)
+            if each and limit is not None:
                 unspent = limit - _spent(scope, name)
                 free = unspent - float(scope["reserved"].get(name, 0))
                 left = min(unspent / calls, free) - amount_in(amount.get(name))
@@ -252,11 +253,12 @@ def _send_or_refuse(machine: State, key: str) -> bool:
     frame = machine.task_frames[key]
     intent = frame["intent"]
     loop: str | None = frame["loop"]
-    if any("out_of_budget" in scope for key, scope in keyed_scopes(machine, loop) if key != "run"):
+    # The innermost scope counts; what others have reserved does not, since they may use less.
+    scopes = list(keyed_scopes(machine, loop))
+    if any("out_of_budget" in budgeted for _, budgeted in scopes[:-1]):
         # Asked for again, should the loop be continued.
         return True
-    # The innermost scope counts; what others have reserved does not, since they may use less.
-    for scope, budgeted in keyed_scopes(machine, loop):
+    for scope, budgeted in scopes:
         for name, lack in over(budgeted, intent["reserve"]).items():
             if lack > NOTHING:
                 del frame["intent"]
@@ -368,11 +370,6 @@ def _warn_of_excess(machine: State) -> None:
             machine.warn(address, "R103", message, once=f"R103 {address} {message}")
     if not noted:
         del machine.state["over"]
-
-
-def _limits(scope: Budgeted) -> list[tuple[str, float]]:
-    limits = scope["limits"]
-    return [(name, limits[name]) for name in NAMES if limits.get(name) is not None]
 
 
 def _spent(scope: Budgeted, name: str) -> float:

@@ -123,8 +123,8 @@ def stop_clock(machine: State, key: str) -> None:
 def close_measured(machine: State, key: str, *, best: bool, **facts: Any) -> None:
     """Says how an iteration ended that went through, with what was measured of it."""
     frame = machine.loop_frames[key]
-    facts |= {"score": frame.get("score"), "outside": frame.get("outside"), "best": best or None}
-    close_iteration(machine, key, status="succeeded", **facts)
+    facts["score"], facts["outside"] = frame.get("score"), frame.get("outside")
+    close_iteration(machine, key, status="succeeded", best=best or None, **facts)
 
 
 def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> None:
@@ -149,10 +149,9 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
             body[name] = fact
     loop = machine.loop(key)
     if status == "succeeded":
-        scope = machine.scope_at(frame["inner"])
         for name, value in loop.tells_after:
             try:
-                body[name] = value_of(value, scope)
+                body[name] = value_of(value, machine.scope_at(frame["inner"]))
             except LanguageError as fault:
                 # What cannot be told is no reason to lose the iteration.
                 machine.warn(frame["address"], "R104", f"no {name!r} is told: {fault}")

@@ -106,6 +106,8 @@ class Machine(State):
         """
         commands, self._commands = self._commands, []
         performs = {c.address: c for c in commands if isinstance(c, Perform)}
+        if not performs:
+            return commands
         for address in [*performs]:
             entry = self.pending.get(address)
             if entry is None or "sent" in entry or self.status == "paused":

@@ -182,8 +182,8 @@ class State:
         if parent is not None:
             above = self.frames[parent]
             loop = parent if above["kind"] == "loop" else above["loop"]
-        own: Any = {"kind": kind, "parent": parent, "scope": scope, "loop": loop}
-        self.frames[key] = own | fields
+        frame: Any = {"kind": kind, "parent": parent, "scope": scope, "loop": loop, **fields}
+        self.frames[key] = frame
         return key
 
     def behaviour(self, frame: Frame) -> Behaviour:
