@@ -168,21 +168,18 @@ class Action:
     def _check_objects(self) -> None:
         """Fields of these objects may be any but misspelt ones."""
         check = self.context.check_spelling
-        if self.type in words.INPUT_FIELDS:
-            check(self.inputs, words.INPUT_FIELDS[self.type], f"inputs of {self.name!r}")
-        for path in (("runtimeConfiguration",), ("runtimeConfiguration", "concurrency")):
-            owner = f"{path[-1]} of {self.name!r}"
-            check(find(self.fields, *path), words.OBJECT_FIELDS[path[-1]], owner)
+        check(self.inputs, words.INPUT_FIELDS.get(self.type, ()), f"inputs of {self.name!r}")
+        parts = {
+            "runtimeConfiguration": self.configuration(),
+            "concurrency": self.configuration("concurrency"),
+            "runError": self.setting("runError") if self.type == "terminate" else None,
+        }
+        for name, part in parts.items():
+            check(part, words.OBJECT_FIELDS[name], f"{name} of {self.name!r}")
         noun = {"initializevariable": "variable", "table": "column"}.get(self.type, "")
         items = self.setting(f"{noun}s") if noun else None
         for item in items if isinstance(items, Sequence) else ():
             check(item, words.OBJECT_FIELDS[noun], f"a {noun} of {self.name!r}")
-        if self.type == "terminate":
-            check(
-                self.setting("runError"),
-                words.OBJECT_FIELDS["runError"],
-                f"runError of {self.name!r}",
-            )
 
     def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
         self.context.check_spelling(holder, known, where)

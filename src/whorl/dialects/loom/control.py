@@ -229,7 +229,7 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     reads = {
         f"$settled({texts.quote(name)}, {texts.quote(function)})": None
         for scalar in texts.scalars_in(condition)
-        for function, name in texts.results_read(scalar.text)
+        for function, name in texts.names_read(scalar.text, "body", "outputs")
         if name.lower() in inside
     }
     if not reads or test.source[1:2] in "@{":
@@ -318,9 +318,13 @@ def _count(action: Action, count: Scalar, is_azure: bool) -> int:
 def _warn_unchanging(action: Action, condition: Value) -> None:
     """A condition over variables that no action of the loop sets can never change."""
     sources = [scalar.text for scalar in texts.scalars_in(condition)]
-    spelled = {name for source in sources for name in texts.names_read(source)}
+    spelled = {name for source in sources for name in texts.variables_read(source)}
     read = {name.lower() for name in spelled}
-    if not read or any(map(texts.reads_more, sources)) or any(map(words.is_of_a_loop, read)):
+    if (
+        not read
+        or any(map(texts.READS_RESULTS.search, sources))
+        or any(map(words.is_of_a_loop, read))
+    ):
         return
     if read & set_in(action.setting("actions")):
         return

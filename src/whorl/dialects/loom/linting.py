@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.loom.control import actions_in, set_in
 from whorl.dialects.loom.forms import INNER, find, form_of, text_at
 from whorl.dialects.loom.steps import variable_set
-from whorl.dialects.loom.texts import names_read, scalars_in
+from whorl.dialects.loom.texts import scalars_in, variables_read
 from whorl.dialects.loom.words import LOOPS, OWN, SETTING, is_of_a_loop
 from whorl.errors import Diagnostic
 from whorl.source import Mapping, Scalar
@@ -93,7 +93,7 @@ def _names(action: Mapping) -> Iterator[Diagnostic]:
     for entry in action:
         is_own = entry.name not in INNER and find(entry.value, "actions") is None
         for scalar in scalars_in(entry.value) if is_own else ():
-            if any(map(is_of_a_loop, names_read(scalar.text))):
+            if any(map(is_of_a_loop, variables_read(scalar.text))):
                 message = "Azure has no variables of loops"
                 yield _refused(message, scalar.span, "count in a variable of your own")
 
@@ -127,7 +127,7 @@ def _check_limits(
     if kind in SETTING:
         name = variable_set(action).lower()
         for scalar in scalars_in(find(action, "inputs", "value") or find(action, "value")):
-            if name in (read.lower() for read in names_read(scalar.text)):
+            if name in (read.lower() for read in variables_read(scalar.text)):
                 message = "a variable may not be read where it is set"
                 yield _refused(message, scalar.span, "compute the value in a Compose action before")
     yield from _counts(action)

@@ -30,7 +30,8 @@ _READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
     re.IGNORECASE,
 )
-_READS_RESULTS = re.compile(
+# What changes by itself, such as results of actions.
+READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
     re.IGNORECASE,
 )
@@ -79,26 +80,18 @@ def is_expression(value: Value | None) -> bool:
     return isinstance(value, Scalar) and isinstance(value.value, str) and has_expression(value.text)
 
 
-def names_read(text: str) -> list[str]:
-    """The names of the variables that a string reads."""
-    return [name for function, name in _named_in(text) if function == "variables"]
-
-
-def results_read(text: str) -> list[tuple[str, str]]:
-    """The names of the actions whose results a string reads, each behind the function."""
-    return [named for named in _named_in(text) if named[0] != "variables"]
-
-
-def _named_in(text: str) -> list[tuple[str, str]]:
+def names_read(text: str, *functions: str) -> list[tuple[str, str]]:
+    """The names that a string hands to functions, such as `variables`, each behind the function."""
     return [
         (function.lower(), single.replace("''", "'") or double.replace('""', '"'))
         for function, single, double in _NAMED.findall(text)
+        if function.lower() in functions
     ]
 
 
-def reads_more(text: str) -> bool:
-    """Whether an expression reads anything that changes by itself, such as results of actions."""
-    return _READS_RESULTS.search(text) is not None
+def variables_read(text: str) -> list[str]:
+    """The names of the variables that a string reads."""
+    return [name for _, name in names_read(text, "variables")]
 
 
 def reads_inputs(value: Value | None) -> bool:
@@ -305,9 +298,8 @@ class LoomContext(ReadContext):
         count, unit = find(value, "count"), text_at(value, "unit").lower().rstrip("s") or "second"
         if not isinstance(count, Scalar) or unit not in _UNITS_S:
             span = value.span if value is not None else self.document.root.span
-            advice = (
-                'write {"count": 5, "unit": "second"}; units are second, minute, hour, day, week'
-            )
+            advice = 'write {"count": 5, "unit": "second"}; units are '
+            advice += "second, minute, hour, day, week"
             self.report("W007", "this is no interval", span, label="no interval", help=advice)
             return None
         if is_expression(count):
