@@ -9,7 +9,7 @@ from whorl import ir
 from whorl.dialects.loom import control, outside, references, steps
 from whorl.dialects.loom.action import Action, Location, order_of, read_policy
 from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
-from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
+from whorl.dialects.loom.texts import LoomContext, computed, fields, jinja, reads_inputs
 from whorl.dialects.loom.words import (
     CONNECTORS,
     HOLDING,
@@ -125,15 +125,15 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         main_input=BODY,
         recorder="loom",
     )
-    fields = _trigger_fields(definition)
-    given = (BODY, HEADERS, QUERIES, *fields)
+    trigger_fields = _trigger_fields(definition)
+    given = (BODY, HEADERS, QUERIES, *trigger_fields)
     ports, tables = references.read_names(context, form, workflow, given)
     return replace(
         workflow,
         inputs=ports,
         variables=(
             *tables,
-            ("$trigger", _trigger(context, fields)),
+            ("$trigger", _trigger(context, trigger_fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
         vocabulary=VOCABULARY | {"loops": context.loops} if context.loops else VOCABULARY,
@@ -164,15 +164,14 @@ def _trigger_fields(definition: Mapping) -> list[str]:
     return []
 
 
-def _trigger(context: LoomContext, fields: list[str]) -> ir.Value:
+def _trigger(context: LoomContext, names: list[str]) -> ir.Value:
     """The record of the trigger: what the run was given."""
-    listed = ", ".join(f"{quoted(name)}: {computed('fact', name).source}" for name in fields)
+    listed = ", ".join(f"{quoted(name)}: {computed('fact', name).source}" for name in names)
     body = jinja(called("trigger_body", computed("fact", BODY).source, f"{{ {listed} }}"))
     headers, queries = computed("fact", HEADERS), computed("fact", QUERIES)
-    outputs = ir.Fields((("headers", headers), ("queries", queries), ("body", body)))
-    name = ir.Constant(context.triggers[0] if context.triggers else "manual")
-    status = ir.Constant("Succeeded")
-    return ir.Fields((("name", name), ("status", status), ("outputs", outputs)))
+    name = context.triggers[0] if context.triggers else "manual"
+    outputs = fields(headers=headers, queries=queries, body=body)
+    return fields(name=name, status="Succeeded", outputs=outputs)
 
 
 def _outputs(

@@ -71,12 +71,10 @@ class Action:
 
     @property
     def inputs(self) -> Value | None:
-        """What stands under `inputs`."""
         return find(self.fields, "inputs")
 
     @property
     def path(self) -> str:
-        """The path of the action's node."""
         around = self.location.path
         return f"{around}/{self.name}" if around else self.name
 
@@ -88,7 +86,6 @@ class Action:
 
     @property
     def is_azure(self) -> bool:
-        """Whether the file follows Azure's rules."""
         return not self.context.lenient
 
     def setting(self, *names: str) -> Value | None:
@@ -101,11 +98,9 @@ class Action:
         return next((value for value in values if value is not None), None)
 
     def configuration(self, *names: str) -> Value | None:
-        """A part of `runtimeConfiguration`."""
         return find(self.fields, "runtimeConfiguration", *names)
 
     def value(self, *names: str) -> ir.Value:
-        """A setting as a value of the IR."""
         return self.context.value(self.setting(*names))
 
     def missing(self, what: str, label: str, advice: str) -> None:

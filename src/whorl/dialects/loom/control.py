@@ -83,7 +83,6 @@ def _read_case(
 
 
 def read_if(action: Action) -> ir.Node:
-    """Takes one branch or the other."""
     condition = action.setting("condition", "expression")
     yes, no = action.setting("actions", "then"), action.setting("else")
     if condition is None:
@@ -102,7 +101,6 @@ def read_if(action: Action) -> ir.Node:
 
 
 def read_switch(action: Action) -> ir.Node:
-    """Takes the case that equals a value."""
     subject = action.setting("on", "expression")
     if subject is None:
         _missing(action, "on", "@body('think').action")
@@ -134,7 +132,6 @@ def read_switch(action: Action) -> ir.Node:
 
 
 def read_foreach(action: Action) -> ir.Node:
-    """Runs its actions for each item."""
     items = action.setting("foreach", "items")
     if items is None:
         _missing(action, "foreach", "@body('fetch').items")
@@ -211,12 +208,10 @@ def read_loop(action: Action) -> ir.Node:
         bind=_bound(location, is_azure),
         tells_after=_told(action, loop, body),
         # The result of the last iteration, how many there were, and why they ended.
-        shape=ir.Fields(
-            (
-                ("body", texts.computed("last_of", texts.IT, loop.ends)),
-                ("iterations", texts.jinja("it.loop.iterations")),
-                ("exitReason", texts.jinja("it.loop.exit_reason")),
-            )
+        shape=texts.fields(
+            body=texts.computed("last_of", texts.IT, loop.ends),
+            iterations=texts.jinja("it.loop.iterations"),
+            exitReason=texts.jinja("it.loop.exit_reason"),
         ),
     )
 

@@ -59,7 +59,6 @@ _OPERATIONS: dict[str, Operation] = {
 
 
 def read_wait(action: Action) -> ir.Node:
-    """Waits for an interval, or until a time."""
     until = find(action.setting("until"), "timestamp")
     if until is not None:
         return ir.Wait(name=action.name, until=action.context.value(until))
@@ -68,7 +67,6 @@ def read_wait(action: Action) -> ir.Node:
 
 
 def read_terminate(action: Action) -> ir.Node:
-    """Ends the run."""
     error = action.setting("runError")
     message = action.context.value(find(error, "message") or find(error, "code"))
     status = text_of(action.setting("runStatus")).lower()
@@ -118,7 +116,6 @@ def read_operation(action: Action) -> ir.Node:
 
 
 def read_time(action: Action) -> ir.Node:
-    """A computed time."""
     known = _TIMES.get(text_at(action.fields, "kind").lower())
     if known is None:
         message = f"{action.name!r} is of a kind that there is not"
@@ -271,5 +268,5 @@ def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operati
         value = texts.computed("last_of", texts.IT, [[name, True]])
         if operation == "append":
             value = texts.computed("appended", texts.IT, name)
-        shape = texts.bodied(ir.Fields((("name", ir.Constant(name)), ("value", value))))
+        shape = texts.bodied(texts.fields(name=name, value=value))
     return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=shape)

@@ -65,9 +65,16 @@ def _literal(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def fields(**values: ir.Value | Json) -> ir.Fields:
+    """An object; what is no value of the IR is a constant."""
+    kinds = (ir.Constant, ir.Expression, ir.Items, ir.Fields)
+    made = {k: v if isinstance(v, kinds) else ir.Constant(v) for k, v in values.items()}
+    return ir.Fields(tuple(made.items()))
+
+
 def bodied(value: ir.Value) -> ir.Value:
     """Outputs that have nothing but a body."""
-    return ir.Fields((("body", value),))
+    return fields(body=value)
 
 
 def has_expression(text: str) -> bool:
@@ -161,12 +168,10 @@ def _closing(text: str, start: int) -> int:
 
 
 def quote(text: str) -> str:
-    """A text as a literal of an expression."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def json_text(value: Value) -> str:
-    """A value of a file as JSON."""
     return _literal(plain(value))
 
 

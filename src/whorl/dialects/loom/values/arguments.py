@@ -76,14 +76,12 @@ boolean: Callable[[str, int | None, Value], bool] = _checker(bool, "be of type b
 
 
 def whole(function: str, place: int | None, value: Value) -> int:
-    """Return an integer."""
     if is_number(value) and value == value // 1:  # type: ignore[operator]
         return int(value)
     raise wrong(function, place, "be an integer", value)
 
 
 def number(function: str, place: int | None, value: Value) -> Number:
-    """Return a number."""
     if is_number(value):
         return value  # type: ignore[return-value]
     raise wrong(function, place, "be a number", value)

@@ -61,7 +61,6 @@ def _pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
 
 
 def format_moment(moment: Moment, form: str, culture: Culture) -> str:
-    """Write a moment."""
     pattern, culture = _pattern_of(form, culture)
     out: list[str] = []
     for piece in _PIECE.finditer(pattern):

@@ -31,7 +31,6 @@ class Moment:
 
     @property
     def date(self) -> date:
-        """The day."""
         return date.fromordinal(self.ticks // DAY + 1)
 
     @property
@@ -40,7 +39,6 @@ class Moment:
         return self.ticks % DAY
 
     def plus(self, ticks: int) -> Moment:
-        """Return the moment that much later."""
         return Moment(checked(self.ticks + ticks), self.utc)
 
     def plus_months(self, months: int) -> Moment:

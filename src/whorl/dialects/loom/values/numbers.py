@@ -222,7 +222,6 @@ _EXACT = Context(prec=1_400, rounding=ROUND_HALF_UP)
 
 
 def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
-    """Write a number."""
     run.check_text(len(form) + 1_400, "formatNumber")
     if isinstance(number, float) and not math.isfinite(number):
         return float_text(number).replace("Infinity", culture.infinity)

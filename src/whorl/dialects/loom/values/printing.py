@@ -37,7 +37,6 @@ _CHARSETS = dict(pair.split("=") for pair in _CHARSETS_TEXT.split())
 
 
 def envelope(content: bytes, content_type: str = OCTETS) -> dict[str, Value]:
-    """Wrap bytes."""
     return {"$content-type": content_type, "$content": encode(content)}
 
 
@@ -88,7 +87,6 @@ def _parameter(content_type: str, name: str) -> list[str]:
 
 
 def charset_named(name: str) -> str:
-    """Return the Python name of an encoding."""
     encoding = _CHARSETS.get(name.lower())
     if encoding is None:
         raise EvaluationError(f"the character set {name!r} is not supported")
@@ -96,7 +94,6 @@ def charset_named(name: str) -> str:
 
 
 def encode(content: bytes) -> str:
-    """Write bytes as base64."""
     return base64.b64encode(content).decode("ascii")
 
 
@@ -167,7 +164,6 @@ _ESCAPED = {"\u0085": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def print_text(run: Run, value: Value) -> str:
-    """Turn a value into text."""
     if isinstance(value, str):
         return value
     if value is None or value is UNDEFINED:
