@@ -101,7 +101,8 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     if not form.is_part:
         _check_spelling(context, definition)
     context.static_results = find_mapping(definition, "staticResults")
-    context.triggers = tuple(e.name for e in find_mapping(definition, "triggers") or ())
+    triggers = find_mapping(definition, "triggers") or ()
+    context.triggers = tuple(trigger.name for trigger in triggers)
     context.reads_inputs = reads_inputs(definition)
     # Variables are spelled as where they are declared, or else set.
     for name, variable_type in steps.variables_in(actions):
@@ -125,7 +126,9 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         main_input=BODY,
         recorder="loom",
     )
-    trigger_fields = _trigger_fields(definition)
+    # The fields that the schema of a request names: each may be given to the run by name.
+    schemas = (find_mapping(t.value, "inputs", "schema", "properties") for t in triggers)
+    trigger_fields = [field.name for field in next((s for s in schemas if s is not None), ())]
     given = (BODY, HEADERS, QUERIES, *trigger_fields)
     ports, tables = references.read_names(context, form, workflow, given)
     return replace(
@@ -153,15 +156,6 @@ def _check_spelling(context: LoomContext, definition: Mapping) -> None:
             if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
                 owner = f"inputs of {kind} {entry.name[:60]!r}"
                 context.check_spelling(find(entry.value, "inputs"), OBJECT_FIELDS["request"], owner)
-
-
-def _trigger_fields(definition: Mapping) -> list[str]:
-    """The fields that the schema of a request names: each may be given to the run by name."""
-    for entry in find_mapping(definition, "triggers") or ():
-        properties = find_mapping(entry.value, "inputs", "schema", "properties")
-        if properties is not None:
-            return [field.name for field in properties]
-    return []
 
 
 def _trigger(context: LoomContext, names: list[str]) -> ir.Value:

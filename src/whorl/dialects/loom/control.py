@@ -253,24 +253,23 @@ def _told(action: Action, loop: EnclosingLoop, body: ir.Block) -> tuple[tuple[st
 
 
 def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
-    indexes: list[tuple[str | ir.Expression, ir.Value]] = []
-    names: list[tuple[str | ir.Expression, ir.Value]] = []
+    indexes: dict[str, ir.Value] = {}
+    names: dict[str, ir.Value] = {}
+    values: dict[str, ir.Value] = {}
     for loop in location.loops:
-        values: tuple[ir.Value, ...] = (
+        facts = (
             texts.computed("fact", f"{loop.place}:index"),
             texts.computed("last_before", f"{loop.place}:previous", loop.ends),
             texts.computed("fact", f"{loop.place}:number"),
             texts.computed("milliseconds", f"{loop.place}:started"),
         )
+        values = dict(zip(words.LOOP_NAMES, facts, strict=True))
         for name in loop.names:
-            indexes.append((name, texts.computed("fact", f"{loop.place}:latest")))
-            names += [
-                (f"{name}_{word}", v) for word, v in zip(words.LOOP_NAMES, values, strict=True)
-            ]
-        if loop is location.loops[-1]:
-            names += list(zip(words.LOOP_NAMES, values, strict=True))
-    bound: tuple[tuple[str, ir.Value], ...] = (("$iterations", ir.Fields(tuple(indexes))),)
-    return bound if is_azure else (*bound, ("$loop", ir.Fields(tuple(names))))
+            indexes[name] = texts.computed("fact", f"{loop.place}:latest")
+            names |= {f"{name}_{word}": value for word, value in values.items()}
+    # The names alone are those of the innermost loop.
+    loops = () if is_azure else (("$loop", texts.fields(**names, **values)),)
+    return (("$iterations", texts.fields(**indexes)), *loops)
 
 
 def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
@@ -315,13 +314,9 @@ def _warn_unchanging(action: Action, condition: Value) -> None:
     sources = [scalar.text for scalar in texts.scalars_in(condition)]
     spelled = {name for source in sources for name in texts.variables_read(source)}
     read = {name.lower() for name in spelled}
-    if (
-        not read
-        or any(map(texts.READS_RESULTS.search, sources))
-        or any(map(words.is_of_a_loop, read))
-    ):
-        return
-    if read & set_in(action.setting("actions")):
+    is_changed = any(map(texts.READS_RESULTS.search, sources))
+    is_changed = is_changed or bool(read & set_in(action.setting("actions")))
+    if not read or is_changed or any(map(words.is_of_a_loop, read)):
         return
     changed = ", ".join(map(repr, sorted(spelled)))
     message = f"no action of loop {action.name!r} changes {changed}"

@@ -23,19 +23,16 @@ _ENDS: dict[str, Literal["succeeded", "cancelled"]] = {
     "cancelled": "cancelled",
     "canceled": "cancelled",
 }
-# The kinds of an action that computes a time, with the settings that it hands to its function.
+# The kinds of an action that computes a time: its function, and the settings that it hands to it.
 _TIMES = {
-    "currenttime": ("utcNow", ()),
-    "converttimezone": (
-        "convertTimeZone",
-        ("baseTime", "sourceTimeZone", "destinationTimeZone", "formatString"),
-    ),
-    "addtotime": ("addToTime", ("baseTime", "interval", "timeUnit")),
-    "subtractfromtime": ("subtractFromTime", ("baseTime", "interval", "timeUnit")),
-    "getpasttime": ("getPastTime", ("interval", "timeUnit")),
-    "getfuturetime": ("getFutureTime", ("interval", "timeUnit")),
-    "indexof": ("indexOf", ("text", "searchText")),
-    "substring": ("substring", ("text", "startPosition", "length")),
+    "currenttime": "utcNow",
+    "converttimezone": "convertTimeZone baseTime sourceTimeZone destinationTimeZone formatString",
+    "addtotime": "addToTime baseTime interval timeUnit",
+    "subtractfromtime": "subtractFromTime baseTime interval timeUnit",
+    "getpasttime": "getPastTime interval timeUnit",
+    "getfuturetime": "getFutureTime interval timeUnit",
+    "indexof": "indexOf text searchText",
+    "substring": "substring text startPosition length",
 }
 # The types of variables, each with its values and the first one of a variable that has none.
 _TYPES: dict[str, tuple[type, Json]] = {
@@ -122,7 +119,7 @@ def read_time(action: Action) -> ir.Node:
         advice = f"the kinds are {', '.join(_TIMES)}"
         action.context.report("W009", message, action.span, label="unknown kind", help=advice)
         return action.nothing()
-    function, names = known
+    function, *names = known.split()
     given = [action.setting(name) for name in names]
     terms = ", ".join(texts.as_term(value) for value in given if isinstance(value, Scalar))
     source = f"@{function}({terms})"

@@ -271,15 +271,10 @@ def _as_boolean(value: Value) -> Value:
 
 def identity(value: Value) -> Hashable:
     """Return what two values have in common if they are equal; the value has been measured."""
-    if value is None or value is UNDEFINED:
-        return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return ("boolean", value)
-    if isinstance(value, int | float | Decimal):
-        return ("number", value)
     if isinstance(value, list):
         return ("array", tuple([identity(item) for item in value]))
-    assert isinstance(value, dict)
-    return ("object", frozenset([(key, identity(item)) for key, item in value.items()]))
+    if isinstance(value, dict):
+        return ("object", frozenset([(key, identity(item)) for key, item in value.items()]))
+    if isinstance(value, int | float | Decimal):
+        return ("boolean" if isinstance(value, bool) else "number", value)
+    return value if isinstance(value, str) else None
