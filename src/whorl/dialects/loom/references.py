@@ -7,8 +7,7 @@ name that an expression reads is one of the workflow, and known where it is read
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from whorl import ir
 from whorl.dialects.loom.forms import find, find_mapping, is_deployed
@@ -82,7 +81,11 @@ def read_names(
     lowered = _lowered(known)
     read = _lowered(r.name for r in references_in(workflow) if r.function == "parameters")
     mentioned = [name for low, name in read.items() if name and low not in lowered]
-    undeclared = _undeclared_variables(context, workflow)
+    # The variables that no action initialises may be given to the run.
+    variables = (r.name for r in references_in(workflow) if r.function in _VARIABLES)
+    free_variables = [name for name in variables if name and not is_of_a_loop(name)]
+    spelled = {name.lower(): context.variable(name) for name in free_variables} | context.variables
+    undeclared = [name for low, name in spelled.items() if low not in context.types]
     settings, ports = _settings_in(form.definition), {}
     values: dict[str | ir.Expression, ir.Value] = {}
     for name, value in known.items():
@@ -120,8 +123,7 @@ def _settings_in(value: Value | None) -> list[str]:
     return list(settings.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A name that an expression hands to a function, such as `body('Fetch')`."""
 
     function: str
@@ -130,8 +132,7 @@ class Reference:
     use: Use
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """What is wrong about a reference; one that is not certain is a warning."""
 
     message: str
@@ -157,14 +158,6 @@ def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
             name = used.path[0] if used.path else ""
             if word is not None and isinstance(name, str):
                 yield Reference(word[0].lower(), name, used.offset, use)
-
-
-def _undeclared_variables(context: LoomContext, workflow: ir.Workflow) -> list[str]:
-    """The variables that no action initialises: they may be given to the run."""
-    read = (r.name for r in references_in(workflow) if r.function in _VARIABLES)
-    names = [name for name in read if name and not is_of_a_loop(name)]
-    spelled = {name.lower(): context.variable(name) for name in names} | context.variables
-    return [name for lowered, name in spelled.items() if lowered not in context.types]
 
 
 def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) -> None:

@@ -205,15 +205,11 @@ _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
     ("item()", _scoped, "the current item", "$item"),
     ("workflow()", _scoped, "the run", "$workflow"),
     ("action(part?)", _current_action, "the record of this action", "$action"),
+    ("listCallbackUrl()", _scoped, "the address that starts this workflow", "$callback_url"),
 )
 for _signature, _call, _doc, _place in _SCOPED:
-    WORKFLOW(_signature, _doc, _place, reads=_place, borrows=True)(_call)
-WORKFLOW(
-    "listCallbackUrl()",
-    "the address that starts this workflow",
-    "$callback_url",
-    reads="$callback_url",
-)(_scoped)
+    _borrows = _place != "$callback_url"
+    WORKFLOW(_signature, _doc, _place, reads=_place, borrows=_borrows)(_call)
 
 
 def _content(run: Run, function: str, action: list[Value], key: str) -> Value:

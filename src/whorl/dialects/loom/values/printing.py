@@ -168,8 +168,6 @@ def print_text(run: Run, value: Value) -> str:
         return value
     if value is None or value is UNDEFINED:
         return ""
-    if isinstance(value, bool):
-        return "True" if value else "False"
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
