@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from whorl.source import Document, Entry
 
 
-__all__ = ["LoomReader"]
-
 BODY, HEADERS, QUERIES = "body", "headers", "queries"
 _RESULT = "result"
 _READERS: dict[str, Callable[[Action], ir.Node]] = {

@@ -124,7 +124,6 @@ class Action:
         return self.context.seconds(own, 0) if own is not None else None
 
     def retry(self) -> ir.Retry | None:
-        """How often an action is tried again."""
         # What stands under `inputs` of a compose is its value.
         holders = (self.fields,) if self.type == "compose" else (self.fields, self.inputs)
         policies = (find(holder, name) for holder in holders for name in ("retry", "retryPolicy"))
@@ -147,7 +146,8 @@ class Action:
 
     def check(self) -> None:
         """Reports misspelt fields, and warns about fields and options that do nothing."""
-        self._check_fields(self.fields, words.fields_of(self.type), repr(self.name))
+        known = (*words.COMMON, *words.FIELDS.get(self.type, ()))
+        self._check_fields(self.fields, known, repr(self.name))
         for name, known in words.PART_FIELDS.items():
             for holder in (self.fields, self.inputs):
                 part = find(holder, name)

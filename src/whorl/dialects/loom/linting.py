@@ -155,5 +155,4 @@ def _counts(action: Mapping) -> Iterator[Diagnostic]:
 
 
 def _refused(message: str, span: Span, advice: str) -> Diagnostic:
-    """What Azure would not take."""
     return Diagnostic("W023", message, span, REFUSED, advice, "warning")

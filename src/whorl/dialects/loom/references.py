@@ -205,7 +205,6 @@ class _Known:
         }
 
     def problem(self, reference: Reference) -> Problem | None:
-        """What is wrong about a reference."""
         function, name, view = reference.function, reference.name, reference.use.view
         each = [node.name for node in _holders(view) if isinstance(node, ir.ForEach)]
         if function == "item" and not each and id(reference.use.expression) not in self.itemised:

@@ -169,13 +169,11 @@ def variables_in(value: Value | None) -> Iterator[tuple[str, str | None]]:
 
 
 def variable_set(action: Mapping) -> str:
-    """The name of the variable that an action sets."""
     name = text_at(action, "inputs", "name")
     return name or text_at(action, "variableName") or text_at(action, "name")
 
 
 def read_initialize(action: Action) -> ir.Node:
-    """Declares variables and gives them their first values."""
     sets: list[tuple[str, ir.Value]] = []
     for item, name, kind in declared(action.setting("variables")):
         value = find(item, "value")

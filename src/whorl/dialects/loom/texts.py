@@ -83,7 +83,6 @@ def has_expression(text: str) -> bool:
 
 
 def is_expression(value: Value | None) -> bool:
-    """Whether a value is a string with an expression."""
     return isinstance(value, Scalar) and isinstance(value.value, str) and has_expression(value.text)
 
 
@@ -97,7 +96,6 @@ def names_read(text: str, *functions: str) -> list[tuple[str, str]]:
 
 
 def variables_read(text: str) -> list[str]:
-    """The names of the variables that a string reads."""
     return [name for _, name in names_read(text, "variables")]
 
 
@@ -205,7 +203,6 @@ class LoomContext(ReadContext):
     responses: list[str] = field(default_factory=list)
 
     def variable(self, name: str) -> str:
-        """A variable's name as it is declared."""
         return self.variables.get(name.lower(), name)
 
     def expression(self, scalar: Scalar, source: str | None = None) -> ir.Expression:

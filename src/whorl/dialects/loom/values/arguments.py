@@ -158,7 +158,7 @@ class Family:
             is_named = call.__code__.co_varnames[:1] == ("function",)
             own: Callable[..., Value] = partial(call, *([name] if is_named else []), *bound)
             if parameters.endswith("..."):
-                own = _collecting(own)
+                own = partial(_collected, own)
             elif any(check for check, _ in checks):
                 own = _checked(name, own, checks)
             made = self.make(plain, own, doc, reads=reads, borrows=borrows)
@@ -168,14 +168,11 @@ class Family:
         return declare
 
 
-def _collecting(call: Callable[..., Value]) -> Callable[..., Value]:
-    def collect(run: Run, *given: Value) -> Value:
-        # After the parameters come a tuple of further arguments and a dict of named ones.
-        *values, further, _named = given
-        assert isinstance(further, tuple)
-        return call(run, [*values, *further])
-
-    return collect
+def _collected(call: Callable[..., Value], run: Run, *given: Value) -> Value:
+    # After the parameters come a tuple of further arguments and a dict of named ones.
+    *values, further, _named = given
+    assert isinstance(further, tuple)
+    return call(run, [*values, *further])
 
 
 def _checked(

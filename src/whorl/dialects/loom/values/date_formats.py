@@ -183,8 +183,8 @@ def _moment(text: str, day: tuple[str, str, str], match: re.Match[str]) -> Momen
         if not 1 <= hour <= 12:
             raise _not_a_date(text)
         hour = hour % 12 + 12 * (match["half"][0] in "Pp")
-    time = (hour, int(match["minute"] or 0), int(match["second"] or 0))
     year, month, number = map(int, day)
+    time = (hour, int(match["minute"] or 0), int(match["second"] or 0))
     return _in_utc(text, (year, month, number), time, (match["fraction"] or "")[:7], match["zone"])
 
 

@@ -41,7 +41,6 @@ def envelope(content: bytes, content_type: str = OCTETS) -> dict[str, Value]:
 
 
 def is_envelope(value: Value) -> TypeGuard[dict[str, Value]]:
-    """Tell whether a value wraps content."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("$content-type"), str)
@@ -50,7 +49,6 @@ def is_envelope(value: Value) -> TypeGuard[dict[str, Value]]:
 
 
 def is_xml(value: Value) -> TypeGuard[dict[str, Value]]:
-    """Tell whether a value wraps XML."""
     if not is_envelope(value):
         return False
     kind = str(value["$content-type"]).partition(";")[0].strip().lower()
@@ -58,12 +56,10 @@ def is_xml(value: Value) -> TypeGuard[dict[str, Value]]:
 
 
 def content_bytes(run: Run, value: dict[str, Value]) -> bytes:
-    """Return the bytes that an envelope wraps."""
     return decode(run, str(value["$content"]))
 
 
 def content_text(run: Run, value: dict[str, Value]) -> str:
-    """Return the text that an envelope wraps."""
     return decode_text(content_bytes(run, value), charset(str(value["$content-type"])))
 
 
@@ -160,7 +156,7 @@ def multipart_bodies(run: Run, content: bytes, content_type: str) -> list[Value]
     return bodies
 
 
-_ESCAPED = {"\u0085": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+_ESCAPED = str.maketrans({"\u0085": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
 
 
 def print_text(run: Run, value: Value) -> str:
@@ -219,12 +215,8 @@ def _write(value: Value, out: list[str]) -> None:
 
 
 def quoted(text: str) -> str:
-    """Write a text as a JSON string."""
     written = json.dumps(text, ensure_ascii=False)
-    if not written.isascii():
-        for character, escape in _ESCAPED.items():
-            written = written.replace(character, escape)
-    return written
+    return written if written.isascii() else written.translate(_ESCAPED)
 
 
 def float_text(number: float) -> str:
