@@ -40,10 +40,7 @@ def find(value: Value | None, *names: str) -> Value | None:
         inner = value.get(name)
         if inner is None:
             lowered = name.lower()
-            for entry in value.entries:
-                if entry.name.lower() == lowered:
-                    inner = entry.value
-                    break
+            inner = next((e.value for e in value.entries if e.name.lower() == lowered), None)
         value = inner
     return value
 

@@ -97,9 +97,6 @@ for _signature, _place, _noun, _doc in (
 
 def _record(function: str, run: Run, name: Value) -> Value:
     """Return the record of an action, or of the trigger where it bears the name."""
-    records = run.lookup("$actions")
-    if isinstance(records, dict) and isinstance(name, str) and name in records:
-        return records[name]
     try:
         return _named(function, "$actions", "workflow action", run, name)
     except EvaluationError:
