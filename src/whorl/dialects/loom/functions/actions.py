@@ -35,6 +35,7 @@ _QUOTED = (",", '"', "\n", "\r")
 
 def fact(run: Run, name: str) -> Value:
     """What the scope says under a name that no expression can spell; null where it says nothing."""
+    assert isinstance(name, str)
     value = run.lookup(name)
     return None if value is UNDEFINED else value
 
@@ -134,6 +135,7 @@ def parsed(run: Run, answer: Value) -> Value:
 
 def checked_content(run: Run, inputs: dict[str, Value]) -> Value:
     """JSON content, parsed where it is a text, and checked against its schema."""
+    assert isinstance(inputs, dict)
     content, schema = inputs.get("content"), inputs.get("schema")
     if printing.is_envelope(content):
         content = printing.content_bytes(run, content).decode("utf-8-sig", "replace")
@@ -210,11 +212,13 @@ def fail_with(run: Run, message: Value) -> Value:
 
 def joined(run: Run, inputs: dict[str, Value]) -> Value:
     """The items of an array as one text."""
+    assert isinstance(inputs, dict)
     return join(run, inputs.get("from"), inputs.get("joinWith"))
 
 
 def table_of(run: Run, inputs: dict[str, Value]) -> str:
     """An array of objects as a table, in HTML or CSV."""
+    assert isinstance(inputs, dict)
     rows = inputs.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise EvaluationError(f"a table needs an array of objects, not {kind_of(rows)}")
