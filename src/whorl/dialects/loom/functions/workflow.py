@@ -97,6 +97,9 @@ for _signature, _place, _noun, _doc in (
 
 def _record(function: str, run: Run, name: Value) -> Value:
     """Return the record of an action, or of the trigger where it bears the name."""
+    records = run.lookup("$actions")
+    if isinstance(records, dict) and isinstance(name, str) and name in records:
+        return records[name]
     try:
         return _named(function, "$actions", "workflow action", run, name)
     except EvaluationError:
@@ -149,7 +152,7 @@ def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
 
 
 def _body(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    given = _outputs(function, run, name)
+    given = forgiving_item(_record(function, run, name), "outputs")
     if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given

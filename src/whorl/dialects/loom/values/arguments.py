@@ -156,7 +156,8 @@ class Family:
 
         def declare(call: Call) -> Call:
             is_named = call.__code__.co_varnames[:1] == ("function",)
-            own: Callable[..., Value] = partial(call, *([name] if is_named else []), *bound)
+            leading = (name, *bound) if is_named else bound
+            own: Callable[..., Value] = partial(call, *leading) if leading else call
             if parameters.endswith("..."):
                 own = partial(_collected, own)
             elif any(check for check, _ in checks):
@@ -179,13 +180,16 @@ def _checked(
     name: str, call: Callable[..., Value], checks: list[tuple[Check | None, bool]]
 ) -> Callable[..., Value]:
     """Return a call that checks its arguments first; an optional one may be null."""
-    places = [None] if len(checks) == 1 else range(len(checks))
+    kept = [(at, check, optional) for at, (check, optional) in enumerate(checks) if check]
+    _, only, is_optional = kept[0]
+    if len(checks) == 1 and not is_optional:
+        return lambda run, value: call(run, only(name, None, value))
 
     def checked(run: Run, *given: Value) -> Value:
-        values = [
-            value if check is None or (optional and value is None) else check(name, place, value)
-            for (check, optional), place, value in zip(checks, places, given, strict=True)
-        ]
+        values = list(given)
+        for at, check, optional in kept:
+            if not optional or values[at] is not None:
+                values[at] = check(name, at if len(values) > 1 else None, values[at])
         return call(run, *values)
 
     return checked
@@ -197,7 +201,7 @@ _SHOWN_MAX = 20
 def strict_item(value: Value, key: Value) -> Value:
     """Return `value[key]`, or say what there is instead."""
     missing = object()
-    item = _item(value, key, missing)
+    item = forgiving_item(value, key, missing)
     if item is not missing:
         return item
     if isinstance(value, dict):
@@ -216,12 +220,8 @@ def strict_item(value: Value, key: Value) -> Value:
     )
 
 
-def forgiving_item(value: Value, key: Value) -> Value:
+def forgiving_item(value: Value, key: Value, missing: Value = None) -> Value:
     """Return `value?[key]`: null where it is missing."""
-    return _item(value, key, None)
-
-
-def _item(value: Value, key: Value, missing: Value) -> Value:
     if isinstance(value, dict) and isinstance(key, str):
         own = find_key(value, key)
         return missing if own is None else value[own]

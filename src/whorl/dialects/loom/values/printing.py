@@ -235,7 +235,12 @@ def float_text(number: float) -> str:
 
 def pay(run: Run, value: Value) -> Value:
     """Pay for the length of a value; numbers without end are values here."""
-    return value if isinstance(value, int | float) else run.pay(value)
+    if isinstance(value, str):
+        if len(value) > 63:
+            run.check_text(len(value), "expression")
+    elif isinstance(value, list | dict):
+        run.check_items(len(value), "expression")
+    return value
 
 
 def to_plain_json(value: Value, limits: Limits) -> Json:
