@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
-
+from typing import (ClassVar, TYPE_CHECKING)
 from whorl import ir
-from whorl.dialects.loom import control, outside, references, steps
-from whorl.dialects.loom.action import Action, Location, order_of, read_policy
-from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
-from whorl.dialects.loom.texts import LoomContext, computed, jinja, reads_inputs
-from whorl.dialects.loom.words import (
-    CONNECTORS,
-    HOLDING,
-    LOOPS,
-    OBJECT_FIELDS,
-    SETTING,
-    TYPES,
-    VOCABULARY,
-)
-from whorl.dialects.reading.texts import called, quoted
+from whorl.dialects.loom import (control, outside, references, steps)
+from whorl.dialects.loom.action import (Action, Location, order_of, read_policy)
+from whorl.dialects.loom.forms import (find, find_mapping, form_of, is_lenient, template_of, text_at)
+from whorl.dialects.loom.texts import (LoomContext, computed, fields, jinja, reads_inputs)
+from whorl.dialects.loom.words import (CONNECTORS, HOLDING, LOOPS, OBJECT_FIELDS, SETTING, TYPES, VOCABULARY)
+from whorl.dialects.reading.texts import (called, quoted)
 from whorl.errors import did_you_mean
 from whorl.ir.walk import hides
 from whorl.source import Mapping
 
+
+
 if TYPE_CHECKING:
     from collections.abc import Callable
-
     from whorl.dialects.loom.action import Order
     from whorl.dialects.loom.forms import Form
-    from whorl.dialects.reader import Files, Reading
-    from whorl.source import Document, Entry
+    from whorl.dialects.reader import (Files, Reading)
+    from whorl.source import (Document, Entry)
 
 
-__all__ = ["LoomReader"]
 
 BODY, HEADERS, QUERIES = "body", "headers", "queries"
 _RESULT = "result"
@@ -102,7 +93,8 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     if not form.is_part:
         _check_spelling(context, definition)
     context.static_results = find_mapping(definition, "staticResults")
-    context.triggers = tuple(e.name for e in find_mapping(definition, "triggers") or ())
+    triggers = find_mapping(definition, "triggers") or ()
+    context.triggers = tuple(trigger.name for trigger in triggers)
     context.reads_inputs = reads_inputs(definition)
     # Variables are spelled as where they are declared, or else set.
     for name, variable_type in steps.variables_in(actions):
@@ -126,15 +118,17 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
         main_input=BODY,
         recorder="loom",
     )
-    fields = _trigger_fields(definition)
-    given = (BODY, HEADERS, QUERIES, *fields)
+    # The fields that the schema of a request names: each may be given to the run by name.
+    schemas = (find_mapping(t.value, "inputs", "schema", "properties") for t in triggers)
+    trigger_fields = [field.name for field in next((s for s in schemas if s is not None), ())]
+    given = (BODY, HEADERS, QUERIES, *trigger_fields)
     ports, tables = references.read_names(context, form, workflow, given)
     return replace(
         workflow,
         inputs=ports,
         variables=(
             *tables,
-            ("$trigger", _trigger(context, fields)),
+            ("$trigger", _trigger(context, trigger_fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
         words=VOCABULARY | {"loops": context.loops} if context.loops else VOCABULARY,
@@ -156,24 +150,14 @@ def _check_spelling(context: LoomContext, definition: Mapping) -> None:
                 context.check_spelling(find(entry.value, "inputs"), OBJECT_FIELDS["request"], owner)
 
 
-def _trigger_fields(definition: Mapping) -> list[str]:
-    """The fields that the schema of a request names: each may be given to the run by name."""
-    for entry in find_mapping(definition, "triggers") or ():
-        properties = find_mapping(entry.value, "inputs", "schema", "properties")
-        if properties is not None:
-            return [field.name for field in properties]
-    return []
-
-
-def _trigger(context: LoomContext, fields: list[str]) -> ir.Value:
+def _trigger(context: LoomContext, names: list[str]) -> ir.Value:
     """The record of the trigger: what the run was given."""
-    listed = ", ".join(f"{quoted(name)}: {computed('fact', name).source}" for name in fields)
+    listed = ", ".join(f"{quoted(name)}: {computed('fact', name).source}" for name in names)
     body = jinja(called("trigger_body", computed("fact", BODY).source, f"{{ {listed} }}"))
     headers, queries = computed("fact", HEADERS), computed("fact", QUERIES)
-    outputs = ir.Fields((("headers", headers), ("queries", queries), ("body", body)))
-    name = ir.Constant(context.triggers[0] if context.triggers else "manual")
-    status = ir.Constant("Succeeded")
-    return ir.Fields((("name", name), ("status", status), ("outputs", outputs)))
+    name = context.triggers[0] if context.triggers else "manual"
+    outputs = fields(headers=headers, queries=queries, body=body)
+    return fields(name=name, status="Succeeded", outputs=outputs)
 
 
 def _outputs(

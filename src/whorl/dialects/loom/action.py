@@ -71,12 +71,10 @@ class Action:
 
     @property
     def inputs(self) -> Value | None:
-        """What stands under `inputs`."""
         return find(self.fields, "inputs")
 
     @property
     def path(self) -> str:
-        """The path of the action's node."""
         around = self.location.path
         return f"{around}/{self.name}" if around else self.name
 
@@ -88,7 +86,6 @@ class Action:
 
     @property
     def is_azure(self) -> bool:
-        """Whether the file follows Azure's rules."""
         return not self.context.lenient
 
     def setting(self, *names: str) -> Value | None:
@@ -101,11 +98,9 @@ class Action:
         return next((value for value in values if value is not None), None)
 
     def configuration(self, *names: str) -> Value | None:
-        """A part of `runtimeConfiguration`."""
         return find(self.fields, "runtimeConfiguration", *names)
 
     def value(self, *names: str) -> ir.Value:
-        """A setting as a value of the IR."""
         return self.context.value(self.setting(*names))
 
     def missing(self, what: str, label: str, advice: str) -> None:
@@ -129,7 +124,6 @@ class Action:
         return self.context.seconds(own, 0) if own is not None else None
 
     def retry(self) -> ir.Retry | None:
-        """How often an action is tried again."""
         # What stands under `inputs` of a compose is its value.
         holders = (self.fields,) if self.type == "compose" else (self.fields, self.inputs)
         policies = (find(holder, name) for holder in holders for name in ("retry", "retryPolicy"))
@@ -152,7 +146,8 @@ class Action:
 
     def check(self) -> None:
         """Reports misspelt fields, and warns about fields and options that do nothing."""
-        self._check_fields(self.fields, words.fields_of(self.type), repr(self.name))
+        known = (*words.COMMON, *words.FIELDS.get(self.type, ()))
+        self._check_fields(self.fields, known, repr(self.name))
         for name, known in words.PART_FIELDS.items():
             for holder in (self.fields, self.inputs):
                 part = find(holder, name)
@@ -168,21 +163,18 @@ class Action:
     def _check_objects(self) -> None:
         """Fields of these objects may be any but misspelt ones."""
         check = self.context.check_spelling
-        if self.type in words.INPUT_FIELDS:
-            check(self.inputs, words.INPUT_FIELDS[self.type], f"inputs of {self.name!r}")
-        for path in (("runtimeConfiguration",), ("runtimeConfiguration", "concurrency")):
-            owner = f"{path[-1]} of {self.name!r}"
-            check(find(self.fields, *path), words.OBJECT_FIELDS[path[-1]], owner)
+        check(self.inputs, words.INPUT_FIELDS.get(self.type, ()), f"inputs of {self.name!r}")
+        parts = {
+            "runtimeConfiguration": self.configuration(),
+            "concurrency": self.configuration("concurrency"),
+            "runError": self.setting("runError") if self.type == "terminate" else None,
+        }
+        for name, part in parts.items():
+            check(part, words.OBJECT_FIELDS[name], f"{name} of {self.name!r}")
         noun = {"initializevariable": "variable", "table": "column"}.get(self.type, "")
         items = self.setting(f"{noun}s") if noun else None
         for item in items if isinstance(items, Sequence) else ():
             check(item, words.OBJECT_FIELDS[noun], f"a {noun} of {self.name!r}")
-        if self.type == "terminate":
-            check(
-                self.setting("runError"),
-                words.OBJECT_FIELDS["runError"],
-                f"runError of {self.name!r}",
-            )
 
     def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
         self.context.check_spelling(holder, known, where)

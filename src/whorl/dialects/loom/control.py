@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
 from whorl import ir
-from whorl.dialects.loom import texts, words
-from whorl.dialects.loom.action import EnclosingLoop, order_of
-from whorl.dialects.loom.forms import find, find_mapping, text_at
+from whorl.dialects.loom import (texts, words)
+from whorl.dialects.loom.action import (EnclosingLoop, order_of)
+from whorl.dialects.loom.forms import (find, find_mapping, text_at)
 from whorl.dialects.loom.steps import variables_in
 from whorl.errors import Span
-from whorl.ir.walk import is_hidden, walk
-from whorl.language import LanguageError, parse
-from whorl.source import Entry, Mapping, Scalar
+from whorl.ir.walk import (is_hidden, walk)
+from whorl.language import (LanguageError, parse)
+from whorl.source import (Entry, Mapping, Scalar)
+
+
 
 if TYPE_CHECKING:
-    from whorl.dialects.loom.action import Action, Location, Order
+    from whorl.dialects.loom.action import (Action, Location, Order)
     from whorl.ir.nodes import Fact
     from whorl.language import Json
     from whorl.source import Value
@@ -83,7 +84,6 @@ def _read_case(
 
 
 def read_if(action: Action) -> ir.Node:
-    """Takes one branch or the other."""
     condition = action.setting("condition", "expression")
     yes, no = action.setting("actions", "then"), action.setting("else")
     if condition is None:
@@ -102,7 +102,6 @@ def read_if(action: Action) -> ir.Node:
 
 
 def read_switch(action: Action) -> ir.Node:
-    """Takes the case that equals a value."""
     subject = action.setting("on", "expression")
     if subject is None:
         _missing(action, "on", "@body('think').action")
@@ -134,7 +133,6 @@ def read_switch(action: Action) -> ir.Node:
 
 
 def read_foreach(action: Action) -> ir.Node:
-    """Runs its actions for each item."""
     items = action.setting("foreach", "items")
     if items is None:
         _missing(action, "foreach", "@body('fetch').items")
@@ -211,12 +209,10 @@ def read_loop(action: Action) -> ir.Node:
         bind=_bound(location, is_azure),
         tells_after=_told(action, loop, body),
         # The result of the last iteration, how many there were, and why they ended.
-        shape=ir.Fields(
-            (
-                ("body", texts.computed("last_of", texts.IT, loop.ends)),
-                ("iterations", texts.jinja("it.loop.iterations")),
-                ("exitReason", texts.jinja("it.loop.exit_reason")),
-            )
+        shape=texts.fields(
+            body=texts.computed("last_of", texts.IT, loop.ends),
+            iterations=texts.jinja("it.loop.iterations"),
+            exitReason=texts.jinja("it.loop.exit_reason"),
         ),
     )
 
@@ -229,7 +225,7 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     reads = {
         f"$settled({texts.quote(name)}, {texts.quote(function)})": None
         for scalar in texts.scalars_in(condition)
-        for function, name in texts.results_read(scalar.text)
+        for function, name in texts.names_read(scalar.text, "body", "outputs")
         if name.lower() in inside
     }
     if not reads or test.source[1:2] in "@{":
@@ -258,24 +254,23 @@ def _told(action: Action, loop: EnclosingLoop, body: ir.Block) -> tuple[tuple[st
 
 
 def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:
-    indexes: list[tuple[str | ir.Expression, ir.Value]] = []
-    names: list[tuple[str | ir.Expression, ir.Value]] = []
+    indexes: dict[str, ir.Value] = {}
+    names: dict[str, ir.Value] = {}
+    values: dict[str, ir.Value] = {}
     for loop in location.loops:
-        values: tuple[ir.Value, ...] = (
+        facts = (
             texts.computed("fact", f"{loop.place}:index"),
             texts.computed("last_before", f"{loop.place}:previous", loop.ends),
             texts.computed("fact", f"{loop.place}:number"),
             texts.computed("milliseconds", f"{loop.place}:started"),
         )
+        values = dict(zip(words.LOOP_NAMES, facts, strict=True))
         for name in loop.names:
-            indexes.append((name, texts.computed("fact", f"{loop.place}:latest")))
-            names += [
-                (f"{name}_{word}", v) for word, v in zip(words.LOOP_NAMES, values, strict=True)
-            ]
-        if loop is location.loops[-1]:
-            names += list(zip(words.LOOP_NAMES, values, strict=True))
-    bound: tuple[tuple[str, ir.Value], ...] = (("$iterations", ir.Fields(tuple(indexes))),)
-    return bound if is_azure else (*bound, ("$loop", ir.Fields(tuple(names))))
+            indexes[name] = texts.computed("fact", f"{loop.place}:latest")
+            names |= {f"{name}_{word}": value for word, value in values.items()}
+    # The names alone are those of the innermost loop.
+    loops = () if is_azure else (("$loop", texts.fields(**names, **values)),)
+    return (("$iterations", texts.fields(**indexes)), *loops)
 
 
 def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
@@ -318,11 +313,11 @@ def _count(action: Action, count: Scalar, is_azure: bool) -> int:
 def _warn_unchanging(action: Action, condition: Value) -> None:
     """A condition over variables that no action of the loop sets can never change."""
     sources = [scalar.text for scalar in texts.scalars_in(condition)]
-    spelled = {name for source in sources for name in texts.names_read(source)}
+    spelled = {name for source in sources for name in texts.variables_read(source)}
     read = {name.lower() for name in spelled}
-    if not read or any(map(texts.reads_more, sources)) or any(map(words.is_of_a_loop, read)):
-        return
-    if read & set_in(action.setting("actions")):
+    is_changed = any(map(texts.READS_RESULTS.search, sources))
+    is_changed = is_changed or bool(read & set_in(action.setting("actions")))
+    if not read or is_changed or any(map(words.is_of_a_loop, read)):
         return
     changed = ", ".join(map(repr, sorted(spelled)))
     message = f"no action of loop {action.name!r} changes {changed}"

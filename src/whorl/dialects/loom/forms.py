@@ -40,10 +40,7 @@ def find(value: Value | None, *names: str) -> Value | None:
         inner = value.get(name)
         if inner is None:
             lowered = name.lower()
-            for entry in value.entries:
-                if entry.name.lower() == lowered:
-                    inner = entry.value
-                    break
+            inner = next((e.value for e in value.entries if e.name.lower() == lowered), None)
         value = inner
     return value
 
@@ -81,16 +78,12 @@ def form_of(root: Value) -> Form | None:
         return Form(_around("actions", _around(name, root)), name, is_part=True)
     if find_mapping(root, "actions") is not None:
         return Form(root, text_at(root, "name"))
-    for path in ((), ("properties",)):
-        holder = find_mapping(root, *path, "definition")
-        if find_mapping(holder, "actions") is not None:
-            assert holder is not None
-            return Form(holder, text_at(root, "name"), find_mapping(root, *path, "parameters"))
-    for resource in _resources(find(root, "resources"), 0):
-        definition = find_mapping(resource, "properties", "definition")
+    resources = _resources(find(root, "resources"), 0)
+    holders = [(root, root), *((each, find(each, "properties")) for each in (root, *resources))]
+    for named, holder in holders:
+        definition = find_mapping(holder, "definition")
         if definition is not None and find_mapping(definition, "actions") is not None:
-            given = find_mapping(resource, "properties", "parameters")
-            return Form(definition, text_at(resource, "name"), given)
+            return Form(definition, text_at(named, "name"), find_mapping(holder, "parameters"))
     if len(root) > 0 and all(_is_action(entry.value) for entry in root):
         return Form(_around("actions", root), is_part=True)
     return None

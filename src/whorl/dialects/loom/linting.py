@@ -6,20 +6,21 @@ It bounds names, sizes, depth and what stands in a loop, and lacks what only thi
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
-from whorl.dialects.loom.control import actions_in, set_in
-from whorl.dialects.loom.forms import INNER, find, form_of, text_at
+from whorl.dialects.loom.control import (actions_in, set_in)
+from whorl.dialects.loom.forms import (INNER, find, form_of, text_at)
 from whorl.dialects.loom.steps import variable_set
-from whorl.dialects.loom.texts import names_read, scalars_in
-from whorl.dialects.loom.words import LOOPS, OWN, SETTING, is_of_a_loop
+from whorl.dialects.loom.texts import (scalars_in, variables_read)
+from whorl.dialects.loom.words import (LOOPS, OWN, SETTING, is_of_a_loop)
 from whorl.errors import Diagnostic
-from whorl.source import Mapping, Scalar
+from whorl.source import (Mapping, Scalar)
+
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
     from whorl.errors import Span
-    from whorl.source import Document, Entry, Value
+    from whorl.source import (Document, Entry, Value)
+
 
 
 # The label of what Azure would not take.
@@ -95,7 +96,7 @@ def _names(action: Mapping) -> Iterator[Diagnostic]:
     for entry in action:
         is_own = entry.name not in INNER and find(entry.value, "actions") is None
         for scalar in scalars_in(entry.value) if is_own else ():
-            if any(map(is_of_a_loop, names_read(scalar.text))):
+            if any(map(is_of_a_loop, variables_read(scalar.text))):
                 message = "Azure has no variables of loops"
                 yield _refused(message, scalar.span, "count in a variable of your own")
 
@@ -129,7 +130,7 @@ def _check_limits(
     if kind in SETTING:
         name = variable_set(action).lower()
         for scalar in scalars_in(find(action, "inputs", "value") or find(action, "value")):
-            if name in (read.lower() for read in names_read(scalar.text)):
+            if name in (read.lower() for read in variables_read(scalar.text)):
                 message = "a variable may not be read where it is set"
                 yield _refused(message, scalar.span, "compute the value in a Compose action before")
     yield from _counts(action)
@@ -157,5 +158,4 @@ def _counts(action: Mapping) -> Iterator[Diagnostic]:
 
 
 def _refused(message: str, span: Span, advice: str) -> Diagnostic:
-    """What Azure would not take."""
     return Diagnostic("W023", message, span, REFUSED, advice, "warning")

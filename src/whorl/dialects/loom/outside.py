@@ -9,23 +9,19 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.loom.action import AZURE_RETRY
 from whorl.dialects.loom.forms import find, text_at
-from whorl.dialects.loom.texts import IT, bodied, computed, has_expression, jinja, text_term
+from whorl.dialects.loom.texts import IT, bodied, computed, fields, has_expression, jinja, text_term
 from whorl.source import Entry, Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from whorl.dialects.loom.action import Action
     from whorl.source import Value
 
-Entries = list[tuple[str | ir.Expression, ir.Value]]
+Entries = dict[str, ir.Value]
 
-_HTTP_SHAPE = ir.Fields(
-    (
-        ("statusCode", jinja("it.status")),
-        ("headers", jinja("it.headers")),
-        ("body", jinja("it.body")),
-    )
+_HTTP_SHAPE = fields(
+    statusCode=jinja("it.status"), headers=jinja("it.headers"), body=jinja("it.body")
 )
-_CALL_SHAPE = ir.Fields((("statusCode", ir.Constant(200)), ("body", jinja("main_of(it)"))))
+_CALL_SHAPE = fields(statusCode=200, body=jinja("main_of(it)"))
 _CONNECTION = re.compile(r"parameters\('\$connections'\)\??\['([^']+)'\]", re.IGNORECASE)
 # The statuses that stand for others in the results that a definition writes down.
 _STATUS_CODES = {"ok": 200, "created": 201, "accepted": 202, "nocontent": 204}
@@ -51,7 +47,7 @@ _KIND_NAMES = {
 def _settings(action: Action, names: dict[str, tuple[str, ...]]) -> Entries:
     """The settings that there are, by the names of inputs."""
     written = ((name, action.setting(*settings)) for name, settings in names.items())
-    return [(name, action.context.value(v)) for name, v in written if v is not None]
+    return {name: action.context.value(v) for name, v in written if v is not None}
 
 
 def secured(action: Action) -> set[str]:
@@ -69,11 +65,11 @@ def _task(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Ta
     """A task; whoever carries it out is told if nobody may see what it gives."""
     secure = secured(action)
     if "outputs" in secure and kind != "ask":
-        entries = [*entries, ("hide_reply", ir.Constant(True))]
+        entries |= {"hide_reply": ir.Constant(True)}
     return ir.Task(
         name=action.name,
         kind=kind,
-        inputs=ir.Fields(tuple(entries)),
+        inputs=ir.Fields(tuple(entries.items())),
         shape=shape,
         secure="inputs" in secure,
         secure_outputs="outputs" in secure,
@@ -90,21 +86,20 @@ def read_http(action: Action) -> ir.Node:
     if url is None:
         advice = 'write "inputs": {"method": "GET", "uri": "https://..."}'
         action.missing("has no address", "no uri", advice)
-    entries: Entries = [("url", action.context.value(url)), *_settings(action, _REQUEST)]
+    entries = {"url": action.context.value(url)} | _settings(action, _REQUEST)
     headers, cookie = action.setting("headers"), action.setting("cookie")
     if cookie is not None:
-        listed: Entries = [("Cookie", action.context.value(cookie))]
-        for entry in headers if isinstance(headers, Mapping) else ():
-            listed.append((entry.name, action.context.value(entry.value)))
-        entries.append(("headers", ir.Fields(tuple(listed))))
+        listed = [("Cookie", cookie)]
+        listed += [(e.name, e.value) for e in headers] if isinstance(headers, Mapping) else []
+        entries["headers"] = ir.Fields(tuple((n, action.context.value(v)) for n, v in listed))
     elif headers is not None:
-        entries.append(("headers", action.context.value(headers)))
+        entries["headers"] = action.context.value(headers)
     # Work that is accepted is asked after until it is done, and lists are read page by page.
     if action.is_azure and "disableasyncpattern" not in action.options:
-        entries.append(("poll", ir.Constant(True)))
+        entries["poll"] = ir.Constant(True)
     wanted = action.configuration("paginationPolicy", "minimumItemCount")
     if action.is_azure and isinstance(wanted, Scalar) and not has_expression(wanted.text):
-        entries.append(("pages", ir.Constant(int(wanted.text) if wanted.text.isdecimal() else 1)))
+        entries["pages"] = ir.Constant(int(wanted.text) if wanted.text.isdecimal() else 1)
     task = _task(action, "http", entries, _outputs(action))
     is_secure = task.secure or action.setting("authentication") is not None
     return replace(task, secure=is_secure, retry=AZURE_RETRY if action.is_azure else None)
@@ -112,11 +107,11 @@ def read_http(action: Action) -> ir.Node:
 
 def read_connector(action: Action) -> ir.Node:
     """An action of a connector: whoever the operator names answers for it."""
-    entries: Entries = [
-        ("action", ir.Constant(action.name)),
-        ("type", ir.Constant(text_at(action.fields, "type"))),
-        ("input", action.context.value(_unconnected(action.inputs))),
-    ]
+    entries: Entries = {
+        "action": ir.Constant(action.name),
+        "type": ir.Constant(text_at(action.fields, "type")),
+        "input": action.context.value(_unconnected(action.inputs)),
+    }
     task = _task(action, "connector", entries, _outputs(action))
     return replace(task, retry=AZURE_RETRY if action.is_azure else None)
 
@@ -146,28 +141,21 @@ def read_static_result(action: Action) -> ir.Node | None:
         action.context.warn("W005", message, span, label="not there", help=advice)
         return None
     status = text_at(result, "status").lower() or "succeeded"
+    outputs = find(result, "outputs")
     if status == "succeeded":
-        outputs = action.context.value(find(result, "outputs"))
-        return ir.Compute(name=action.name, value=outputs)
+        return ir.Compute(name=action.name, value=action.context.value(outputs))
     if status == "skipped":
         # A node that never runs is skipped.
         return ir.Compute(name=action.name, value=ir.Constant(None), when=jinja("false"))
-    return _failing(action, result, status)
-
-
-def _failing(action: Action, result: Value, status: str) -> ir.Node:
-    code = text_at(result, "outputs", "statusCode")
-    number = int(code) if code.isdecimal() else _STATUS_CODES.get(code.lower(), 500)
-    words = text_at(result, "error", "message") or text_at(result, "code") or status
-    outputs = find(result, "outputs")
-    written: Entries = [
-        ("failed", ir.Constant(words)),
-        ("timed_out", ir.Constant(status == "timedout")),
-        ("statusCode", ir.Constant(number)),
-        ("headers", action.context.value(find(outputs, "headers"))),
-        ("body", action.context.value(find(outputs, "body"))),
-    ]
-    entries: Entries = [("action", ir.Constant(action.name)), ("result", ir.Fields(tuple(written)))]
+    code = text_at(outputs, "statusCode")
+    written = fields(
+        failed=text_at(result, "error", "message") or text_at(result, "code") or status,
+        timed_out=status == "timedout",
+        statusCode=int(code) if code.isdecimal() else _STATUS_CODES.get(code.lower(), 500),
+        headers=action.context.value(find(outputs, "headers")),
+        body=action.context.value(find(outputs, "body")),
+    )
+    entries: Entries = {"action": ir.Constant(action.name), "result": written}
     return _task(action, "connector", entries, _outputs(action))
 
 
@@ -205,7 +193,7 @@ def read_ask(action: Action) -> ir.Node:
         question: ir.Value = context.expression(prompt, f"@concat({parts})")
     else:
         question = context.value(prompt)
-    entries: Entries = [("prompt", question), *_settings(action, _QUESTION)]
+    entries = {"prompt": question} | _settings(action, _QUESTION)
     return _task(action, "ask", entries, bodied(computed("parsed", IT)))
 
 
@@ -227,5 +215,5 @@ def read_operator_task(action: Action) -> ir.Node:
     if isinstance(kind, Scalar) and "@" in kind.text:
         source = f"@concat('{prefix}', {text_term(kind.text)})"
         task = action.context.expression(kind, source)
-    entries: Entries = [("task", task), ("with", ir.Fields((("input", given),)))]
+    entries = {"task": task, "with": fields(input=given)}
     return _task(action, "use", entries, bodied(IT))

@@ -6,29 +6,29 @@ name that an expression reads is one of the workflow, and known where it is read
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
+from typing import (NamedTuple, TYPE_CHECKING)
 from whorl import ir
-from whorl.dialects.loom.forms import find, find_mapping, is_deployed
-from whorl.dialects.loom.texts import computed, scalars_in
+from whorl.dialects.loom.forms import (find, find_mapping, is_deployed)
+from whorl.dialects.loom.texts import (computed, scalars_in)
 from whorl.dialects.loom.words import is_of_a_loop
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.ir.checks.scopes import uses_in
 from whorl.ir.checks.subject import suggest
 from whorl.ir.expressions import expressions_in
-from whorl.ir.walk import blocks_of, walk
-from whorl.language import LanguageError, free_names
-from whorl.source import Mapping, Sequence, plain
+from whorl.ir.walk import (blocks_of, walk)
+from whorl.language import (LanguageError, free_names)
+from whorl.source import (Mapping, Sequence, plain)
+
+import re
+
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
+    from collections.abc import (Iterable, Iterator)
     from whorl.dialects.loom.forms import Form
     from whorl.dialects.loom.texts import LoomContext
-    from whorl.ir.checks.scopes import Use, View
+    from whorl.ir.checks.scopes import (Use, View)
     from whorl.source import Value
+
 
 
 _SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
@@ -83,7 +83,11 @@ def read_names(
     lowered = _lowered(known)
     read = _lowered(r.name for r in references_in(workflow) if r.function == "parameters")
     mentioned = [name for low, name in read.items() if name and low not in lowered]
-    undeclared = _undeclared_variables(context, workflow)
+    # The variables that no action initialises may be given to the run.
+    variables = (r.name for r in references_in(workflow) if r.function in _VARIABLES)
+    free_variables = [name for name in variables if name and not is_of_a_loop(name)]
+    spelled = {name.lower(): context.variable(name) for name in free_variables} | context.variables
+    undeclared = [name for low, name in spelled.items() if low not in context.types]
     settings, ports = _settings_in(form.definition), {}
     values: dict[str | ir.Expression, ir.Value] = {}
     for name, value in known.items():
@@ -121,8 +125,7 @@ def _settings_in(value: Value | None) -> list[str]:
     return list(settings.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A name that an expression hands to a function, such as `body('Fetch')`."""
 
     function: str
@@ -131,8 +134,7 @@ class Reference:
     use: Use
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """What is wrong about a reference; one that is not certain is a warning."""
 
     message: str
@@ -158,14 +160,6 @@ def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
             name = used.path[0] if used.path else ""
             if word is not None and isinstance(name, str):
                 yield Reference(word[0].lower(), name, used.offset, use)
-
-
-def _undeclared_variables(context: LoomContext, workflow: ir.Workflow) -> list[str]:
-    """The variables that no action initialises: they may be given to the run."""
-    read = (r.name for r in references_in(workflow) if r.function in _VARIABLES)
-    names = [name for name in read if name and not is_of_a_loop(name)]
-    spelled = {name.lower(): context.variable(name) for name in names} | context.variables
-    return [name for lowered, name in spelled.items() if lowered not in context.types]
 
 
 def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
@@ -213,7 +207,6 @@ class _Known:
         }
 
     def problem(self, reference: Reference) -> Problem | None:
-        """What is wrong about a reference."""
         function, name, view = reference.function, reference.name, reference.use.view
         each = [node.name for node in _holders(view) if isinstance(node, ir.ForEach)]
         if function == "item" and not each and id(reference.use.expression) not in self.itemised:

@@ -23,19 +23,16 @@ _ENDS: dict[str, Literal["succeeded", "cancelled"]] = {
     "cancelled": "cancelled",
     "canceled": "cancelled",
 }
-# The kinds of an action that computes a time, with the settings that it hands to its function.
+# The kinds of an action that computes a time: its function, and the settings that it hands to it.
 _TIMES = {
-    "currenttime": ("utcNow", ()),
-    "converttimezone": (
-        "convertTimeZone",
-        ("baseTime", "sourceTimeZone", "destinationTimeZone", "formatString"),
-    ),
-    "addtotime": ("addToTime", ("baseTime", "interval", "timeUnit")),
-    "subtractfromtime": ("subtractFromTime", ("baseTime", "interval", "timeUnit")),
-    "getpasttime": ("getPastTime", ("interval", "timeUnit")),
-    "getfuturetime": ("getFutureTime", ("interval", "timeUnit")),
-    "indexof": ("indexOf", ("text", "searchText")),
-    "substring": ("substring", ("text", "startPosition", "length")),
+    "currenttime": "utcNow",
+    "converttimezone": "convertTimeZone baseTime sourceTimeZone destinationTimeZone formatString",
+    "addtotime": "addToTime baseTime interval timeUnit",
+    "subtractfromtime": "subtractFromTime baseTime interval timeUnit",
+    "getpasttime": "getPastTime interval timeUnit",
+    "getfuturetime": "getFutureTime interval timeUnit",
+    "indexof": "indexOf text searchText",
+    "substring": "substring text startPosition length",
 }
 # The types of variables, each with its values and the first one of a variable that has none.
 _TYPES: dict[str, tuple[type, Json]] = {
@@ -59,7 +56,6 @@ _OPERATIONS: dict[str, Operation] = {
 
 
 def read_wait(action: Action) -> ir.Node:
-    """Waits for an interval, or until a time."""
     until = find(action.setting("until"), "timestamp")
     if until is not None:
         return ir.Wait(name=action.name, until=action.context.value(until))
@@ -68,7 +64,6 @@ def read_wait(action: Action) -> ir.Node:
 
 
 def read_terminate(action: Action) -> ir.Node:
-    """Ends the run."""
     error = action.setting("runError")
     message = action.context.value(find(error, "message") or find(error, "code"))
     status = text_of(action.setting("runStatus")).lower()
@@ -118,14 +113,13 @@ def read_operation(action: Action) -> ir.Node:
 
 
 def read_time(action: Action) -> ir.Node:
-    """A computed time."""
     known = _TIMES.get(text_at(action.fields, "kind").lower())
     if known is None:
         message = f"{action.name!r} is of a kind that there is not"
         advice = f"the kinds are {', '.join(_TIMES)}"
         action.context.report("W009", message, action.span, label="unknown kind", help=advice)
         return action.nothing()
-    function, names = known
+    function, *names = known.split()
     given = [action.setting(name) for name in names]
     terms = ", ".join(texts.as_term(value) for value in given if isinstance(value, Scalar))
     source = f"@{function}({terms})"
@@ -175,13 +169,11 @@ def variables_in(value: Value | None) -> Iterator[tuple[str, str | None]]:
 
 
 def variable_set(action: Mapping) -> str:
-    """The name of the variable that an action sets."""
     name = text_at(action, "inputs", "name")
     return name or text_at(action, "variableName") or text_at(action, "name")
 
 
 def read_initialize(action: Action) -> ir.Node:
-    """Declares variables and gives them their first values."""
     sets: list[tuple[str, ir.Value]] = []
     for item, name, kind in declared(action.setting("variables")):
         value = find(item, "value")
@@ -271,5 +263,5 @@ def _assign(action: Action, sets: list[tuple[str, ir.Value]], operation: Operati
         value = texts.computed("last_of", texts.IT, [[name, True]])
         if operation == "append":
             value = texts.computed("appended", texts.IT, name)
-        shape = texts.bodied(ir.Fields((("name", ir.Constant(name)), ("value", value))))
+        shape = texts.bodied(texts.fields(name=name, value=value))
     return ir.Assign(name=action.name, sets=tuple(sets), operation=operation, shape=shape)

@@ -30,7 +30,8 @@ _READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
     re.IGNORECASE,
 )
-_READS_RESULTS = re.compile(
+# What changes by itself, such as results of actions.
+READS_RESULTS = re.compile(
     r"\b(?:body|outputs|actions|items?|result|action|iterationIndexes|utcNow|rand|guid)\(",
     re.IGNORECASE,
 )
@@ -64,9 +65,16 @@ def _literal(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def fields(**values: ir.Value | Json) -> ir.Fields:
+    """An object; what is no value of the IR is a constant."""
+    kinds = (ir.Constant, ir.Expression, ir.Items, ir.Fields)
+    made = {k: v if isinstance(v, kinds) else ir.Constant(v) for k, v in values.items()}
+    return ir.Fields(tuple(made.items()))
+
+
 def bodied(value: ir.Value) -> ir.Value:
     """Outputs that have nothing but a body."""
-    return ir.Fields((("body", value),))
+    return fields(body=value)
 
 
 def has_expression(text: str) -> bool:
@@ -75,30 +83,20 @@ def has_expression(text: str) -> bool:
 
 
 def is_expression(value: Value | None) -> bool:
-    """Whether a value is a string with an expression."""
     return isinstance(value, Scalar) and isinstance(value.value, str) and has_expression(value.text)
 
 
-def names_read(text: str) -> list[str]:
-    """The names of the variables that a string reads."""
-    return [name for function, name in _named_in(text) if function == "variables"]
-
-
-def results_read(text: str) -> list[tuple[str, str]]:
-    """The names of the actions whose results a string reads, each behind the function."""
-    return [named for named in _named_in(text) if named[0] != "variables"]
-
-
-def _named_in(text: str) -> list[tuple[str, str]]:
+def names_read(text: str, *functions: str) -> list[tuple[str, str]]:
+    """The names that a string hands to functions, such as `variables`, each behind the function."""
     return [
         (function.lower(), single.replace("''", "'") or double.replace('""', '"'))
         for function, single, double in _NAMED.findall(text)
+        if function.lower() in functions
     ]
 
 
-def reads_more(text: str) -> bool:
-    """Whether an expression reads anything that changes by itself, such as results of actions."""
-    return _READS_RESULTS.search(text) is not None
+def variables_read(text: str) -> list[str]:
+    return [name for _, name in names_read(text, "variables")]
 
 
 def reads_inputs(value: Value | None) -> bool:
@@ -168,12 +166,10 @@ def _closing(text: str, start: int) -> int:
 
 
 def quote(text: str) -> str:
-    """A text as a literal of an expression."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def json_text(value: Value) -> str:
-    """A value of a file as JSON."""
     return _literal(plain(value))
 
 
@@ -207,7 +203,6 @@ class LoomContext(ReadContext):
     responses: list[str] = field(default_factory=list)
 
     def variable(self, name: str) -> str:
-        """A variable's name as it is declared."""
         return self.variables.get(name.lower(), name)
 
     def expression(self, scalar: Scalar, source: str | None = None) -> ir.Expression:
@@ -305,9 +300,8 @@ class LoomContext(ReadContext):
         count, unit = find(value, "count"), text_at(value, "unit").lower().rstrip("s") or "second"
         if not isinstance(count, Scalar) or unit not in _UNITS_S:
             span = value.span if value is not None else self.document.root.span
-            advice = (
-                'write {"count": 5, "unit": "second"}; units are second, minute, hour, day, week'
-            )
+            advice = 'write {"count": 5, "unit": "second"}; units are '
+            advice += "second, minute, hour, day, week"
             self.report("W007", "this is no interval", span, label="no interval", help=advice)
             return None
         if is_expression(count):

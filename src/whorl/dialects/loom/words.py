@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-
 from whorl.dialects.reading.scalars import words
+
+
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Wanted
@@ -37,13 +38,13 @@ TYPES = (SETTING | HOLDING | OWN | CONNECTORS).union(
 )
 
 # The fields that any action may have, in the order in which advice names them.
-_COMMON = words(
+COMMON = words(
     """type kind name inputs runAfter runtimeConfiguration operationOptions trackedProperties
     correlation conditions limit description metadata retry retryPolicy timeout circuitBreaker
     rateLimit"""
 )
 _IF = ("condition", "expression", "actions", "then", "else")
-_FIELDS: dict[str, tuple[str, ...]] = {
+FIELDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(LOOPS, ("condition", "expression", "actions", "delay")),
     "retry": ("action",),
     "if": _IF,
@@ -62,11 +63,6 @@ _FIELDS: dict[str, tuple[str, ...]] = {
 }
 
 
-def fields_of(kind: str) -> tuple[str, ...]:
-    """The fields of a type of actions."""
-    return (*_COMMON, *_FIELDS.get(kind, ()))
-
-
 # The fields of objects that stand in actions.
 _RETRY = words(
     """type count interval maxInterval maximumInterval minimumInterval on httpStatusCodes
@@ -80,8 +76,8 @@ PART_FIELDS = {
 }
 # The fields of `inputs` of the types that hand nothing else on.
 INPUT_FIELDS: dict[str, tuple[str, ...]] = {
-    "http": (*_FIELDS["http"], "authentication", "retryPolicy"),
-    "ai": (*_FIELDS["ai"], "input", "message", "retry", "retryPolicy"),
+    "http": (*FIELDS["http"], "authentication", "retryPolicy"),
+    "ai": (*FIELDS["ai"], "input", "message", "retry", "retryPolicy"),
     "response": words("statusCode headers body schema"),
     "terminate": words("runStatus runError"),
     "parsejson": words("content schema"),
@@ -140,8 +136,7 @@ LOOP_NAMES = ("loopIndex", "loopResult", "loopCount", "loopStartTime")
 
 def is_of_a_loop(name: str) -> bool:
     """Whether a variable bears the name of one that a loop gives."""
-    own = tuple(word.lower() for word in LOOP_NAMES)
-    return name.lower() in own or name.lower().endswith(tuple(f"_{word}" for word in own))
+    return f"_{name.lower()}".endswith(tuple(f"_{word.lower()}" for word in LOOP_NAMES))
 
 
 LOOP_WORDS: Json = {

@@ -6,7 +6,7 @@ What an action gives is `{body, ...}`, but for a *bare* one, which gives its val
 from __future__ import annotations
 
 import html
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.dialects.loom.functions.strings import join
 from whorl.dialects.loom.values import printing
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from whorl.language.schema import Misfit
     from whorl.language.values import Json, Value
 
+    # The last actions of a block: the name of each, and whether it is bare.
+    Ends: TypeAlias = list[tuple[str, bool]]
+
 _MISFITS_SHOWN = 3
 _SHOWN_MAX = 4_000
 _SHOWN_LIMITS = Limits(items_max=500)
@@ -30,16 +33,15 @@ _FAILED_FROM = 400
 _QUOTED = (",", '"', "\n", "\r")
 
 
-def fact(run: Run, name: Value) -> Value:
+def fact(run: Run, name: str) -> Value:
     """What the scope says under a name that no expression can spell; null where it says nothing."""
     assert isinstance(name, str)
     value = run.lookup(name)
     return None if value is UNDEFINED else value
 
 
-def last_of(run: Run, results: Value, ends: Value) -> Value:
+def last_of(run: Run, results: Value, ends: Ends) -> Value:
     """The result of the first of these actions that has one, among the results of a block."""
-    assert isinstance(ends, list)
     given = results if isinstance(results, dict) else {}
     for place, (name, bare) in enumerate(ends):
         value = given.get(name)
@@ -53,12 +55,11 @@ def last_of(run: Run, results: Value, ends: Value) -> Value:
     return None
 
 
-def own_result(run: Run, ends: Value) -> Value:
+def own_result(run: Run, ends: Ends) -> Value:
     """The result of the iteration that is just ending, or what kind it is of.
 
     It is told after each iteration, so one that grows with the loop must not be told whole.
     """
-    assert isinstance(ends, list)
     result = last_of(run, {name: fact(run, name) for name, _ in ends}, ends)
     if isinstance(result, str):
         return result if len(result) <= _SHOWN_MAX else f"{result[:_SHOWN_MAX]}..."
@@ -69,12 +70,12 @@ def own_result(run: Run, ends: Value) -> Value:
     return result
 
 
-def last_before(run: Run, place: Value, ends: Value) -> Value:
+def last_before(run: Run, place: str, ends: Ends) -> Value:
     """The result of the iteration before."""
     return last_of(run, fact(run, place), ends)
 
 
-def milliseconds(run: Run, place: Value) -> Value:
+def milliseconds(run: Run, place: str) -> Value:
     """A time in milliseconds since 1970."""
     seconds = fact(run, place)
     return int(seconds * 1_000) if isinstance(seconds, int | float) else None
@@ -96,7 +97,7 @@ def results_of(run: Run, results: Value, bare: Value) -> Value:
     return {name: _unwrapped(results.get(name), is_bare) for name, is_bare in bare.items()}
 
 
-def each_last(run: Run, items: Value, ends: Value) -> Value:
+def each_last(run: Run, items: Value, ends: Ends) -> Value:
     """The result of the last action, for each item."""
     if not isinstance(items, list):
         return None
@@ -104,18 +105,14 @@ def each_last(run: Run, items: Value, ends: Value) -> Value:
     return [last_of(run, item, ends) for item in items]
 
 
-def final_of(run: Run, ends: Value) -> Value:
+def final_of(run: Run, ends: Ends) -> Value:
     """The result of the last action of the run."""
-    assert isinstance(ends, list)
-    records = {name: _record(run, name) for name, _ in ends}
-    outputs = {name: record.get("outputs") for name, record in records.items() if record}
-    return last_of(run, outputs, ends)
+    return last_of(run, {name: _record(run, name).get("outputs") for name, _ in ends}, ends)
 
 
-def response_of(run: Run, names: Value) -> Value:
+def response_of(run: Run, names: list[str]) -> Value:
     """The body of the response that came first."""
-    assert isinstance(names, list)
-    records = [_record(run, name) or {} for name in names]
+    records = [_record(run, name) for name in names]
     sent = [record for record in records if "outputs" in record and "error" not in record]
     sent.sort(key=lambda record: str(record.get("endTime")))
     return _unwrapped(sent[0].get("outputs"), False) if sent else None
@@ -136,7 +133,7 @@ def parsed(run: Run, answer: Value) -> Value:
         return answer
 
 
-def checked_content(run: Run, inputs: Value) -> Value:
+def checked_content(run: Run, inputs: dict[str, Value]) -> Value:
     """JSON content, parsed where it is a text, and checked against its schema."""
     assert isinstance(inputs, dict)
     content, schema = inputs.get("content"), inputs.get("schema")
@@ -213,13 +210,13 @@ def fail_with(run: Run, message: Value) -> Value:
     raise EvaluationError(run.text(message))
 
 
-def joined(run: Run, inputs: Value) -> Value:
+def joined(run: Run, inputs: dict[str, Value]) -> Value:
     """The items of an array as one text."""
     assert isinstance(inputs, dict)
     return join(run, inputs.get("from"), inputs.get("joinWith"))
 
 
-def table_of(run: Run, inputs: Value) -> str:
+def table_of(run: Run, inputs: dict[str, Value]) -> str:
     """An array of objects as a table, in HTML or CSV."""
     assert isinstance(inputs, dict)
     rows = inputs.get("rows")
@@ -256,10 +253,10 @@ def _html(lines: list[list[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _record(run: Run, name: Value) -> dict[str, Json] | None:
+def _record(run: Run, name: str) -> dict[str, Json]:
     records = run.lookup("$actions")
-    record = records.get(name) if isinstance(records, dict) and isinstance(name, str) else None
-    return record if isinstance(record, dict) else None
+    record = records.get(name) if isinstance(records, dict) else None
+    return record if isinstance(record, dict) else {}
 
 
 def _unwrapped(value: Value, bare: Value) -> Value:
@@ -272,18 +269,16 @@ def appended(run: Run, sets: Value, name: Value) -> Value:
     return items[-1] if isinstance(items, list) and items else None
 
 
-def given_of(run: Run, names: Value) -> Value:
+def given_of(run: Run, names: list[str]) -> dict[str, Value]:
     """The names among these that the run was given something for, with it."""
-    assert isinstance(names, list)
-    return {str(name): value for name in names if (value := fact(run, name)) is not None}
+    return {name: value for name in names if (value := fact(run, name)) is not None}
 
 
-def given_beside(run: Run, place: Value, names: Value) -> Value:
+def given_beside(run: Run, place: str, names: list[str]) -> Value:
     """A table of the scope with those of the names that the run was given something for."""
-    table, given = fact(run, place), given_of(run, names)
+    table = fact(run, place)
     assert isinstance(table, dict)
-    assert isinstance(given, dict)
-    return table | given
+    return table | given_of(run, names)
 
 
 def _function(

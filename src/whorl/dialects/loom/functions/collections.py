@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.loom.values import arguments
+from whorl.dialects.loom.values.arguments import find_key, identity, not_valid, wrong
 from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import PATH_MAX
@@ -36,16 +37,16 @@ def _contains(run: Run, collection: Value, value: Value) -> bool:
             run.spend(len(collection) >> 6)
         return arguments.text("contains", 1, value) in collection
     if not isinstance(collection, list):
-        raise arguments.wrong("contains", 0, "be an object, an array or a string", collection)
+        raise wrong("contains", 0, "be an object, an array or a string", collection)
     run.spend(len(collection))
     if isinstance(value, str):
         return any(item == value for item in collection if isinstance(item, str))
     run.weigh(value)
-    wanted = arguments.identity(value)
+    wanted = identity(value)
     for item in collection:
         if isinstance(item, list | dict):
             run.weigh(item)
-        if arguments.identity(item) == wanted:
+        if identity(item) == wanted:
             return True
     return False
 
@@ -67,7 +68,7 @@ def _end_of(index: int, run: Run, collection: str | list[Value]) -> Value:
 @COLLECTIONS("take(collection:sequence, count:int)", "the items or characters at the front")
 def _part_of(function: str, run: Run, collection: str | list[Value], count: int) -> Value:
     if count < 0:
-        raise arguments.wrong(function, 1, "be a positive integer", count)
+        raise wrong(function, 1, "be a positive integer", count)
     return collection[:count] if function == "take" else collection[count:]
 
 
@@ -87,9 +88,7 @@ def _intersection(run: Run, collections: list[Value]) -> Value:
     head, *others = collections
     if kind is list:
         assert isinstance(head, list)
-        wanted = [
-            {arguments.identity(item) for item in each} for each in others if isinstance(each, list)
-        ]
+        wanted = [{identity(item) for item in each} for each in others if isinstance(each, list)]
         items = _distinct(head)
         return [item for key, item in items.items() if all(key in each for each in wanted)]
     assert isinstance(head, dict)
@@ -97,10 +96,7 @@ def _intersection(run: Run, collections: list[Value]) -> Value:
     return {
         key: value
         for key, value in head.items()
-        if all(
-            key in each and arguments.identity(each[key]) == arguments.identity(value)
-            for each in tables
-        )
+        if all(key in each and identity(each[key]) == identity(value) for each in tables)
     }
 
 
@@ -108,7 +104,7 @@ def _distinct(items: list[Value]) -> dict[Hashable, Value]:
     """Return the first of all items that are equal, by what they have in common."""
     first: dict[Hashable, Value] = {}
     for item in items:
-        first.setdefault(arguments.identity(item), item)
+        first.setdefault(identity(item), item)
     return first
 
 
@@ -118,7 +114,7 @@ def _kind_of_all(function: str, collections: list[Value]) -> type:
             return kind
     for place, each in enumerate(collections):
         if not isinstance(each, list | dict):
-            raise arguments.wrong(function, place, "be an array or an object", each)
+            raise wrong(function, place, "be an array or an object", each)
     raise EvaluationError(
         f"The template language function {function!r} expects parameters of same type, "
         "either all arrays or all objects"
@@ -162,11 +158,11 @@ def _sort(run: Run, items: list[Value], path: str | None) -> list[Value]:
             # All keys are of one kind, so Python can compare them.
             ordered = sorted(present, key=lambda pair: pair[0])  # type: ignore[arg-type,return-value]
             return [*missing, *(item for _, item in ordered)]
-    raise arguments.not_valid("sort", "the values to sort by are not all numbers or all texts")
+    raise not_valid("sort", "the values to sort by are not all numbers or all texts")
 
 
 def _property(item: Value, path: str) -> Value:
-    if isinstance(item, dict) and arguments.find_key(item, path) is not None:
+    if isinstance(item, dict) and find_key(item, path) is not None:
         return arguments.forgiving_item(item, path)
     for step in path.split("."):
         item = arguments.forgiving_item(item, step)
@@ -187,11 +183,9 @@ def _append(run: Run, collection: list[Value] | None, value: Value) -> list[Valu
 def _set_property(
     function: str, run: Run, properties: dict[str, Value], key: str, value: Value
 ) -> dict[str, Value]:
-    own = arguments.find_key(properties, key)
+    own = find_key(properties, key)
     if own is not None and function == "addProperty":
-        raise arguments.not_valid(
-            function, f"it expects the {key!r} property to not exist in the object"
-        )
+        raise not_valid(function, f"it expects the {key!r} property to not exist in the object")
     run.check_items(len(properties) + 1, function)
     # A property that is there moves to the end and keeps the case that it had.
     others = {other: properties[other] for other in properties if other != own}
@@ -200,7 +194,7 @@ def _set_property(
 
 @OBJECTS("removeProperty(object:object, property:str)", "without a property")
 def _remove_property(run: Run, properties: dict[str, Value], key: str) -> dict[str, Value]:
-    gone = arguments.find_key(properties, key)
+    gone = find_key(properties, key)
     run.check_items(len(properties), "removeProperty")
     return {key: value for key, value in properties.items() if key != gone}
 
@@ -210,7 +204,7 @@ def _merge(function: str, run: Run, objects: list[Value]) -> dict[str, Value]:
     merged: dict[str, Value] = {}
     for place, properties in enumerate(objects):
         if not isinstance(properties, dict):
-            raise arguments.wrong(function, place, "be of type object", properties)
+            raise wrong(function, place, "be of type object", properties)
         run.check_items(len(merged) + len(properties), function)
         merged.update(properties)
     return merged
@@ -252,7 +246,7 @@ TYPING("$typedOrNull(name, type, value)", "the same, or null")(
 @TYPING("$declared(name:str, value)", "a value for a variable that is declared", reads="$variables")
 def _declared(run: Run, name: str, value: Value) -> Value:
     table = run.lookup("$variables")
-    if isinstance(table, dict) and arguments.find_key(table, name) is not None:
+    if isinstance(table, dict) and find_key(table, name) is not None:
         return value
     raise EvaluationError(
         f"The variable {name!r} must be initialized before it can be used",
@@ -295,9 +289,9 @@ def _ordered(
         is_nan = left != left or right != right  # noqa: PLR0124
         return not is_nan and compare(left, right)
     if not arguments.is_number(left) and not isinstance(left, str):
-        raise arguments.wrong(function, 0, "be a number or a string", left)
+        raise wrong(function, 0, "be a number or a string", left)
     wanted = "be of type string" if isinstance(left, str) else "be a number"
-    raise arguments.wrong(function, 1, wanted, right)
+    raise wrong(function, 1, wanted, right)
 
 
 for _name, _compare, _place in (

@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from whorl.dialects.loom.values import arguments, numbers, printing
+from whorl.dialects.loom.values.arguments import Number, not_valid, number, wrong
 from whorl.dialects.loom.values.numbers import culture_of
 from whorl.language.faults import LimitExceeded
 from whorl.language.values import INTEGER_MAX
@@ -40,7 +41,7 @@ def _parsed(function: str, value: Value, number: Made | None) -> Made:
     """Return the number that a value says; refuse one that says none."""
     if number is None:
         reason = f"Could not parse {str(value)[:_SHOWN_MAX]} as {function}"
-        raise arguments.not_valid(function, reason)
+        raise not_valid(function, reason)
     return number
 
 
@@ -49,7 +50,7 @@ def _read_whole(text: str) -> float | None:
 
 
 @CONVERSION("int(value:numeric)", "the whole number that a text or number says")
-def _to_int(run: Run, value: str | arguments.Number) -> int:
+def _to_int(run: Run, value: str | Number) -> int:
     if isinstance(value, int):
         return value
     # Logic Apps reads a float first, so digits beyond its precision are lost.
@@ -61,7 +62,7 @@ def _to_int(run: Run, value: str | arguments.Number) -> int:
 
 
 @CONVERSION("float(value:numeric, locale?)", "the number that a text says")
-def _to_float(run: Run, value: str | arguments.Number, locale: Value) -> float:
+def _to_float(run: Run, value: str | Number, locale: Value) -> float:
     if not isinstance(value, str):
         return float(value)
     culture = culture_of(_LOCALE if locale is None else arguments.text("float", 1, locale))
@@ -69,7 +70,7 @@ def _to_float(run: Run, value: str | arguments.Number, locale: Value) -> float:
 
 
 @CONVERSION("decimal(value:numeric)", "a number that keeps its decimal places")
-def _to_decimal(run: Run, value: str | arguments.Number) -> Decimal:
+def _to_decimal(run: Run, value: str | Number) -> Decimal:
     if not isinstance(value, str):
         return numbers.to_decimal(value)
     return _parsed("decimal", value, numbers.read_decimal(value, culture_of(_LOCALE)))
@@ -82,7 +83,7 @@ def _to_bool(run: Run, value: Value) -> bool:
     word = value.strip().lower() if isinstance(value, str) else None
     if word in ("true", "false"):
         return word == "true"
-    raise arguments.wrong("bool", None, "be a boolean, a number, 'true' or 'false'", value)
+    raise wrong("bool", None, "be a boolean, a number, 'true' or 'false'", value)
 
 
 @CONVERSION("isInt(text:str)", "whether a text says a whole number")
@@ -108,7 +109,7 @@ def _from_json(run: Run, value: Value) -> Value:
             return json_of_xml(run, value)
         value = printing.content_text(run, value)
     if not isinstance(value, str):
-        raise arguments.wrong("json", None, "be a string or an XML", value)
+        raise wrong("json", None, "be a string or an XML", value)
     run.check_text(len(value), "json")
     run.spend(len(value) >> 4)
     try:
@@ -122,9 +123,7 @@ def _from_json(run: Run, value: Value) -> Value:
     except RecursionError:
         raise LimitExceeded("json was given JSON that is nested too deeply") from None
     except ValueError as error:
-        raise arguments.not_valid(
-            "json", f"the provided value cannot be parsed as JSON: {error}"
-        ) from None
+        raise not_valid("json", f"the provided value cannot be parsed as JSON: {error}") from None
     run.weigh(parsed)
     return _clean(parsed) if "\\u" in value else parsed
 
@@ -177,9 +176,9 @@ def _create_array(run: Run, values: list[Value]) -> list[Value]:
 
 def _calculate(function: str, kinds: Operations, run: Run, left: Value, right: Value) -> Value:
     """Calculate by the wider kind of two numbers: decimal, float or integer."""
-    if function in ("div", "mod") and arguments.number(function, 1, right) == 0:
-        raise arguments.not_valid(function, "attempt to divide an integer or decimal by zero")
-    first, second = arguments.number(function, 0, left), arguments.number(function, 1, right)
+    if function in ("div", "mod") and number(function, 1, right) == 0:
+        raise not_valid(function, "attempt to divide an integer or decimal by zero")
+    first, second = number(function, 0, left), number(function, 1, right)
     integers, floats, decimals = kinds
     if isinstance(first, Decimal) or isinstance(second, Decimal):
         return numbers.to_decimal(decimals(numbers.to_decimal(first), numbers.to_decimal(second)))
@@ -232,16 +231,14 @@ for _name, _kinds, _doc in _ARITHMETIC:
 
 @MATH("max(value, ...)", "the highest of numbers or an array", max)
 @MATH("min(value, ...)", "the lowest of numbers or an array", min)
-def _extreme(
-    function: str, choose: Callable[..., arguments.Number], run: Run, values: list[Value]
-) -> arguments.Number:
+def _extreme(function: str, choose: Callable[..., Number], run: Run, values: list[Value]) -> Number:
     items = values
     if len(values) == 1 and isinstance(values[0], list):
         items = values[0]
         run.spend(len(items))
     if not items:
-        raise arguments.not_valid(function, "the array is empty")
-    given = [arguments.number(function, place, item) for place, item in enumerate(items)]
+        raise not_valid(function, "the array is empty")
+    given = [number(function, place, item) for place, item in enumerate(items)]
     best = choose(given)
     if any(isinstance(each, Decimal) for each in given):
         return numbers.to_decimal(best)
@@ -255,14 +252,14 @@ def _extreme(
 )
 def _random_integer(run: Run, first: int, beyond: int) -> int:
     if first >= beyond:
-        raise arguments.not_valid("rand", "the minimum has to be less than the maximum")
+        raise not_valid("rand", "the minimum has to be less than the maximum")
     return first + int.from_bytes(run.draw()) % (beyond - first)
 
 
 @MATH("range(start:int, count:int)", "an array of integers that follow each other")
 def _range(run: Run, first: int, length: int) -> list[int]:
     if length < 0:
-        raise arguments.not_valid("range", "the count cannot be below 0")
+        raise not_valid("range", "the count cannot be below 0")
     run.check_items(length, "range")
     arguments.within_integers("range", first + length)
     return list(range(first, first + length))
@@ -274,13 +271,11 @@ def _range(run: Run, first: int, length: int) -> list[int]:
 )
 def _format_number(run: Run, value: Value, form: Value, locale: str | None) -> str:
     culture = culture_of(_LOCALE if locale is None else locale)
-    subject = arguments.number("formatNumber", 0, value)
+    subject = number("formatNumber", 0, value)
     try:
         return numbers.format_number(run, subject, arguments.text("formatNumber", 1, form), culture)
     except InvalidOperation:
-        raise arguments.not_valid(
-            "formatNumber", "the number is too large for this format"
-        ) from None
+        raise not_valid("formatNumber", "the number is too large for this format") from None
 
 
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&apos;"))

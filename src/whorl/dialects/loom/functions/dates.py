@@ -33,7 +33,6 @@ _AMOUNT_MAX = 10**13
 
 
 def _read(function: str, place: int | None, value: Value) -> moments.Moment:
-    """Return the moment that an argument says."""
     try:
         return parse_moment(text(function, place, value), culture_of("en-US"))
     except EvaluationError as error:
@@ -60,7 +59,6 @@ def _write(function: str, moment: moments.Moment, form: Value, locale: Value = N
 
 
 def _now(function: str, run: Run) -> moments.Moment:
-    """Return the time that the scope says."""
     seconds = run.lookup("$now")
     if not isinstance(seconds, int | float):
         raise EvaluationError(

@@ -329,11 +329,8 @@ def _parts(function: str, source: str) -> tuple[str, str, bool]:
     if source[:5].lower() != "data:" or "," not in source:
         raise not_valid(function, "the value is not a data URI")
     head, _, payload = source[5:].partition(",")
-    if head.lower() == "base64":
-        return "", payload, True
-    if head.lower().endswith(";base64"):
-        return head[:-7], payload, True
-    return head, payload, False
+    is_base64 = f";{head.lower()}".endswith(";base64")
+    return head[:-7] if is_base64 else head, payload, is_base64
 
 
 def _unquoted(payload: str) -> bytes:

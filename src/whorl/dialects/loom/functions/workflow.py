@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.values import arguments
+from whorl.dialects.loom.values.arguments import find_key, forgiving_item, not_valid, text
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED
@@ -54,9 +55,7 @@ _FAILED = ("Failed", "TimedOut", "Cancelled")
 def _settled(run: Run, name: Value, function: Value) -> bool:
     """Tell whether what a function reads of an action is no remainder of a failure."""
     table = run.lookup("$actions")
-    record = (
-        table.get(arguments.find_key(table, str(name)) or "") if isinstance(table, dict) else None
-    )
+    record = table.get(find_key(table, str(name)) or "") if isinstance(table, dict) else None
     if not isinstance(record, dict) or record.get("status") not in _FAILED:
         return True
     # How a call failed may be asked for; what it replied then is no result.
@@ -67,13 +66,13 @@ def _named(
     function: str, place: str, noun: str, run: Run, name: Value, *, lenient: bool = False
 ) -> Value:
     """Return the value of a name in one of the tables of the scope."""
-    key = arguments.text(function, None, name)
+    key = text(function, None, name)
     table = run.lookup(place)
     if isinstance(table, dict):
         if key in table:
             return table[key]
         run.spend(len(table) >> 4)
-        own = arguments.find_key(table, key)
+        own = find_key(table, key)
         if own is not None:
             return table[own]
     if lenient:
@@ -112,7 +111,7 @@ def _record(function: str, run: Run, name: Value) -> Value:
 
 
 def _outputs(function: str, run: Run, name: Value) -> Value:
-    return arguments.forgiving_item(_record(function, run, name), "outputs")
+    return forgiving_item(_record(function, run, name), "outputs")
 
 
 for _signature, _doc in (
@@ -140,25 +139,21 @@ def _result(run: Run, name: Value) -> Value:
 @WORKFLOW("actions(action, part?)", "a record", reads="$actions", borrows=True)
 def _actions(run: Run, name: Value, part: Value) -> Value:
     record = _record("actions", run, name)
-    return (
-        record
-        if part is None
-        else arguments.forgiving_item(record, arguments.text("actions", 1, part))
-    )
+    return record if part is None else forgiving_item(record, text("actions", 1, part))
 
 
 def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
     loop = run.lookup("$loop")
     if isinstance(loop, dict):
-        own = arguments.find_key(loop, arguments.text(function, None, name))
+        own = find_key(loop, text(function, None, name))
         if own is not None:
             return loop[own]
     return _named(function, "$variables", "variable", run, name, lenient=lenient)
 
 
 def _body(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    given = _outputs(function, run, name)
-    if lenient and not (isinstance(given, dict) and arguments.find_key(given, "body") is not None):
+    given = forgiving_item(_record(function, run, name), "outputs")
+    if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given
     return _body_of(given)
@@ -176,7 +171,7 @@ for _signature, _call, _doc, _place in (
 
 def _body_of(given: Value) -> Value:
     """Return the body of outputs; an action such as Compose has outputs of any kind and none."""
-    return arguments.forgiving_item(given, "body") if isinstance(given, dict) else None
+    return forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
 def _scoped(function: str, place: str, run: Run) -> Value:
@@ -191,7 +186,7 @@ def _scoped(function: str, place: str, run: Run) -> Value:
 
 
 def _trigger_outputs(function: str, place: str, run: Run) -> Value:
-    return arguments.forgiving_item(_scoped(function, place, run), "outputs")
+    return forgiving_item(_scoped(function, place, run), "outputs")
 
 
 def _trigger_body(function: str, place: str, run: Run) -> Value:
@@ -200,11 +195,7 @@ def _trigger_body(function: str, place: str, run: Run) -> Value:
 
 def _current_action(function: str, place: str, run: Run, part: Value) -> Value:
     record = _scoped(function, place, run)
-    return (
-        record
-        if part is None
-        else arguments.forgiving_item(record, arguments.text(function, None, part))
-    )
+    return record if part is None else forgiving_item(record, text(function, None, part))
 
 
 _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
@@ -214,15 +205,11 @@ _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
     ("item()", _scoped, "the current item", "$item"),
     ("workflow()", _scoped, "the run", "$workflow"),
     ("action(part?)", _current_action, "the record of this action", "$action"),
+    ("listCallbackUrl()", _scoped, "the address that starts this workflow", "$callback_url"),
 )
 for _signature, _call, _doc, _place in _SCOPED:
-    WORKFLOW(_signature, _doc, _place, reads=_place, borrows=True)(_call)
-WORKFLOW(
-    "listCallbackUrl()",
-    "the address that starts this workflow",
-    "$callback_url",
-    reads="$callback_url",
-)(_scoped)
+    _borrows = _place != "$callback_url"
+    WORKFLOW(_signature, _doc, _place, reads=_place, borrows=_borrows)(_call)
 
 
 def _content(run: Run, function: str, action: list[Value], key: str) -> Value:
@@ -231,20 +218,20 @@ def _content(run: Run, function: str, action: list[Value], key: str) -> Value:
         given = _body(function, False, run, action[0])
     else:
         given = _trigger_body("triggerBody", "$trigger", run)
-    return arguments.forgiving_item(given, key) if isinstance(given, dict) else None
+    return forgiving_item(given, key) if isinstance(given, dict) else None
 
 
 def _form_values(function: str, run: Run, *given: Value) -> list[Value]:
     *action, key = given
     pairs = _content(run, function, action, "$formdata")
-    wanted = arguments.text(function, None, key).lower()
+    wanted = text(function, None, key).lower()
     if not isinstance(pairs, list):
-        raise arguments.not_valid(function, "the body is not a form")
+        raise not_valid(function, "the body is not a form")
     run.spend(len(pairs))
     return [
-        arguments.forgiving_item(pair, "value")
+        forgiving_item(pair, "value")
         for pair in pairs
-        if isinstance(pair, dict) and str(arguments.forgiving_item(pair, "key")).lower() == wanted
+        if isinstance(pair, dict) and str(forgiving_item(pair, "key")).lower() == wanted
     ]
 
 
@@ -252,9 +239,7 @@ def _form_value(function: str, run: Run, *given: Value) -> Value:
     values = _form_values(function, run, *given)
     if len(values) > 1:
         key = given[-1]
-        raise arguments.not_valid(
-            function, f"the form has {len(values)} values for the key {key!r}"
-        )
+        raise not_valid(function, f"the form has {len(values)} values for the key {key!r}")
     return values[0] if values else None
 
 
@@ -263,8 +248,8 @@ def _multipart(function: str, run: Run, *given: Value) -> Value:
     parts = _content(run, function, action, "$multipart")
     number = arguments.whole(function, None, index)
     if not isinstance(parts, list) or not 0 <= number < len(parts):
-        raise arguments.not_valid(function, f"the body has no part with the index '{number}'")
-    return arguments.forgiving_item(parts[number], "body")
+        raise not_valid(function, f"the body has no part with the index '{number}'")
+    return forgiving_item(parts[number], "body")
 
 
 _PARTS: tuple[tuple[str, Callable[..., Value], str], ...] = (

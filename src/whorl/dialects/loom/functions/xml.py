@@ -185,7 +185,6 @@ def xml_text(run: Run, envelope: dict[str, Value]) -> str:
 
 
 def json_of_xml(run: Run, envelope: dict[str, Value]) -> Value:
-    """Turn XML into a JSON object."""
     result: dict[str, Value] = {}
     _add_children(parse_xml(run, xml_text(run, envelope)), result)
     run.weigh(result)
@@ -275,7 +274,6 @@ def to_xml(run: Run, value: Value) -> Value:
 
 
 def wrapped(run: Run, element: Node) -> dict[str, Value]:
-    """Put XML into an envelope."""
     content = write_xml(element).encode("utf-8", "replace")
     run.check_text(len(content) * 4 // 3, "xml")
     return printing.envelope(content, printing.XML)

@@ -170,7 +170,7 @@ class _Parser:
         ):
             start = self._primary()
             while self.token.kind == "[":
-                start = _filtered(start, self._predicate())
+                start = _filtered(start, self._enclosed("[", "]"))
             if self.token.kind not in ("/", "//"):
                 return start
         elif not is_absolute:
@@ -190,14 +190,12 @@ class _Parser:
         )
 
     def _primary(self) -> values.Compute:
+        if self.token.kind == "(":
+            return self._enclosed("(", ")")
         token = self._advance()
         if token.kind in ("literal", "number"):
             value = token.text[1:-1] if token.kind == "literal" else float(token.text)
             return lambda context: value
-        if token.kind == "(":
-            inner = self._level(0)
-            self._take(")")
-            return inner
         self._take("(")
         arguments: list[values.Compute] = []
         while self.token.kind != ")":
@@ -207,11 +205,11 @@ class _Parser:
         self._take(")")
         return values.calling(token.text, arguments)
 
-    def _predicate(self) -> values.Compute:
-        self._take("[")
-        condition = self._level(0)
-        self._take("]")
-        return condition
+    def _enclosed(self, start: str, end: str) -> values.Compute:
+        self._take(start)
+        inner = self._level(0)
+        self._take(end)
+        return inner
 
     def _step(self) -> _Step:
         if self.token.kind in (".", ".."):
@@ -235,7 +233,7 @@ class _Parser:
             self._take(")")
         step = _Step(axis, values.node_test(axis, name, argument))
         while self.token.kind == "[":
-            step = replace(step, predicates=(*step.predicates, self._predicate()))
+            step = replace(step, predicates=(*step.predicates, self._enclosed("[", "]")))
         return step
 
 

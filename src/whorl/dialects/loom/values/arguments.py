@@ -76,14 +76,12 @@ boolean: Callable[[str, int | None, Value], bool] = _checker(bool, "be of type b
 
 
 def whole(function: str, place: int | None, value: Value) -> int:
-    """Return an integer."""
     if is_number(value) and value == value // 1:  # type: ignore[operator]
         return int(value)
     raise wrong(function, place, "be an integer", value)
 
 
 def number(function: str, place: int | None, value: Value) -> Number:
-    """Return a number."""
     if is_number(value):
         return value  # type: ignore[return-value]
     raise wrong(function, place, "be a number", value)
@@ -158,9 +156,10 @@ class Family:
 
         def declare(call: Call) -> Call:
             is_named = call.__code__.co_varnames[:1] == ("function",)
-            own: Callable[..., Value] = partial(call, *([name] if is_named else []), *bound)
+            leading = (name, *bound) if is_named else bound
+            own: Callable[..., Value] = partial(call, *leading) if leading else call
             if parameters.endswith("..."):
-                own = _collecting(own)
+                own = partial(_collected, own)
             elif any(check for check, _ in checks):
                 own = _checked(name, own, checks)
             made = self.make(plain, own, doc, reads=reads, borrows=borrows)
@@ -170,27 +169,27 @@ class Family:
         return declare
 
 
-def _collecting(call: Callable[..., Value]) -> Callable[..., Value]:
-    def collect(run: Run, *given: Value) -> Value:
-        # After the parameters come a tuple of further arguments and a dict of named ones.
-        *values, further, _named = given
-        assert isinstance(further, tuple)
-        return call(run, [*values, *further])
-
-    return collect
+def _collected(call: Callable[..., Value], run: Run, *given: Value) -> Value:
+    # After the parameters come a tuple of further arguments and a dict of named ones.
+    *values, further, _named = given
+    assert isinstance(further, tuple)
+    return call(run, [*values, *further])
 
 
 def _checked(
     name: str, call: Callable[..., Value], checks: list[tuple[Check | None, bool]]
 ) -> Callable[..., Value]:
     """Return a call that checks its arguments first; an optional one may be null."""
-    places = [None] if len(checks) == 1 else range(len(checks))
+    kept = [(at, check, optional) for at, (check, optional) in enumerate(checks) if check]
+    _, only, is_optional = kept[0]
+    if len(checks) == 1 and not is_optional:
+        return lambda run, value: call(run, only(name, None, value))
 
     def checked(run: Run, *given: Value) -> Value:
-        values = [
-            value if check is None or (optional and value is None) else check(name, place, value)
-            for (check, optional), place, value in zip(checks, places, given, strict=True)
-        ]
+        values = list(given)
+        for at, check, optional in kept:
+            if not optional or values[at] is not None:
+                values[at] = check(name, at if len(values) > 1 else None, values[at])
         return call(run, *values)
 
     return checked
@@ -202,7 +201,7 @@ _SHOWN_MAX = 20
 def strict_item(value: Value, key: Value) -> Value:
     """Return `value[key]`, or say what there is instead."""
     missing = object()
-    item = _item(value, key, missing)
+    item = forgiving_item(value, key, missing)
     if item is not missing:
         return item
     if isinstance(value, dict):
@@ -221,12 +220,8 @@ def strict_item(value: Value, key: Value) -> Value:
     )
 
 
-def forgiving_item(value: Value, key: Value) -> Value:
+def forgiving_item(value: Value, key: Value, missing: Value = None) -> Value:
     """Return `value?[key]`: null where it is missing."""
-    return _item(value, key, None)
-
-
-def _item(value: Value, key: Value, missing: Value) -> Value:
     if isinstance(value, dict) and isinstance(key, str):
         own = find_key(value, key)
         return missing if own is None else value[own]
@@ -273,15 +268,10 @@ def _as_boolean(value: Value) -> Value:
 
 def identity(value: Value) -> Hashable:
     """Return what two values have in common if they are equal; the value has been measured."""
-    if value is None or value is UNDEFINED:
-        return None
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return ("boolean", value)
-    if isinstance(value, int | float | Decimal):
-        return ("number", value)
     if isinstance(value, list):
         return ("array", tuple([identity(item) for item in value]))
-    assert isinstance(value, dict)
-    return ("object", frozenset([(key, identity(item)) for key, item in value.items()]))
+    if isinstance(value, dict):
+        return ("object", frozenset([(key, identity(item)) for key, item in value.items()]))
+    if isinstance(value, int | float | Decimal):
+        return ("boolean" if isinstance(value, bool) else "number", value)
+    return value if isinstance(value, str) else None

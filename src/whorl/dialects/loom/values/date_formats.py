@@ -61,7 +61,6 @@ def _pattern_of(form: str, culture: Culture) -> tuple[str, Culture]:
 
 
 def format_moment(moment: Moment, form: str, culture: Culture) -> str:
-    """Write a moment."""
     pattern, culture = _pattern_of(form, culture)
     out: list[str] = []
     for piece in _PIECE.finditer(pattern):
@@ -91,31 +90,33 @@ def _names(culture: Culture) -> dict[str, tuple[str, ...]]:
     }
 
 
+# The letters of a time: what it is a part of, and the unit.
+_CLOCK = {"H": (DAY, HOUR), "m": (HOUR, MINUTE), "s": (MINUTE, SECOND)}
+
+
 def _written(letters: str, moment: Moment, culture: Culture) -> str:
     """What letters of a pattern stand for."""
-    letter, count, day, time = letters[0], len(letters), moment.date, moment.time
-    if letter == "t" or (letter in "dM" and count > 2):
-        index = {"d": day.isoweekday() % 7, "M": day.month - 1, "t": time >= DAY // 2}[letter]
-        return _names(culture)[letters[: 2 if letter == "t" else 4]][index]
-    if letter == "y":
-        return str(day.year % 100 if count <= 2 else day.year).zfill(count)
+    letter, count, time = letters[0], len(letters), moment.time
+    if letter in _CLOCK:
+        whole, unit = _CLOCK[letter]
+        return str(time % whole // unit).zfill(min(count, 2))
+    if letter == "h":
+        return str((time // HOUR + 11) % 12 + 1).zfill(min(count, 2))
     if letter in "fF":
         if count > 7:
             raise EvaluationError("a date format has at most 7 places of a second")
         places = f"{time % SECOND:07d}"[:count]
         return places if letter == "f" else places.rstrip("0")
-    numbers = {
-        "d": day.day,
-        "M": day.month,
-        "H": time // HOUR,
-        "h": (time // HOUR + 11) % 12 + 1,
-        "m": time % HOUR // MINUTE,
-        "s": time % MINUTE // SECOND,
-    }
-    if letter in numbers:
-        return str(numbers[letter]).zfill(min(count, 2))
-    zone = {1: "+0", 2: "+00"}.get(count, "+00:00")
-    return {"K": "Z" * moment.utc, "z": zone, "g": "A.D."}[letter]
+    if letter in "Kzg":
+        zone = {1: "+0", 2: "+00"}.get(count, "+00:00")
+        return {"K": "Z" * moment.utc, "z": zone, "g": "A.D."}[letter]
+    day = moment.date
+    if letter == "y":
+        return str(day.year % 100 if count <= 2 else day.year).zfill(count)
+    if letter in "dM" and count <= 2:
+        return str(day.day if letter == "d" else day.month).zfill(count)
+    index = {"d": day.isoweekday() % 7, "M": day.month - 1, "t": time >= DAY // 2}[letter]
+    return _names(culture)[letters[: 2 if letter == "t" else 4]][index]
 
 
 _TEXT_MAX = 200
@@ -184,8 +185,8 @@ def _moment(text: str, day: tuple[str, str, str], match: re.Match[str]) -> Momen
         if not 1 <= hour <= 12:
             raise _not_a_date(text)
         hour = hour % 12 + 12 * (match["half"][0] in "Pp")
-    time = (hour, int(match["minute"] or 0), int(match["second"] or 0))
     year, month, number = map(int, day)
+    time = (hour, int(match["minute"] or 0), int(match["second"] or 0))
     return _in_utc(text, (year, month, number), time, (match["fraction"] or "")[:7], match["zone"])
 
 

@@ -222,7 +222,6 @@ _EXACT = Context(prec=1_400, rounding=ROUND_HALF_UP)
 
 
 def format_number(run: Run, number: Number, form: str, culture: Culture) -> str:
-    """Write a number."""
     run.check_text(len(form) + 1_400, "formatNumber")
     if isinstance(number, float) and not math.isfinite(number):
         return float_text(number).replace("Infinity", culture.infinity)
@@ -354,7 +353,12 @@ def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:
     needed = max((at + 1 for at, i in enumerate(after) if pieces[i] == "0"), default=0)
     places = places[:needed] + places[needed:].rstrip("0")
     groups = len(before) > 1 and "," in pieces[before[0] : before[-1]]
-    filled = _slots(whole, before, culture.group if groups else "")
+    mark = culture.group if groups else ""
+    # From the right; the first place takes all digits that are left.
+    marked = [d + (mark if at and at % 3 == 0 else "") for at, d in enumerate(reversed(whole))]
+    filled = dict(zip(reversed(before), marked, strict=False))
+    if before:
+        filled[before[0]] = "".join(reversed(marked[len(before) - 1 :]))
     filled |= dict(zip(after, places, strict=False)) | {point: culture.point if places else ""}
     return "".join(
         _shown(piece, filled.get(index, ""), exponent) for index, piece in enumerate(pieces)
@@ -372,18 +376,3 @@ def _shown(piece: str, digits: str, exponent: int) -> str:
         sign = "-" if exponent < 0 else "+" if piece[1] == "+" else ""
         return f"{piece[0]}{sign}{str(abs(exponent)).zfill(piece.count('0'))}"
     return piece[1:] if piece[0] == "\\" else piece[1:-1]
-
-
-def _slots(whole: str, before: list[int], group: str) -> dict[int, str]:
-    """Give each place before the point its digits; the first takes all that are left."""
-    filled: dict[int, str] = {}
-    for count, index in enumerate(reversed(before)):
-        first = count == len(before) - 1
-        end = len(whole) - count
-        digits = whole[:end] if first else whole[max(0, end - 1) : max(0, end)]
-        marked = ""
-        for at, digit in enumerate(digits):
-            behind = len(digits) - at - 1 + count
-            marked += digit + (group if behind and behind % 3 == 0 else "")
-        filled[index] = marked
-    return filled
