@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import (ClassVar, TYPE_CHECKING)
+from typing import TYPE_CHECKING, ClassVar
+
 from whorl import ir
-from whorl.dialects.loom import (control, outside, references, steps)
-from whorl.dialects.loom.action import (Action, Location, order_of, read_policy)
-from whorl.dialects.loom.forms import (find, find_mapping, form_of, is_lenient, template_of, text_at)
-from whorl.dialects.loom.texts import (LoomContext, computed, fields, jinja, reads_inputs)
-from whorl.dialects.loom.words import (CONNECTORS, HOLDING, LOOPS, OBJECT_FIELDS, SETTING, TYPES, VOCABULARY)
-from whorl.dialects.reading.texts import (called, quoted)
+from whorl.dialects.loom import control, outside, references, steps
+from whorl.dialects.loom.action import Action, Location, order_of, read_policy
+from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
+from whorl.dialects.loom.texts import LoomContext, computed, fields, jinja, reads_inputs
+from whorl.dialects.loom.words import (
+    CONNECTORS,
+    HOLDING,
+    LOOPS,
+    OBJECT_FIELDS,
+    SETTING,
+    TYPES,
+    VOCABULARY,
+)
+from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.walk import hides
 from whorl.source import Mapping
 
-
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.dialects.loom.action import Order
     from whorl.dialects.loom.forms import Form
-    from whorl.dialects.reader import (Files, Reading)
-    from whorl.source import (Document, Entry)
-
+    from whorl.dialects.reader import Files, Reading
+    from whorl.source import Document, Entry
 
 
 BODY, HEADERS, QUERIES = "body", "headers", "queries"

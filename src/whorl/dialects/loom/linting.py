@@ -6,21 +6,20 @@ It bounds names, sizes, depth and what stands in a loop, and lacks what only thi
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from whorl.dialects.loom.control import (actions_in, set_in)
-from whorl.dialects.loom.forms import (INNER, find, form_of, text_at)
+
+from whorl.dialects.loom.control import actions_in, set_in
+from whorl.dialects.loom.forms import INNER, find, form_of, text_at
 from whorl.dialects.loom.steps import variable_set
-from whorl.dialects.loom.texts import (scalars_in, variables_read)
-from whorl.dialects.loom.words import (LOOPS, OWN, SETTING, is_of_a_loop)
+from whorl.dialects.loom.texts import scalars_in, variables_read
+from whorl.dialects.loom.words import LOOPS, OWN, SETTING, is_of_a_loop
 from whorl.errors import Diagnostic
-from whorl.source import (Mapping, Scalar)
-
-
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from whorl.errors import Span
-    from whorl.source import (Document, Entry, Value)
 
+    from whorl.errors import Span
+    from whorl.source import Document, Entry, Value
 
 
 # The label of what Azure would not take.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
 from whorl.dialects.reading.scalars import words
-
-
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Wanted
