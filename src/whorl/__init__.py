@@ -70,7 +70,6 @@ __all__ = [
 # Where these names stand; what is light to import comes first.
 _MODULES = ("errors", "interfaces.python.values", "interfaces.python.session", "language")
 
-
 if not TYPE_CHECKING:
     # A type checker that saw it would take every misspelt name for one that exists.
     def __getattr__(name: str) -> object:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.source.paths import Place
 
-
 # A project may be a home folder by mistake; loading a file must not read through all of it.
 FILES_MAX = 1_000
 CHARACTERS_MAX = 8_000_000

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.source import Document
 
-
 CALLED_MAX = 100
 CALL_DEPTH_MAX = 16
 _BUILT_IN = {

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from whorl.interfaces.python.values import Workflow
     from whorl.services.project import Project
 
-
 WAIT_S = 20.0
 WAIT_MAX_S = 300.0
 _TYPES = {"file": "string", "list": "array", "files": "array"}

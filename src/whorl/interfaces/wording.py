@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from whorl.services.preflight import Forecast
     from whorl.services.results import Request
 
-
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
 EXIT_CODES |= {"interrupted": 5, "running": 0}
@@ -51,7 +50,6 @@ _JUDGEMENT = {
     "not_met": "NO",
     "ambiguous": "AMBIGUOUS ({answer})",
 }
-
 
 # The flags of the command line that raise a budget.
 _FLAGS = {"cost_usd": "--budget", "tokens": "--tokens", "calls": "--calls"}

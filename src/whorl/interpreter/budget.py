@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from whorl.interpreter.frames import Amounts, Budgeted, LoopFrame, TaskFrame, Values
     from whorl.interpreter.state import State
 
-
 # What is limited, in the words of messages and fields.
 NAMES = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
 # A call needs at least one call and one token; what it costs is not known before.

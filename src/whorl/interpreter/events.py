@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
-
 # What a person asks for may have a name, `request`: one of a name that came before is ignored.
 FedKind: TypeAlias = Literal[
     "run.started",  # run, seed, input, limits, iterations, memory, refused

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from whorl.interpreter.frames import LoopFrame, Values
     from whorl.interpreter.state import State
 
-
 # How many more iterations a loop is taken to need.
 MORE_ITERATIONS = 3
 

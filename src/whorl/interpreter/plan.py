@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from whorl.ir import Block, Condition, Expression, Node, Value, Workflow
     from whorl.language import Json
 
-
 # What a model that answers may ask for: a tool of a server, a task of the operator.
 TOOL_KINDS = ("tool", "use")
 

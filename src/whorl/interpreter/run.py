@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from whorl.ir import Call, Port, Workflow
     from whorl.language import Json
 
-
 # What a value of each type is to Python; anything else fits any value.
 _TYPES: dict[str, Any] = {
     "string": str,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from whorl.ir import Loop, Task
     from whorl.language import Json
 
-
 FORMAT = 1
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 # What is waited for, and the kinds of events that can end the wait.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from whorl.language.run import Run
 
-
 Kind: TypeAlias = Literal["filter", "test", "function", "method"]
 Scalar: TypeAlias = bool | int | float | str | None
 Argument = TypeVar("Argument")

@@ -18,7 +18,6 @@ from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, kind_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-
 WIDTH_MAX = 1_000
 _NONE_LEFT = object()
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-
 PATTERN_MAX = 4_096
 PROGRAM_MAX = 4_000
 MEMORY_MAX = 8_000_000

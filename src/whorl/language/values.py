@@ -16,7 +16,6 @@ from whorl.language.faults import EvaluationError, LimitExceeded
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 # Inside the evaluator a value is JSON, UNDEFINED or one of the opaque values; functions narrow it.

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.providers.task import Context, Effect, Memories, TaskKind
 
-
 KINDS = {
     "ask": "whorl.providers.ask:Ask",
     "judge": "whorl.providers.ask:Judge",

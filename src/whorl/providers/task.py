@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.providers.tools.servers import Servers
 
-
 T = TypeVar("T")
 # none: repeating it costs nothing and changes nothing, so no intent is journaled before it.
 Effect: TypeAlias = Literal["none", "outside", "priced"]

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.sqlite import SqliteStore
 
-
 PATIENCE_S = 60.0
 POLL_S = 0.15
 NAP_S = 30.0

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from whorl.providers.task import Request
     from whorl.runtimes.local import Start
 
-
 COMMANDS = frozenset({"run", "agent", "javascript"})
 TOY = (
     "no provider is configured, so the embedded toy model answers: fine for trying things out, "

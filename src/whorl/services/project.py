@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import SqliteStore
 
-
 CONFIG_NAME = "whorl.toml"
 STORE_FOLDER = ".whorl"
 STORE_NAME = "whorl.db"

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
 
-
 By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
 WAYS: tuple[By, ...] = get_args(By)
 

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
-
 # How many of the newest runs are looked through for a key or a name that is near.
 RUNS_MAX = 10_000
 # A shorter text is near to anything.

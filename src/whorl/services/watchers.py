@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
-
 TIMEOUT_S = 10.0
 TRY_AGAIN_S = 1.0
 PENDING_MAX = 100

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from whorl.dialects.reader import Files, Reading
     from whorl.source import Document, Entry
 
-
 BODY, HEADERS, QUERIES = "body", "headers", "queries"
 _RESULT = "result"
 _READERS: dict[str, Callable[[Action], ir.Node]] = {

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Entry, Value
 
-
 JITTER = 0.1
 _SAME_ERRORS = {"timedout": "timeout", "timeout": "timeout"}
 # Azure retries calls that failed for a passing reason: these statuses, or no reply at all.

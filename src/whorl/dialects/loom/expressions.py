@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-
 LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
     *strings.STRINGS.entries,
     *collections.COLLECTIONS.entries,

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.source import Document, Entry, Value
 
-
 # The label of what Azure would not take.
 REFUSED = "would not deploy"
 NAME_MAX = 80

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from whorl.ir.checks.scopes import Use, View
     from whorl.source import Value
 
-
 _SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 _WORD = re.compile(r"[$\w]+")
 _VARIABLES = ("variables", "$declared")

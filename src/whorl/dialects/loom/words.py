@@ -61,7 +61,6 @@ FIELDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*SETTING, "initializevariable"), words("name variableName value variables")),
 }
 
-
 # The fields of objects that stand in actions.
 _RETRY = words(
     """type count interval maxInterval maximumInterval minimumInterval on httpStatusCodes

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.ir.nodes import Wanted
     from whorl.source import Entry, Value
 
-
 # The field of the result of `if` and `choose` that names the branch that was taken.
 BRANCH = "branch"
 # The attributes that all nodes have.

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.source import Value
 
-
 HISTORY_KEPT = 50
 TAKES = ("last", "best", "first", "all")
 _STEP_NAME = re.compile(NAMES["dashed"])

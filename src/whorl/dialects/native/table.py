@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from whorl.dialects.native.objects import Derive, FieldTable
 
-
 _TABLE = """
 [file]
 whorl*             whole 1 1  format  the version of the format: 1

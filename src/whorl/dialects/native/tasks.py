@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from whorl.language.names import NameUse, Path
     from whorl.source import Entry, Value
 
-
 _NAMED = {"text": "string", "list": "array"}
 _SIMPLE = ("string", "text", "number", "integer", "boolean", "list", "object")
 TYPES: dict[str, dict[str, Json]] = {

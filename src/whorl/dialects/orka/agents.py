@@ -17,7 +17,6 @@ from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-
 # Names that templates use for something else.
 RESERVED = words("input loop_number score past_loops previous_outputs it")
 

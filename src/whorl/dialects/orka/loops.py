@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from whorl.dialects.orka.agents import Agent, FileContext, Section
     from whorl.ir.nodes import Fact
 
-
 USUAL_LOOPS = 5
 USUAL_THRESHOLD = 0.8
 USUAL_TIMEOUT_S = 300.0

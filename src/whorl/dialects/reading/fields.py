@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.source import Entry, Value
 
-
 _ID = re.compile(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 
 

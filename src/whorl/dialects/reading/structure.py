@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.source import Entry, Value
 
-
 # What a field can hold, and one of a few words.
 _WORDS = {
     "text": "a text",

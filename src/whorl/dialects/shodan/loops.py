@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from whorl.dialects.shodan.graph import GraphNode
 
-
 ITERATIONS = 10
 ITERATIONS_MAX = 1_000_000
 PARALLEL_MAX = 1_000

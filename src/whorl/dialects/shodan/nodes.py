@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
-
 PROGRAMS = {".sh": "bash", ".js": "node", ".mjs": "node", ".ts": "node"}
 AGENTS = {"claude-code": "claude", "gemini-cli": "gemini"}
 AGENTS |= {name: name for name in ("claude", "codex", "gemini")}

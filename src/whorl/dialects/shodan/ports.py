@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from whorl.errors import Severity
 
-
 SESSION = "sessionId"
 # What every agent takes beside what its prompt names.
 TAKEN = ("prompt", SESSION)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from whorl.dialects.studio.regions import Region
     from whorl.source import Document
 
-
 _SHOWN_MAX = 8
 _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
     "input": lambda node: node.compute(known(steps.port_name(node.node))),

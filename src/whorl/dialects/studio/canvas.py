@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.language import Json
 
-
 LIBRARY = "studio"
 
 # Fields that any node may have, most of them for the eye.

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from whorl.interfaces.progress import Iteration, LoopProgress, Progress, Step
     from whorl.ir import Block, Node, Workflow
 
-
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPARKS_MAX = 40
 BAR_WIDTH = 28

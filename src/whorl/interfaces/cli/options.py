@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
 
-
 R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
-
 # How long a command waits until another process has taken its request.
 PATIENCE_S = 5.0
 POLL_S = 0.05

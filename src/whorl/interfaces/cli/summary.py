@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
-
 _SHOWN_MAX = 4_000
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import TextIO
 
-
 # The sign and the colour of the state of a run or a step.
 SIGNS = {
     **dict.fromkeys(("failed", "timed_out"), ("✗", "red")),

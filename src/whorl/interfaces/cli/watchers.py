@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
-
 # By key: a word for it, and what it does.
 Offers: TypeAlias = dict[str, tuple[str, Callable[[], object]]]
 # Above this many entries the past is told by the loops alone, since reading all would take long.

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-
 PUBLIC = frozenset({"/", "/healthz"})
 ASSET = re.compile(r"/assets/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from whorl.errors import Diagnostic
 
-
 log = logging.getLogger("whorl.http")
 
 _STATUSES = {"W902": 404, "W903": 404, "W905": 409, "W907": 404, "R902": 409}

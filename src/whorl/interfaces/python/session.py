@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
 
-
 P = ParamSpec("P")
 
 log = logging.getLogger("whorl")

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.services.project import Project
 
-
 FilePath: TypeAlias = "str | os.PathLike[str]"
 Status: TypeAlias = Literal[
     "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"

@@ -29,7 +29,6 @@ _RULES = (
     loops.check_worst_case,
 )
 
-
 REPORTED_MAX = 100
 
 

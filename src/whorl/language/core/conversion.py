@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-
 _DIGITS_MAX = 400
 
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from whorl.language.run import Run
 
-
 _Named = dict[str, Value]
 _Extra = tuple[Value, ...]
 

@@ -20,7 +20,6 @@ from whorl.language.values import UNDEFINED, Joiner, Opaque, Value, key_text, ki
 if TYPE_CHECKING:
     from whorl.language.libraries import Semantics
 
-
 Evaluate: TypeAlias = Callable[[Run], Value]
 
 

@@ -16,7 +16,6 @@ from whorl.language.values import LIMITS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-
 # The operators that chain from left to right, and how strongly each one binds.
 _OPERATORS: dict[type[nodes.Node], tuple[str, int]] = {
     nodes.Or: ("or", 0),

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from whorl.providers.settings import ProviderSettings, Settings
     from whorl.providers.task import Emit, Held, Request
 
-
 WIRES = {
     "openai": "whorl.providers.models.wires:OpenAIWire",
     "anthropic": "whorl.providers.models.wires:AnthropicWire",

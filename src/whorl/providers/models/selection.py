@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 CANDIDATES_MAX = 10
 LOCAL_MODEL = "smollm2-135m"
 
-
 # Providers whose models' names have no slash in them.
 _SINGLE_VENDORS = frozenset({"openai", "anthropic", "deepseek", "gemini", "mistral", "xai"})
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-
 _UNITS = {
     "second": moments.SECOND,
     "minute": moments.MINUTE,

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-
 STRINGS = Family("string")
 URIS = Family("uri")
 BINARY = Family("conversion")

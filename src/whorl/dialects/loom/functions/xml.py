@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-
 # The parent of the root element has this name, which no source can spell.
 DOCUMENT = "#document"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-
 _SOURCE_MAX = 8_192
 _DEPTH_MAX = 32
 _STEPS_MAX = 64

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Value
 
-
 Number: TypeAlias = int | float | Decimal
 Call = TypeVar("Call", bound="Callable[..., Value]")
 Check: TypeAlias = "Callable[[str, int | None, Value], Any]"

@@ -13,7 +13,6 @@ from whorl.language.faults import EvaluationError
 if TYPE_CHECKING:
     from whorl.dialects.loom.values.numbers import Culture
 
-
 _FORMAT_MAX = 1_000
 _PIECE = re.compile(
     r"""(?P<quoted>'[^']*'|"[^"]*")|\\(?P<escaped>.)|%(?=[A-Za-z])"""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from whorl.language.run import Run
     from whorl.language.values import Json, Limits, Value
 
-
 OCTETS = "application/octet-stream"
 XML = "application/xml;charset=utf-8"
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
 
-
 CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
     from whorl.services.results import By, Side
 
-
 RUNS_MAX = 10_000
 ITERATIONS_MAX = 1_000
 _LOOPS_MAX = 50

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
-
 _VALUE_MAX = 400
 _ANSWERS_MAX = 1_000
 _REQUESTS_MAX = 20

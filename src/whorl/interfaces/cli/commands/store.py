@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
-
 R = TypeVar("R")
 
 STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
