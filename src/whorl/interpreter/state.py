@@ -200,7 +200,6 @@ class State:
     def fail(
         self, key: str, code: str, message: str, *, status: str = "failed", **more: Json
     ) -> None:
-        """Puts the end of a frame with an error on the agenda."""
         error = error_at(self.frames[key]["address"], code, message, **more)
         self.finish(key, failed(error, status=status))
 
@@ -239,7 +238,6 @@ class State:
             self.expect(address, key, "alarm", due=self.now + seconds)
 
     def ask_person(self, address: str, key: str, reason: str, message: str, **facts: Json) -> None:
-        """Waits for a person's decision at an address."""
         self.expect(address, key, "gate")
         self.note("gate.waiting", address, {"reason": reason, "message": message, **facts})
 
