@@ -41,7 +41,6 @@ _SKIPPED_BY_HALT: End = {"status": "skipped", "cause": "halt"}
 
 @cache
 def _kind(node: str) -> str:
-    """The kind of frame that a class of nodes has."""
     return "signal" if node in ("Stop", "Break", "Continue") else node.lower()
 
 

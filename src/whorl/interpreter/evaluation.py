@@ -111,7 +111,6 @@ def values_over(node: Compute, scope: Scope) -> list[Json]:
 
 
 def changed(operation: str, name: str, before: Json, value: Json) -> Json:
-    """What a variable holds after it was set, appended to, or added to."""
     match operation:
         case "append":
             items = [] if before is None else before

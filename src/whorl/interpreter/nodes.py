@@ -119,7 +119,6 @@ class ForEachBehaviour(Behaviour):
         _item_left(machine, key)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
-        """The time of an item is over."""
         frame = machine.foreach_frames[key]
         index = machine.pending[event.address]["index"]
         machine.settle(event.address)

@@ -455,7 +455,6 @@ def open_around(machine: State, key: str) -> None:
 
 
 def reopen(machine: State, key: str) -> None:
-    """Opens everything around a loop again; what follows it will run again."""
     frame = machine.loop_frames[key]
     discard(frame, "ended", "reason", "accepted_number")
     machine.forget_if_pending(inner(frame["address"], "limit"))

@@ -5,23 +5,24 @@ Its whole content is one JSON value. `Machine` feeds it; the files of the constr
 
 from __future__ import annotations
 
-import json
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
-
+from typing import (Any, TYPE_CHECKING, cast)
 from whorl.errors import StoreError
 from whorl.interpreter.evaluation import FrameScope
-from whorl.interpreter.events import Cancel, Command, Event, SetTimer
-from whorl.interpreter.frames import children_of, error_at, failed
+from whorl.interpreter.events import (Cancel, Command, Event, SetTimer)
+from whorl.interpreter.frames import (children_of, error_at, failed)
+
+import json
+
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+    from collections.abc import (Mapping, Sequence)
     from whorl.interpreter import frames
-    from whorl.interpreter.frames import Error, Frame, FrameFields, Outcome, RunState, Values
-    from whorl.interpreter.plan import BlockPlan, Plan
-    from whorl.ir import Loop, Task
+    from whorl.interpreter.frames import (Error, Frame, FrameFields, Outcome, RunState, Values)
+    from whorl.interpreter.plan import (BlockPlan, Plan)
+    from whorl.ir import (Loop, Task)
     from whorl.language import Json
+
 
 FORMAT = 1
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
@@ -199,7 +200,6 @@ class State:
     def fail(
         self, key: str, code: str, message: str, *, status: str = "failed", **more: Json
     ) -> None:
-        """Puts the end of a frame with an error on the agenda."""
         error = error_at(self.frames[key]["address"], code, message, **more)
         self.finish(key, failed(error, status=status))
 
@@ -238,7 +238,6 @@ class State:
             self.expect(address, key, "alarm", due=self.now + seconds)
 
     def ask_person(self, address: str, key: str, reason: str, message: str, **facts: Json) -> None:
-        """Waits for a person's decision at an address."""
         self.expect(address, key, "gate")
         self.note("gate.waiting", address, {"reason": reason, "message": message, **facts})
 

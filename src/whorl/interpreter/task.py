@@ -322,7 +322,6 @@ def _ask_or_fail(machine: State, key: str, event: Event) -> None:
 
 
 def _with_conversation(machine: State, frame: TaskFrame, node: Task, inputs: Values) -> Values:
-    """The inputs of a question, with all that its conversation holds so far."""
     if node.kind != "ask" or not node.session:
         return inputs
     earlier = machine.state.get("conversations", {}).get(_conversation_key(frame, node), [])

@@ -103,7 +103,6 @@ class View:
 
 
 def uses_in(workflow: Workflow) -> Iterator[Use]:
-    """Every expression of a workflow, with what it sees."""
     top: Bound = {port.name: shape_of_port(port) for port in workflow.inputs}
     top.update(dict.fromkeys(name for name, _ in workflow.variables))
     for _, node in walk(workflow.body):
