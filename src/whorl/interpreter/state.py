@@ -5,22 +5,22 @@ Its whole content is one JSON value. `Machine` feeds it; the files of the constr
 
 from __future__ import annotations
 
+import json
 from collections import deque
-from typing import (Any, TYPE_CHECKING, cast)
+from typing import TYPE_CHECKING, Any, cast
+
 from whorl.errors import StoreError
 from whorl.interpreter.evaluation import FrameScope
-from whorl.interpreter.events import (Cancel, Command, Event, SetTimer)
-from whorl.interpreter.frames import (children_of, error_at, failed)
-
-import json
-
+from whorl.interpreter.events import Cancel, Command, Event, SetTimer
+from whorl.interpreter.frames import children_of, error_at, failed
 
 if TYPE_CHECKING:
-    from collections.abc import (Mapping, Sequence)
+    from collections.abc import Mapping, Sequence
+
     from whorl.interpreter import frames
-    from whorl.interpreter.frames import (Error, Frame, FrameFields, Outcome, RunState, Values)
-    from whorl.interpreter.plan import (BlockPlan, Plan)
-    from whorl.ir import (Loop, Task)
+    from whorl.interpreter.frames import Error, Frame, FrameFields, Outcome, RunState, Values
+    from whorl.interpreter.plan import BlockPlan, Plan
+    from whorl.ir import Loop, Task
     from whorl.language import Json
 
 
