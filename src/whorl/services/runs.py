@@ -144,8 +144,8 @@ def find_run(store: SqliteStore, text: str) -> RunId:
         if len(text) >= _HINT_LENGTH_MIN:
             near = nearest(text, names) or nearest(text, [name[: len(text)] for name in names])
             hint = f"did you mean {near!r}? " if near else ""
-        words, advice = f"there is no run {text!r} in the store", f"{hint}`whorl ls` lists the runs"
-        raise UsageError(words, help=advice, code="W902") from None
+        words = f"there is no run {text!r} in the store"
+        raise UsageError(words, help=f"{hint}`whorl ls` lists the runs", code="W902") from None
 
 
 def check_key(store: SqliteStore, run: RunId, start: Start) -> None:
