@@ -151,8 +151,7 @@ class RunFold(Generic[AnyLoop]):
         """Takes the next event of the journal in; False: it is a request that came before."""
         self.last_seq += 1
         self.updated_at = event.at
-        request = text_of(event.body.get("request"))
-        if request:
+        if "request" in event.body and (request := text_of(event.body["request"])):
             # One that stands in the journal twice is ignored by the run, too.
             if request in self.requests:
                 return False

@@ -6,32 +6,33 @@ two that exclude each other the second one is refused.
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import (AsyncExitStack, asynccontextmanager)
+from dataclasses import (dataclass, field)
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
-
-from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
+from whorl.errors import (StoreError, UsageError, WhorlError, nearest, safe)
 from whorl.interpreter.requests import objection
-from whorl.providers.redaction import Secret, StreamedText, redact
+from whorl.providers.redaction import (Secret, StreamedText, redact)
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import Entry, RunId, tool_pins
+from whorl.runtimes.journal import (Entry, RunId, tool_pins)
 from whorl.services.results import status_words
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+import asyncio
+import logging
+import time
 
+
+if TYPE_CHECKING:
+    from collections.abc import (AsyncIterator, Callable, Sequence)
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Watcher
-    from whorl.runtimes.local import LocalRuntime, Start
+    from whorl.runtimes.local import (LocalRuntime, Start)
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
+
 
 # How many of the newest runs are looked through for a key or a name that is near.
 RUNS_MAX = 10_000
@@ -144,8 +145,8 @@ def find_run(store: SqliteStore, text: str) -> RunId:
         if len(text) >= _HINT_LENGTH_MIN:
             near = nearest(text, names) or nearest(text, [name[: len(text)] for name in names])
             hint = f"did you mean {near!r}? " if near else ""
-        words, advice = f"there is no run {text!r} in the store", f"{hint}`whorl ls` lists the runs"
-        raise UsageError(words, help=advice, code="W902") from None
+        words = f"there is no run {text!r} in the store"
+        raise UsageError(words, help=f"{hint}`whorl ls` lists the runs", code="W902") from None
 
 
 def check_key(store: SqliteStore, run: RunId, start: Start) -> None:

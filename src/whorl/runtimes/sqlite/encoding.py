@@ -54,7 +54,7 @@ KIND_NUMBERS: Final = {kind: number for number, kind in KIND_NAMES.items()}
 _COLUMNS: Final = """last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt
     budget_usd error not_begun loop iteration score exit_reason stopped_by"""
 CHANGING: Final = _COLUMNS.split()
-_ERROR_LENGTH_MAX: Final = 500
+_ERROR_MAX: Final = 500
 
 Path: TypeAlias = tuple[str | int, ...]
 Stored: TypeAlias = str | bytes
@@ -98,6 +98,8 @@ def encode(event: Event, *, is_split: bool = True) -> Encoded:
             f"the event {event.kind!r} at {event.address!r} has {len(text)} characters;"
             f" the journal takes {BODY_BYTES_MAX}"
         )
+    if len(text) < DEFLATE_MIN:
+        return Encoded(kind, float(event.at), whole(event.address), text)
     large: list[tuple[Path, str]] = []
     if is_split and len(text) > INLINE_MAX:
         text = to_text(_without_long_texts(event.body, (), large))
@@ -306,14 +308,12 @@ class RunRecord(RunFold[LoopFold]):
     def values(self) -> tuple[Column, ...]:
         shown = self.shown
         reason = shown.exit_reason or ("failed" if shown.is_over else "")
-        return (
-            *(self.last_seq, self.updated_at, self.cost_usd, self.calls),
-            *(self.input_tokens, self.output_tokens, self.in_doubt, self.budget_usd),
-            whole(self.error[:_ERROR_LENGTH_MAX]),
-            "" if self.not_begun is None else json.dumps(self.not_begun),
-            *(whole(shown.address), shown.number, shown.score),
-            *(whole(reason), whole(shown.stopped_by)),
-        )
+        used = (self.last_seq, self.updated_at, self.cost_usd, self.calls, self.input_tokens)
+        held = "" if self.not_begun is None else json.dumps(self.not_begun)
+        error, at = whole(self.error[:_ERROR_MAX]), whole(shown.address)
+        more = (self.output_tokens, self.in_doubt, self.budget_usd, error, held, at)
+        loop = (shown.number, shown.score, whole(reason), whole(shown.stopped_by))
+        return used + more + loop
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:
