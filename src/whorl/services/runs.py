@@ -6,30 +6,30 @@ two that exclude each other the second one is refused.
 
 from __future__ import annotations
 
-from contextlib import (AsyncExitStack, asynccontextmanager)
-from dataclasses import (dataclass, field)
-from functools import partial
-from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
-from whorl.errors import (StoreError, UsageError, WhorlError, nearest, safe)
-from whorl.interpreter.requests import objection
-from whorl.providers.redaction import (Secret, StreamedText, redact)
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import (Entry, RunId, tool_pins)
-from whorl.services.results import status_words
-
 import asyncio
 import logging
 import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
+from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
+from whorl.interpreter.requests import objection
+from whorl.providers.redaction import Secret, StreamedText, redact
+from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import Entry, RunId, tool_pins
+from whorl.services.results import status_words
 
 if TYPE_CHECKING:
-    from collections.abc import (AsyncIterator, Callable, Sequence)
+    from collections.abc import AsyncIterator, Callable, Sequence
+
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.driver import Watcher
-    from whorl.runtimes.local import (LocalRuntime, Start)
+    from whorl.runtimes.local import LocalRuntime, Start
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
