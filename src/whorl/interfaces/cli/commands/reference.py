@@ -121,6 +121,8 @@ def _functions(names: list[str]) -> list[str]:
             say(f"warning: {fault}")
             continue
         for entry in library.functions if library.title else ():
+            if entry.name.startswith("$"):
+                continue  # readers write these; nobody else can
             listed.append(entry.name)
             if entry.name.lower() == wanted:
                 family = f"{entry.kind} of the family {entry.family!r}, for {library.title}"
