@@ -12,7 +12,7 @@ from whorl.source.json import read_json
 
 
 def lint(actions: dict[str, Any]) -> list[str]:
-    found = lint_for_azure(read_json(json.dumps({"actions": actions}), "flow.json"))
+    found, _ = lint_for_azure(read_json(json.dumps({"actions": actions}), "flow.json"))
 
     assert all(one.span is not None and one.help for one in found)
     return [one.message for one in found]
