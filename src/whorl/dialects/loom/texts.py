@@ -282,12 +282,12 @@ class LoomContext(ReadContext):
         self.report("W007", "this is no duration", value.span, label="no duration", help=advice)
         return default
 
-    def check_spelling(self, item: Value | None, known: Collection[str], owner: str) -> bool:
+    def check_spelling(self, item: Value | None, names: Collection[str], owner: str) -> bool:
         """Whether no field of an object is misspelt; reports those that are."""
         if not isinstance(item, Mapping):
             return True
         entries = tuple(entry for entry in item if entry.name[:1] not in "$@")
-        return check_spelling(self, Mapping(entries, item.span), known, owner, ignore_case=True)
+        return check_spelling(self, Mapping(entries, item.span), names, owner, ignore_case=True)
 
     def interval(self, value: Value | None) -> ir.Value | None:
         """An interval `{count, unit}` as seconds."""

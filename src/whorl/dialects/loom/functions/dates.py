@@ -118,11 +118,8 @@ for _name, _parameters, _sign, _doc in (
     ("getFutureTime", "", 1, "the time some units from now"),
     ("getPastTime", "", -1, "the time some units ago"),
 ):
-    _signature, _reads = (
-        f"{_name}({_parameters}interval, unit, format?)",
-        "" if _parameters else "$now",
-    )
-    DATES(_signature, _doc, _sign, reads=_reads)(_shift)
+    _signature = f"{_name}({_parameters}interval, unit, format?)"
+    DATES(_signature, _doc, _sign, reads="" if _parameters else "$now")(_shift)
 
 
 @DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone")

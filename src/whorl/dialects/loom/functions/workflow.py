@@ -114,11 +114,9 @@ def _outputs(function: str, run: Run, name: Value) -> Value:
     return forgiving_item(_record(function, run, name), "outputs")
 
 
-for _signature, _doc in (
-    ("outputs(action)", "the outputs of an action"),
-    ("actionOutputs(action)", "the outputs of an action; an old name"),
-):
-    WORKFLOW(_signature, _doc, reads="$actions", borrows=True)(_outputs)
+_OLD = "the outputs of an action; an old name"
+WORKFLOW("outputs(action)", "the outputs of an action", reads="$actions", borrows=True)(_outputs)
+WORKFLOW("actionOutputs(action)", _OLD, reads="$actions", borrows=True)(_outputs)
 
 
 @WORKFLOW(
@@ -152,7 +150,7 @@ def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
 
 
 def _body(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    given = forgiving_item(_record(function, run, name), "outputs")
+    given = _outputs(function, run, name)
     if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given
