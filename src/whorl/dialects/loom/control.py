@@ -28,14 +28,8 @@ AZURE_CONCURRENCY = 20
 CONCURRENCY_MAX = 50
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
-# What a loop tells its actions, by the names that they have at its place.
-_FACTS: tuple[tuple[str, Fact], ...] = (
-    ("index", "index"),
-    ("latest", "latest"),
-    ("number", "number"),
-    ("previous", "previous"),
-    ("started", "started_at"),
-)
+# What a loop tells its actions, at its place.
+_FACTS: tuple[Fact, ...] = ("index", "latest", "number", "previous", "started_at")
 
 
 def actions_in(part: Value | None, alone: str) -> Mapping:
@@ -204,7 +198,7 @@ def read_loop(action: Action) -> ir.Node:
         words=words.AZURE_LOOP_WORDS if is_azure else words.LOOP_WORDS,
         delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
-        facts=tuple((f"{loop.place}:{name}", fact) for name, fact in _FACTS),
+        facts=tuple((f"{loop.place}:{fact.removesuffix('_at')}", fact) for fact in _FACTS),
         bind=_bound(location, is_azure),
         tells_after=_result(action, ends, body),
         # The result of the last iteration, how many there were, and why they ended.

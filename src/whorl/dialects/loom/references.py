@@ -41,11 +41,8 @@ _ACTIONS = frozenset(
 def values_beside(context: LoomContext) -> Mapping | None:
     """The values in `parameters.json` beside a definition, or in a file that bears its name."""
     file = context.file.replace("\\", "/").rpartition("/")[2]
-    names = [
-        f"{file.rpartition('.')[0] or file}.parameters.json",
-        "parameters.json",
-        "../parameters.json",
-    ]
+    own = f"{file.rpartition('.')[0] or file}.parameters.json"
+    names = [own, "parameters.json", "../parameters.json"]
     reference = context.files.find([name for name in names if name != file])
     # A file of that name further below belongs to another definition.
     if context.lenient or reference not in names:

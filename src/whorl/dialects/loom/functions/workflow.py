@@ -172,28 +172,23 @@ def _body_of(given: Value) -> Value:
     return forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
-def _scoped(function: str, place: str, run: Run) -> Value:
-    """Return what the scope says under a name; raise where it says nothing."""
+def _scoped(function: str, place: str, run: Run, part: Value = None) -> Value:
+    """Return what the scope says under a name, or a part of it; raise where it says nothing."""
     value = run.lookup(place)
     if value is UNDEFINED:
         raise EvaluationError(
             f"The template language function {function!r} cannot be used here: "
             f"there is no {place[1:].replace('_', ' ')}"
         )
-    return value
+    return value if part is None else forgiving_item(value, text(function, None, part))
 
 
 def _trigger_outputs(function: str, place: str, run: Run) -> Value:
-    return forgiving_item(_scoped(function, place, run), "outputs")
+    return _scoped(function, place, run, "outputs")
 
 
 def _trigger_body(function: str, place: str, run: Run) -> Value:
     return _body_of(_trigger_outputs(function, place, run))
-
-
-def _current_action(function: str, place: str, run: Run, part: Value) -> Value:
-    record = _scoped(function, place, run)
-    return record if part is None else forgiving_item(record, text(function, None, part))
 
 
 _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
@@ -202,7 +197,7 @@ _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
     ("triggerBody()", _trigger_body, "the body of the trigger", "$trigger"),
     ("item()", _scoped, "the current item", "$item"),
     ("workflow()", _scoped, "the run", "$workflow"),
-    ("action(part?)", _current_action, "the record of this action", "$action"),
+    ("action(part?)", _scoped, "the record of this action", "$action"),
     ("listCallbackUrl()", _scoped, "the address that starts this workflow", "$callback_url"),
 )
 for _signature, _call, _doc, _place in _SCOPED:

@@ -180,13 +180,8 @@ class _Parser:
             steps.append(self._step())
         if len(steps) > _STEPS_MAX:
             raise LimitExceeded(f"XPath has a path of more than {_STEPS_MAX} steps")
-        return lambda context: _walk(
-            context,
-            [context.root if is_absolute else context.node]
-            if start is None
-            else values.only_nodes(start(context)),
-            steps,
-        )
+        origin = start or (lambda context: [context.root if is_absolute else context.node])
+        return lambda context: _walk(context, values.only_nodes(origin(context)), steps)
 
     def _primary(self) -> values.Compute:
         if self.token.kind == "(":
