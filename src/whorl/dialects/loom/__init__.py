@@ -6,19 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from whorl import ir
-from whorl.dialects.loom import control, outside, references, steps
+from whorl.dialects.loom import control, outside, references, steps, words
 from whorl.dialects.loom.action import Action, Location, order_of, read_policy
 from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
 from whorl.dialects.loom.texts import LoomContext, computed, fields, jinja, reads_inputs
-from whorl.dialects.loom.words import (
-    CONNECTORS,
-    HOLDING,
-    LOOPS,
-    OBJECT_FIELDS,
-    SETTING,
-    TYPES,
-    VOCABULARY,
-)
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
 from whorl.ir.walk import hides
@@ -44,17 +35,17 @@ _READERS: dict[str, Callable[[Action], ir.Node]] = {
     **dict.fromkeys(("parsejson", "query", "select", "join", "table"), steps.read_operation),
     "expression": steps.read_time,
     "initializevariable": steps.read_initialize,
-    **dict.fromkeys(SETTING, steps.read_set),
+    **dict.fromkeys(words.SETTING, steps.read_set),
     "http": outside.read_http,
     "ai": outside.read_ask,
     **dict.fromkeys(("actor", "activity"), outside.read_operator_task),
     "workflow": outside.read_call,
-    **dict.fromkeys(CONNECTORS, outside.read_connector),
+    **dict.fromkeys(words.CONNECTORS, outside.read_connector),
     **dict.fromkeys(("if", "condition"), control.read_if),
     "switch": control.read_switch,
     "foreach": control.read_foreach,
     **dict.fromkeys(("scope", "parallel"), control.read_scope),
-    **dict.fromkeys(LOOPS, control.read_loop),
+    **dict.fromkeys(words.LOOPS, control.read_loop),
 }
 
 
@@ -137,23 +128,25 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
             ("$trigger", _trigger(context, trigger_fields)),
             ("$scopes", ir.Constant({name: [*held] for name, held in context.scopes.items()})),
         ),
-        words=VOCABULARY | {"loops": context.loops} if context.loops else VOCABULARY,
+        words=words.VOCABULARY | {"loops": context.loops} if context.loops else words.VOCABULARY,
         workflows=tuple(context.workflows.items()),
     )
 
 
 def _check_spelling(context: LoomContext, definition: Mapping) -> None:
     """Reports misspelt fields of a definition, its triggers, parameters and outputs."""
-    context.check_spelling(definition, OBJECT_FIELDS["definition"], "the definition")
+    context.check_spelling(definition, words.OBJECT_FIELDS["definition"], "the definition")
     for part, kind in (("triggers", "trigger"), ("parameters", "parameter"), ("outputs", "output")):
         for entry in find_mapping(definition, part) or ():
             # An output may be any object, unless it says its type or its value.
             if kind != "output" or (find(entry.value, "type") or find(entry.value, "value")):
                 owner = f"{kind} {entry.name[:60]!r}"
-                context.check_spelling(entry.value, OBJECT_FIELDS[kind], owner)
+                context.check_spelling(entry.value, words.OBJECT_FIELDS[kind], owner)
             if kind == "trigger" and text_at(entry.value, "type").lower() == "request":
                 owner = f"inputs of {kind} {entry.name[:60]!r}"
-                context.check_spelling(find(entry.value, "inputs"), OBJECT_FIELDS["request"], owner)
+                context.check_spelling(
+                    find(entry.value, "inputs"), words.OBJECT_FIELDS["request"], owner
+                )
 
 
 def _trigger(context: LoomContext, names: list[str]) -> ir.Value:
@@ -241,7 +234,7 @@ def _read_unknown(action: Action) -> ir.Node:
     else:
         written = text_at(action.fields, "type")
         message = f"action {action.name!r} has the unknown type {written!r}"
-        near = did_you_mean(action.type, sorted(TYPES))
+        near = did_you_mean(action.type, sorted(words.TYPES))
         advice = near or "a type such as compose, http, ai, until, foreach"
         context.report("W009", message, kind.span, label="unknown type", help=advice)
     return action.nothing()
@@ -250,7 +243,7 @@ def _read_unknown(action: Action) -> ir.Node:
 def _echo(action: Action) -> ir.Value | None:
     """What an action was given, as far as others may read it."""
     inputs = action.inputs
-    if inputs is None or "inputs" in outside.secured(action) or action.type in HOLDING:
+    if inputs is None or "inputs" in outside.secured(action) or action.type in words.HOLDING:
         return None
     if isinstance(inputs, Mapping):
         shown = tuple(e for e in inputs if e.name.lower() not in ("authentication", "retrypolicy"))

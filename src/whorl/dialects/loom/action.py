@@ -145,13 +145,13 @@ class Action:
 
     def check(self) -> None:
         """Reports misspelt fields, and warns about fields and options that do nothing."""
-        known = (*words.COMMON, *words.FIELDS.get(self.type, ()))
-        self._check_fields(self.fields, known, repr(self.name))
-        for name, known in words.PART_FIELDS.items():
+        names = (*words.COMMON, *words.FIELDS.get(self.type, ()))
+        self._check_fields(self.fields, names, repr(self.name))
+        for name, names in words.PART_FIELDS.items():
             for holder in (self.fields, self.inputs):
                 part = find(holder, name)
                 if isinstance(part, Mapping) and not (name == "delay" and "count" in part):
-                    self._check_fields(part, known, f"{name} of {self.name!r}")
+                    self._check_fields(part, names, f"{name} of {self.name!r}")
         self._check_objects()
         place = find(self.fields, "operationOptions") or self.fields
         for word in sorted(self.options - {option.lower() for option in words.OPTIONS}):
@@ -175,14 +175,14 @@ class Action:
         for item in items if isinstance(items, Sequence) else ():
             check(item, words.OBJECT_FIELDS[noun], f"a {noun} of {self.name!r}")
 
-    def _check_fields(self, holder: Mapping, known: tuple[str, ...], where: str) -> None:
-        self.context.check_spelling(holder, known, where)
+    def _check_fields(self, holder: Mapping, names: tuple[str, ...], where: str) -> None:
+        self.context.check_spelling(holder, names, where)
         entries = (entry for entry in holder if entry.name[:1] not in "$@")
-        for entry, near in unknown_fields(entries, known, ignore_case=True):
+        for entry, near in unknown_fields(entries, names, ignore_case=True):
             if near:
                 continue
             message = f"{where} has the field {entry.name!r}, which does nothing there"
-            advice, span = f"known: {', '.join(known[:12])}", entry.key.span
+            advice, span = f"known: {', '.join(names[:12])}", entry.key.span
             self.context.warn("W004", message, span, label="unknown field", help=advice)
 
 

@@ -28,14 +28,8 @@ AZURE_CONCURRENCY = 20
 CONCURRENCY_MAX = 50
 COUNT, COUNT_MAX = 60, 1_000
 TIME_S, TIME_MAX_S = 3_600.0, 86_400.0
-# What a loop tells its actions, by the names that they have at its place.
-_FACTS: tuple[tuple[str, Fact], ...] = (
-    ("index", "index"),
-    ("latest", "latest"),
-    ("number", "number"),
-    ("previous", "previous"),
-    ("started", "started_at"),
-)
+# What a loop tells its actions, at its place.
+_FACTS: tuple[Fact, ...] = ("index", "latest", "number", "previous", "started_at")
 
 
 def actions_in(part: Value | None, alone: str) -> Mapping:
@@ -115,8 +109,8 @@ def read_switch(action: Action) -> ir.Node:
         if kind is None and (wanted or find(entry.value, "actions")):
             owner = f"case {name[:60]!r} of {action.name!r}"
             action.context.check_spelling(entry.value, words.OBJECT_FIELDS["case"], owner)
-        is_told = isinstance(wanted, Scalar) and not isinstance(kind, Scalar)
-        value = ir.Constant(wanted.value if is_told else name)  # type: ignore[union-attr]
+        is_stated = isinstance(wanted, Scalar) and not isinstance(kind, Scalar)
+        value = ir.Constant(wanted.value if is_stated else name)  # type: ignore[union-attr]
         cases.append(replace(case, equals=value))
     other: ir.Case | None = None
     if default is not None:
@@ -204,9 +198,9 @@ def read_loop(action: Action) -> ir.Node:
         words=words.AZURE_LOOP_WORDS if is_azure else words.LOOP_WORDS,
         delay=context.interval(delay) if delay else None,
         on_iteration_failure=failure if is_azure else ir.IterationFailure(),
-        facts=tuple((f"{loop.place}:{name}", fact) for name, fact in _FACTS),
+        facts=tuple((f"{loop.place}:{fact.removesuffix('_at')}", fact) for fact in _FACTS),
         bind=_bound(location, is_azure),
-        tells_after=_told(action, loop, body),
+        tells_after=_result(action, ends, body),
         # The result of the last iteration, how many there were, and why they ended.
         shape=texts.fields(
             body=texts.computed("last_of", texts.IT, loop.ends),
@@ -243,13 +237,13 @@ def _until(action: Action, condition: Value, body: ir.Block | None) -> ir.When:
     return ir.When(guarded, test.source)
 
 
-def _told(action: Action, loop: EnclosingLoop, body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
+def _result(action: Action, ends: list[Json], body: ir.Block) -> tuple[tuple[str, ir.Value], ...]:
     """The result of an iteration, unless the action that gives it keeps it to itself."""
-    names = [end[0] for end in loop.ends if isinstance(end, list)]
+    names = [end[0] for end in ends if isinstance(end, list)]
     last = [node for node in body.nodes if node.name in names]
     if not last or any(is_hidden(node, action.context.workflows) for node in last):
         return ()
-    return (("result", texts.computed("own_result", loop.ends)),)
+    return (("result", texts.computed("own_result", [*ends])),)
 
 
 def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ...]:

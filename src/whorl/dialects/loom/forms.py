@@ -154,11 +154,8 @@ def _actions_in(part: Value | None, depth: int) -> Iterator[Mapping]:
         for holder in (action, find(action, "inputs")):
             for name in INNER:
                 held = find(holder, name)
-                parts = (
-                    [case.value for case in held]
-                    if name == "cases" and isinstance(held, Mapping)
-                    else [held]
-                )
+                cases = held if name == "cases" else None
+                parts = [c.value for c in cases] if isinstance(cases, Mapping) else [held]
                 for each in parts:
                     yield from _actions_in(each, depth + 1)
 

@@ -101,8 +101,8 @@ def _names(action: Mapping) -> Iterator[Diagnostic]:
 
 def _parallel(entry: Entry, action: Mapping) -> Iterator[Diagnostic]:
     repetitions = find(action, "runtimeConfiguration", "concurrency", "repetitions")
-    is_one = isinstance(repetitions, Scalar) and repetitions.value == 1
-    if is_one or "sequential" in text_at(action, "operationOptions").lower():
+    is_serial = isinstance(repetitions, Scalar) and repetitions.value == 1
+    if is_serial or "sequential" in text_at(action, "operationOptions").lower():
         return
     for name in sorted(set_in(find(action, "actions"))):
         message = f"{entry.name!r} runs its items side by side, and they change {name!r}"

@@ -173,9 +173,9 @@ def read_call(action: Action) -> ir.Node:
         called = context.call(reference, place.span)
     if called is None:
         return read_connector(action)
-    known = {port.name for port in called.reading.workflow.inputs}
+    ports = {port.name for port in called.reading.workflow.inputs}
     written = ((port, find(inputs, port)) for port in ("body", "headers", "queries"))
-    entries = tuple((p, context.value(v)) for p, v in written if p in known and v is not None)
+    entries = tuple((p, context.value(v)) for p, v in written if p in ports and v is not None)
     inputs_given = ir.Fields(entries)
     return ir.Call(name=action.name, workflow=called.key, inputs=inputs_given, shape=_CALL_SHAPE)
 

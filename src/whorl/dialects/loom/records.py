@@ -16,7 +16,7 @@ from whorl.ir.walk import blocks_of, walk
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.ir import Block, ForEach, Node, Workflow
+    from whorl.ir import ForEach, Node, Workflow
     from whorl.language import Json
 
 _NOT_TAKEN: dict[str, Json] = {"code": "ActionBranchingConditionNotSatisfied"}
@@ -54,7 +54,7 @@ class ActionRecords:
         """
         now = _written(facts["now"])
         if end["status"] == "skipped":
-            _skip(table, node, now)
+            _skip(table, (node,), now)
             table[node.name]["error"] = _why_skipped(node, others)
             return
         record = _record(node.name, _status(end["status"]))
@@ -70,7 +70,7 @@ class ActionRecords:
         cases = (*node.cases, node.default) if isinstance(node, Branch) else ()
         for case in cases:
             if case is not None and case.name != facts["taken"]:
-                _skip_block(table, case.body, now)
+                _skip(table, case.body.nodes, now)
 
     def item_values(
         self, table: dict[str, Any], node: ForEach, item: Json, items: Json
@@ -122,16 +122,12 @@ def _why_skipped(node: Node, others: Mapping[str, Mapping[str, Any]]) -> dict[st
     return dict(_NOT_TAKEN)
 
 
-def _skip(table: dict[str, Any], node: Node, now: str) -> None:
-    times: dict[str, Json] = {"startTime": now, "endTime": now, "error": dict(_NOT_TAKEN)}
-    table[node.name] = _record(node.name, "Skipped") | times
-    for _, block in blocks_of(node):
-        _skip_block(table, block, now)
-
-
-def _skip_block(table: dict[str, Any], block: Block, now: str) -> None:
-    for node in block.nodes:
-        _skip(table, node, now)
+def _skip(table: dict[str, Any], nodes: tuple[Node, ...], now: str) -> None:
+    for node in nodes:
+        times: dict[str, Json] = {"startTime": now, "endTime": now, "error": dict(_NOT_TAKEN)}
+        table[node.name] = _record(node.name, "Skipped") | times
+        for _, block in blocks_of(node):
+            _skip(table, block.nodes, now)
 
 
 def _written(seconds: float) -> str:

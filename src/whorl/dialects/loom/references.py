@@ -41,11 +41,8 @@ _ACTIONS = frozenset(
 def values_beside(context: LoomContext) -> Mapping | None:
     """The values in `parameters.json` beside a definition, or in a file that bears its name."""
     file = context.file.replace("\\", "/").rpartition("/")[2]
-    names = [
-        f"{file.rpartition('.')[0] or file}.parameters.json",
-        "parameters.json",
-        "../parameters.json",
-    ]
+    own = f"{file.rpartition('.')[0] or file}.parameters.json"
+    names = [own, "parameters.json", "../parameters.json"]
     reference = context.files.find([name for name in names if name != file])
     # A file of that name further below belongs to another definition.
     if context.lenient or reference not in names:
@@ -56,18 +53,16 @@ def values_beside(context: LoomContext) -> Mapping | None:
     return find_mapping(document.root) if inner is None else inner
 
 
-def _known_parameters(context: LoomContext, form: Form) -> dict[str, Value | None]:
+def _parameters(context: LoomContext, form: Form) -> dict[str, Value | None]:
     """The parameters that the definition declares or that have values, with these."""
-    known: dict[str, tuple[str, Value | None]] = {}
-    for entry in find_mapping(form.definition, "parameters") or ():
-        known[entry.name.lower()] = (entry.name, find(entry.value, "defaultValue"))
-    for values in (context.beside, form.parameters):
-        for entry in values or ():
-            given = find(entry.value, "value")
-            if given is not None:
-                name = known.get(entry.name.lower(), (entry.name, None))[0]
-                known[entry.name.lower()] = (name, given)
-    return dict(known.values())
+    declared = find_mapping(form.definition, "parameters") or ()
+    parameters = {e.name.lower(): (e.name, find(e.value, "defaultValue")) for e in declared}
+    for entry in (*(context.beside or ()), *(form.parameters or ())):
+        given = find(entry.value, "value")
+        if given is not None:
+            name = parameters.get(entry.name.lower(), (entry.name, None))[0]
+            parameters[entry.name.lower()] = (name, given)
+    return dict(parameters.values())
 
 
 def read_names(
@@ -77,8 +72,8 @@ def read_names(
 
     Inputs are the parameters, app settings, undeclared variables, and what is given by other names.
     """
-    known = _known_parameters(context, form)
-    lowered = _lowered(known)
+    parameters = _parameters(context, form)
+    lowered = _lowered(parameters)
     read = _lowered(r.name for r in references_in(workflow) if r.function == "parameters")
     mentioned = [name for low, name in read.items() if name and low not in lowered]
     # The variables that no action initialises may be given to the run.
@@ -88,7 +83,7 @@ def read_names(
     undeclared = [name for low, name in spelled.items() if low not in context.types]
     settings, ports = _settings_in(form.definition), {}
     values: dict[str | ir.Expression, ir.Value] = {}
-    for name, value in known.items():
+    for name, value in parameters.items():
         # Some parameters are expressions over app settings instead.
         own = _settings_in(value)
         if own:
@@ -162,10 +157,10 @@ def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
 
 def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
     """Reports the references to nothing, and those to what cannot have run before."""
-    known = _Known(context, form, workflow)
+    names = _Names(context, form, workflow)
     warned: set[Problem] = set()
     for reference in references_in(workflow):
-        problem = None if context.is_full else known.problem(reference)
+        problem = None if context.is_full else names.problem(reference)
         if problem is None or problem in warned:
             continue
         if not problem.is_certain:
@@ -178,7 +173,7 @@ def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) ->
         tell("W005", problem.message, span, label=problem.label, help=problem.help)
 
 
-class _Known:
+class _Names:
     """All names of a workflow, each in lower case with its spelling."""
 
     def __init__(self, context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
@@ -187,7 +182,7 @@ class _Known:
         # What a deployment names is known after it only.
         self.is_part = form.is_part or any(map(is_deployed, written))
         self.has_parameters = find(form.definition, "parameters") is not None
-        self.parameters = _lowered(_known_parameters(context, form))
+        self.parameters = _lowered(_parameters(context, form))
         self.chains: dict[str, list[tuple[ir.Node, ...]]] = {}
         for chain in _chains(workflow.body):
             self.chains.setdefault(chain[-1].name.lower(), []).append(chain)
@@ -233,21 +228,21 @@ class _Known:
         return unknown or (early[0] if early and all(early) else None)
 
     def _unknown(
-        self, noun: str, name: str, known: dict[str, str], where: str = ""
+        self, noun: str, name: str, names: dict[str, str], where: str = ""
     ) -> Problem | None:
-        if name.lower() in known:
+        if name.lower() in names:
             return None
-        advice = self._advice(name, known.values()) or f"there is no {noun}{where} at all"
+        advice = self._advice(name, names.values()) or f"there is no {noun}{where} at all"
         return Problem(f"there is no {noun} {name!r}{where}", advice, not self.is_part)
 
-    def _advice(self, name: str, known: Iterable[str]) -> str:
+    def _advice(self, name: str, names: Iterable[str]) -> str:
         """The nearest name, or what there is, for as many names as anybody reads about."""
         if name not in self.compared and len(self.compared) < REPORTED_MAX:
-            self.compared[name] = suggest(name, known)
+            self.compared[name] = suggest(name, names)
         return self.compared.get(name, "")
 
-    def _nearest(self, name: str, known: Iterable[str]) -> str:
-        advice = self._advice(name, known)
+    def _nearest(self, name: str, names: Iterable[str]) -> str:
+        advice = self._advice(name, names)
         return advice if advice.startswith("did you mean") else ""
 
     def _parameter(self, name: str) -> Problem | None:
@@ -265,15 +260,15 @@ class _Known:
     def _variable(self, reference: Reference) -> Problem | None:
         """A variable may be given to the run; in Azure's files not one that is only misspelt."""
         name, lenient = reference.name, self.context.lenient
-        known = self.context.variables
+        names = self.context.variables
         if not lenient:
-            known = {lowered: known[lowered] for lowered in self.context.types}
-        if name.lower() in known:
+            names = {lowered: names[lowered] for lowered in self.context.types}
+        if name.lower() in names:
             return None
         loops = _bound(reference.use.view, "$loop")
         if lenient and is_of_a_loop(name):
             return self._unknown("variable", name, _lowered(loops), " of a loop around this place")
-        nearest = self._nearest(name, [*known.values(), *loops])
+        nearest = self._nearest(name, [*names.values(), *loops])
         if nearest and not lenient and not self.is_part:
             return Problem(f"there is no variable {name!r}", nearest)
         otherwise = "it is null" if lenient else "what reads it fails"

@@ -113,13 +113,13 @@ def read_operation(action: Action) -> ir.Node:
 
 
 def read_time(action: Action) -> ir.Node:
-    known = _TIMES.get(text_at(action.fields, "kind").lower())
-    if known is None:
+    call = _TIMES.get(text_at(action.fields, "kind").lower())
+    if call is None:
         message = f"{action.name!r} is of a kind that there is not"
         advice = f"the kinds are {', '.join(_TIMES)}"
         action.context.report("W009", message, action.span, label="unknown kind", help=advice)
         return action.nothing()
-    function, *names = known.split()
+    function, *names = call.split()
     given = [action.setting(name) for name in names]
     terms = ", ".join(texts.as_term(value) for value in given if isinstance(value, Scalar))
     source = f"@{function}({terms})"

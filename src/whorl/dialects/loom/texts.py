@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _NAMED = re.compile(
     r"""\b(variables|body|outputs)\(\s*(?:'((?:[^']|'')*)'|"((?:[^"]|"")*)")\s*\)""", re.IGNORECASE
 )
+# An expression ends at a brace that stands in no literal of it; `@@{` is none.
+_PLACEHOLDER = re.compile(
+    r"""@(?P<escaped>@\{)|@\{(?P<inner>(?:'[^']*+'?|"[^"]*+"?|[^'"}])*+)\}?"""
+)
 _READS_INPUTS = re.compile(
     r"""\bresult\(|\[\s*['"]inputs['"]\s*\]|\.inputs\b|\bactions?\([^()]*['"]inputs['"]""",
     re.IGNORECASE,
@@ -136,33 +140,14 @@ def text_term(text: str) -> str:
         return text[1:]
     parts: list[str] = []
     end = 0
-    while (start := text.find("@{", end)) >= 0:
-        if start > end and text[start - 1] == "@":
-            parts.append(quote(text[end : start - 1] + "@{"))
-            end = start + 2
-            continue
-        if start > end:
-            parts.append(quote(text[end:start]))
-        close = _closing(text, start + 2)
-        parts.append(text[start + 2 : close])
-        end = close + 1
+    for match in _PLACEHOLDER.finditer(text):
+        literal = text[end : match.start()] + (match["escaped"] or "")
+        parts += [quote(literal)] if literal else []
+        parts += [match["inner"]] if match["escaped"] is None else []
+        end = match.end()
     if end < len(text):
         parts.append(quote(text[end:]))
     return f"concat({', '.join(parts)})"
-
-
-def _closing(text: str, start: int) -> int:
-    """Where the expression that begins here ends: a brace that stands in no literal."""
-    quote = ""
-    for index in range(start, len(text)):
-        mark = text[index]
-        if mark == quote:
-            quote = ""
-        elif not quote and mark in "'\"":
-            quote = mark
-        elif not quote and mark == "}":
-            return index
-    return len(text)
 
 
 def quote(text: str) -> str:
@@ -282,12 +267,12 @@ class LoomContext(ReadContext):
         self.report("W007", "this is no duration", value.span, label="no duration", help=advice)
         return default
 
-    def check_spelling(self, item: Value | None, known: Collection[str], owner: str) -> bool:
+    def check_spelling(self, item: Value | None, names: Collection[str], owner: str) -> bool:
         """Whether no field of an object is misspelt; reports those that are."""
         if not isinstance(item, Mapping):
             return True
         entries = tuple(entry for entry in item if entry.name[:1] not in "$@")
-        return check_spelling(self, Mapping(entries, item.span), known, owner, ignore_case=True)
+        return check_spelling(self, Mapping(entries, item.span), names, owner, ignore_case=True)
 
     def interval(self, value: Value | None) -> ir.Value | None:
         """An interval `{count, unit}` as seconds."""

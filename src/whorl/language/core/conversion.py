@@ -128,35 +128,35 @@ def from_json(run: Run, value: Value) -> Value:
 
     try:
         parsed: Value = json.loads(
-            source, parse_constant=_not_a_number, parse_float=_finite, parse_int=integer
+            source, parse_constant=refuse_constant, parse_float=finite, parse_int=integer
         )
     except RecursionError:
         raise LimitExceeded("fromjson was given JSON that is nested too deeply") from None
     except ValueError as error:
         raise EvaluationError(f"fromjson was given a text that is not JSON: {error}") from None
     run.weigh(parsed)
-    return _clean(parsed) if "\\u" in source else parsed
+    return without_surrogates(parsed) if "\\u" in source else parsed
 
 
-def _not_a_number(name: str) -> None:
+def refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _finite(digits: str) -> float:
+def finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
         raise ValueError("a number is too large")
     return number
 
 
-def _clean(value: Value) -> Value:
+def without_surrogates(value: Value) -> Value:
     """Replace lone surrogates, which no UTF-8 text can hold."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_clean(part) for part in value]
+        return [without_surrogates(part) for part in value]
     if isinstance(value, dict):
-        return {_clean(key): _clean(part) for key, part in value.items()}
+        return {without_surrogates(key): without_surrogates(part) for key, part in value.items()}
     return value
 
 

@@ -18,6 +18,8 @@ from whorl.language.schema import STEPS_MAX, misfits
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.language.run import Run
     from whorl.language.schema import Misfit
     from whorl.language.values import Json, Value
@@ -281,34 +283,20 @@ def given_beside(run: Run, place: str, names: list[str]) -> Value:
     return table | given_of(run, names)
 
 
-def _function(
-    name: str, call: object, parameters: tuple[str, ...] = (), *, borrows: bool = False
-) -> FunctionEntry:
-    assert callable(call)
-    doc = (call.__doc__ or "")[:-1]
-    return FunctionEntry("function", "actions", name, call, doc, parameters, borrows=borrows)
-
-
-ACTION_FUNCTIONS: tuple[FunctionEntry, ...] = (
-    _function("fact", fact, ("name",), borrows=True),
-    _function("last_of", last_of, ("results", "ends"), borrows=True),
-    _function("own_result", own_result, ("ends",), borrows=True),
-    _function("last_before", last_before, ("place", "ends"), borrows=True),
-    _function("milliseconds", milliseconds, ("place",)),
-    _function("taken_of", taken_of, ("results", "cases"), borrows=True),
-    _function("results_of", results_of, ("results", "bare"), borrows=True),
-    _function("each_last", each_last, ("items", "ends"), borrows=True),
-    _function("final_of", final_of, ("ends",), borrows=True),
-    _function("response_of", response_of, ("names",), borrows=True),
-    _function("parsed", parsed, ("answer",)),
-    _function("checked_content", checked_content, ("inputs",)),
-    _function("http_outputs", http_outputs, ("reply",)),
-    _function("appended", appended, ("sets", "name"), borrows=True),
-    _function("given_of", given_of, ("names",), borrows=True),
-    _function("given_beside", given_beside, ("place", "names"), borrows=True),
-    _function("trigger_body", trigger_body, ("body", "given")),
-    _function("main_of", main_of, ("outputs",), borrows=True),
-    _function("fail_with", fail_with, ("message",)),
-    _function("joined", joined, ("inputs",)),
-    _function("table_of", table_of, ("inputs",)),
+_BORROWING: tuple[Callable[..., Value], ...] = (
+    *(fact, last_of, own_result, last_before, taken_of, results_of, each_last, final_of),
+    *(response_of, appended, given_of, given_beside, main_of),
+)
+_COMPUTING: tuple[Callable[..., Value], ...] = (
+    *(milliseconds, parsed, checked_content, http_outputs, trigger_body, fail_with, joined),
+    table_of,
+)
+# Each is called by the names that it and its parameters have here, the run aside.
+ACTION_FUNCTIONS = tuple(
+    FunctionEntry(
+        *("function", "actions", call.__name__, call, (call.__doc__ or "")[:-1]),
+        call.__code__.co_varnames[1 : call.__code__.co_argcount],
+        borrows=call in _BORROWING,
+    )
+    for call in (*_BORROWING, *_COMPUTING)
 )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from whorl.dialects.loom.values import arguments, numbers, printing
 from whorl.dialects.loom.values.arguments import Number, not_valid, number, wrong
 from whorl.dialects.loom.values.numbers import culture_of
+from whorl.language.core.conversion import finite, refuse_constant, without_surrogates
 from whorl.language.faults import LimitExceeded
 from whorl.language.values import INTEGER_MAX
 
@@ -116,16 +117,16 @@ def _from_json(run: Run, value: Value) -> Value:
         parsed: Value = json.loads(
             value,
             object_pairs_hook=_object,
-            parse_constant=_refuse,
+            parse_constant=refuse_constant,
             parse_int=_integer,
-            parse_float=_finite,
+            parse_float=finite,
         )
     except RecursionError:
         raise LimitExceeded("json was given JSON that is nested too deeply") from None
     except ValueError as error:
         raise not_valid("json", f"the provided value cannot be parsed as JSON: {error}") from None
     run.weigh(parsed)
-    return _clean(parsed) if "\\u" in value else parsed
+    return without_surrogates(parsed) if "\\u" in value else parsed
 
 
 def _object(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
@@ -137,32 +138,10 @@ def _object(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
     return properties
 
 
-def _refuse(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError("a number is too large")
-    return number
-
-
 def _integer(digits: str) -> int:
     if len(digits) > 20 or not -INTEGER_MAX <= (number := int(digits)) < INTEGER_MAX:
         raise ValueError("an integer is beyond 64 bits")
     return number
-
-
-def _clean(value: Value) -> Value:
-    """Replace lone surrogates, which no UTF-8 text can hold."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_clean(part) for part in value]
-    if isinstance(value, dict):
-        return {_clean(key): _clean(part) for key, part in value.items()}
-    return value
 
 
 CONVERSION("array(value)", "an array of the one value")(lambda run, value: [value])

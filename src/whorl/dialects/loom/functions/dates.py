@@ -118,25 +118,20 @@ for _name, _parameters, _sign, _doc in (
     ("getFutureTime", "", 1, "the time some units from now"),
     ("getPastTime", "", -1, "the time some units ago"),
 ):
-    _signature, _reads = (
-        f"{_name}({_parameters}interval, unit, format?)",
-        "" if _parameters else "$now",
-    )
-    DATES(_signature, _doc, _sign, reads=_reads)(_shift)
-
-
-@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone")
-def _convert_from_utc(
-    function: str, run: Run, moment: moments.Moment, zone: ZoneInfo, form: Value
-) -> str:
-    return _write(function, moments.in_zone(moment, zone), form)
+    _signature = f"{_name}({_parameters}interval, unit, format?)"
+    DATES(_signature, _doc, _sign, reads="" if _parameters else "$now")(_shift)
 
 
 @DATES("convertToUtc(timestamp:moment, zone:zone, format?)", "the time of a zone in UTC")
-def _convert_to_utc(
+@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone")
+def _convert_utc(
     function: str, run: Run, moment: moments.Moment, zone: ZoneInfo, form: Value
 ) -> str:
-    return _write(function, moment if moment.utc else moments.from_zone(moment, zone), form)
+    if function == "convertFromUtc":
+        moment = moments.in_zone(moment, zone)
+    elif not moment.utc:
+        moment = moments.from_zone(moment, zone)
+    return _write(function, moment, form)
 
 
 @DATES(

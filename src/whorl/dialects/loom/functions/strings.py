@@ -255,11 +255,9 @@ def _content(run: Run, value: Value, function: str) -> bytes:
 
 @BINARY("base64(value)", "the value as base64")
 def _to_base64(run: Run, value: Value) -> Value:
-    return (
-        value["$content"]
-        if printing.is_envelope(value)
-        else printing.encode(_content(run, value, "base64"))
-    )
+    if printing.is_envelope(value):
+        return value["$content"]
+    return printing.encode(_content(run, value, "base64"))
 
 
 BINARY("base64ToString(value:str)", "the text that base64 holds", alias="decodeBase64")(

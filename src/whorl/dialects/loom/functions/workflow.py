@@ -114,11 +114,9 @@ def _outputs(function: str, run: Run, name: Value) -> Value:
     return forgiving_item(_record(function, run, name), "outputs")
 
 
-for _signature, _doc in (
-    ("outputs(action)", "the outputs of an action"),
-    ("actionOutputs(action)", "the outputs of an action; an old name"),
-):
-    WORKFLOW(_signature, _doc, reads="$actions", borrows=True)(_outputs)
+_OLD = "the outputs of an action; an old name"
+WORKFLOW("outputs(action)", "the outputs of an action", reads="$actions", borrows=True)(_outputs)
+WORKFLOW("actionOutputs(action)", _OLD, reads="$actions", borrows=True)(_outputs)
 
 
 @WORKFLOW(
@@ -152,7 +150,7 @@ def _variable(function: str, lenient: bool, run: Run, name: Value) -> Value:
 
 
 def _body(function: str, lenient: bool, run: Run, name: Value) -> Value:
-    given = forgiving_item(_record(function, run, name), "outputs")
+    given = _outputs(function, run, name)
     if lenient and not (isinstance(given, dict) and find_key(given, "body") is not None):
         # Whatever an action gives is its body there, unless it says which part of it is.
         return given
@@ -174,28 +172,23 @@ def _body_of(given: Value) -> Value:
     return forgiving_item(given, "body") if isinstance(given, dict) else None
 
 
-def _scoped(function: str, place: str, run: Run) -> Value:
-    """Return what the scope says under a name; raise where it says nothing."""
+def _scoped(function: str, place: str, run: Run, part: Value = None) -> Value:
+    """Return what the scope says under a name, or a part of it; raise where it says nothing."""
     value = run.lookup(place)
     if value is UNDEFINED:
         raise EvaluationError(
             f"The template language function {function!r} cannot be used here: "
             f"there is no {place[1:].replace('_', ' ')}"
         )
-    return value
+    return value if part is None else forgiving_item(value, text(function, None, part))
 
 
 def _trigger_outputs(function: str, place: str, run: Run) -> Value:
-    return forgiving_item(_scoped(function, place, run), "outputs")
+    return _scoped(function, place, run, "outputs")
 
 
 def _trigger_body(function: str, place: str, run: Run) -> Value:
     return _body_of(_trigger_outputs(function, place, run))
-
-
-def _current_action(function: str, place: str, run: Run, part: Value) -> Value:
-    record = _scoped(function, place, run)
-    return record if part is None else forgiving_item(record, text(function, None, part))
 
 
 _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
@@ -204,7 +197,7 @@ _SCOPED: tuple[tuple[str, Callable[..., Value], str, str], ...] = (
     ("triggerBody()", _trigger_body, "the body of the trigger", "$trigger"),
     ("item()", _scoped, "the current item", "$item"),
     ("workflow()", _scoped, "the run", "$workflow"),
-    ("action(part?)", _current_action, "the record of this action", "$action"),
+    ("action(part?)", _scoped, "the record of this action", "$action"),
     ("listCallbackUrl()", _scoped, "the address that starts this workflow", "$callback_url"),
 )
 for _signature, _call, _doc, _place in _SCOPED:

@@ -180,13 +180,8 @@ class _Parser:
             steps.append(self._step())
         if len(steps) > _STEPS_MAX:
             raise LimitExceeded(f"XPath has a path of more than {_STEPS_MAX} steps")
-        return lambda context: _walk(
-            context,
-            [context.root if is_absolute else context.node]
-            if start is None
-            else values.only_nodes(start(context)),
-            steps,
-        )
+        origin = start or (lambda context: [context.root if is_absolute else context.node])
+        return lambda context: _walk(context, values.only_nodes(origin(context)), steps)
 
     def _primary(self) -> values.Compute:
         if self.token.kind == "(":
@@ -288,16 +283,13 @@ def _filtered(start: values.Compute, predicate: values.Compute) -> values.Comput
 
 
 def _joined(symbol: str, left: values.Compute, right: values.Compute) -> values.Compute:
-    if symbol == "or":
-        return lambda context: values.as_boolean(left(context)) or values.as_boolean(right(context))
-    if symbol == "and":
-        return lambda context: (
-            values.as_boolean(left(context)) and values.as_boolean(right(context))
-        )
+    sides = (left, right)
+    if symbol in ("or", "and"):
+        decide = any if symbol == "or" else all
+        return lambda context: decide(values.as_boolean(side(context)) for side in sides)
     if symbol in values.ARITHMETIC:
         compute = values.ARITHMETIC[symbol]
         return lambda context: compute(
-            values.as_number(context.run, left(context)),
-            values.as_number(context.run, right(context)),
+            *[values.as_number(context.run, side(context)) for side in sides]
         )
     return lambda context: values.compare(context.run, symbol, left(context), right(context))

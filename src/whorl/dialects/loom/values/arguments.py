@@ -61,9 +61,10 @@ def is_number(value: Value) -> bool:
 
 def _checker(kind: type | UnionType, wanted: str) -> Check:
     """Return the check that an argument (of a function, at a place) is of a type."""
+    refused = () if kind is bool else bool
 
     def check(function: str, place: int | None, value: Value) -> Value:
-        if isinstance(value, kind):
+        if isinstance(value, kind) and not isinstance(value, refused):
             return value
         raise wrong(function, place, wanted, value)
 
@@ -72,6 +73,7 @@ def _checker(kind: type | UnionType, wanted: str) -> Check:
 
 text: Callable[[str, int | None, Value], str] = _checker(str, "be of type string")
 boolean: Callable[[str, int | None, Value], bool] = _checker(bool, "be of type boolean")
+number: Callable[[str, int | None, Value], Number] = _checker(Number, "be a number")
 
 
 def whole(function: str, place: int | None, value: Value) -> int:
@@ -80,25 +82,12 @@ def whole(function: str, place: int | None, value: Value) -> int:
     raise wrong(function, place, "be an integer", value)
 
 
-def number(function: str, place: int | None, value: Value) -> Number:
-    if is_number(value):
-        return value  # type: ignore[return-value]
-    raise wrong(function, place, "be a number", value)
-
-
-def _numeric(function: str, place: int | None, value: Value) -> str | Number:
-    if isinstance(value, str) or is_number(value):
-        return value  # type: ignore[return-value]
-    raise wrong(function, place, "be a string or a number", value)
-
-
 # What a signature may ask for behind a parameter.
 _CHECKS: dict[str, Check] = {
     "str": text,
     "bool": boolean,
     "int": whole,
-    "number": number,
-    "numeric": _numeric,
+    "numeric": _checker(str | Number, "be a string or a number"),
     "array": _checker(list, "be of type array"),
     "array_or_null": _checker(list | None, "be of type array"),
     "object": _checker(dict, "be of type object"),

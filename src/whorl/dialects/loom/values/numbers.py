@@ -326,10 +326,8 @@ def _fill_picture(value: Decimal, form: str, culture: Culture) -> str:
     elif value < 0 and len(sections) > 1 and sections[1]:
         pieces = sections[1]
     written = _filled(abs(value), pieces, culture)
-    is_signed = value < 0 and len(sections) == 1
-    return (
-        f"-{written}" if is_signed and any(digit in "123456789" for digit in written) else written
-    )
+    is_signed = value < 0 and len(sections) == 1 and any(digit in "123456789" for digit in written)
+    return f"-{written}" if is_signed else written
 
 
 def _filled(value: Decimal, pieces: list[str], culture: Culture) -> str:

@@ -175,38 +175,24 @@ def print_text(run: Run, value: Value) -> str:
 def json_text(run: Run, value: Value) -> str:
     """Write a value as compact JSON."""
     run.spend(measure(value, run.limits, run.text_max))
-    out: list[str] = []
-    _write(value, out)
-    written = "".join(out)
+    written = _written(value)
     run.check_text(len(written), "JSON")
     return written
 
 
-def _write(value: Value, out: list[str]) -> None:
+def _written(value: Value) -> str:
     if isinstance(value, str):
-        out.append(quoted(value))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            out.append("," if index else "[")
-            _write(item, out)
-        out.append("]" if value else "[]")
-    elif isinstance(value, dict):
-        for index, (key, item) in enumerate(value.items()):
-            out.append(("," if index else "{") + quoted(key) + ":")
-            _write(item, out)
-        out.append("}" if value else "{}")
-    elif value is None or value is UNDEFINED:
-        out.append("null")
-    elif isinstance(value, bool):
-        out.append("true" if value else "false")
-    elif isinstance(value, int):
-        out.append(str(value))
-    else:
-        assert isinstance(value, float | Decimal)
-        shown = float_text(value) if isinstance(value, float) else format(value, "f")
-        if not math.isfinite(value):
-            shown = quoted(shown)
-        out.append(shown if any(mark in shown for mark in '.E"') else f"{shown}.0")
+        return quoted(value)
+    if isinstance(value, list):
+        return f"[{','.join([_written(item) for item in value])}]"
+    if isinstance(value, dict):
+        return f"{{{','.join([f'{quoted(key)}:{_written(item)}' for key, item in value.items()])}}}"
+    if not isinstance(value, float | Decimal):
+        return json.dumps(None if value is UNDEFINED else value)
+    shown = float_text(value) if isinstance(value, float) else format(value, "f")
+    if not math.isfinite(value):
+        return quoted(shown)
+    return shown if any(mark in shown for mark in ".E") else f"{shown}.0"
 
 
 def quoted(text: str) -> str:
