@@ -865,7 +865,7 @@ export interface components {
              * Kind
              * @enum {string}
              */
-            kind: "task" | "loop" | "foreach" | "branch" | "group" | "call" | "compute" | "assign" | "wait" | "gate" | "stop" | "break" | "continue";
+            kind: "loop" | "foreach" | "branch" | "group" | "call" | "task" | "compute" | "assign" | "wait" | "gate" | "stop" | "break" | "continue";
             loop: components["schemas"]["GraphLoop"] | null;
             /** Model */
             model: string | null;
