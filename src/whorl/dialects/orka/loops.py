@@ -128,7 +128,7 @@ def _read_inner(agent: Agent, section: Section) -> Section | None:
         advice = "add internal_workflow: {orchestrator: {agents: [...]}, agents: [...]}"
         agent.context.report("W006", message, agent.span, help=advice)
         return None
-    return read_section(agent.context, written, section.known)
+    return read_section(agent.context, written, section.visible)
 
 
 def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
@@ -302,7 +302,7 @@ def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Sco
         scoring.agreement = is_true(config.get("agreement_fallback"))
         scoring.strategies.extend(_strategies(context, config, inner))
     if inner is not None and (scoring.strategies or scoring.weights):
-        scoring.scorers = _scorers(scoring, [inner.known[name] for name in speaking])
+        scoring.scorers = _scorers(scoring, [inner.visible[name] for name in speaking])
     return scoring
 
 

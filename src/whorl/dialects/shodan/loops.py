@@ -153,12 +153,12 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
     ]
     when = expression(" and ".join((test, *checks)))
     name = inner.claim("exit-when")
-    leave = ir.Break(name=name, loop=loop.id, after=(ir.After(decider),), when=when)
+    exit_node = ir.Break(name=name, loop=loop.id, after=(ir.After(decider),), when=when)
     nodes = list(body.nodes)
     for index, node in enumerate(nodes):
         if any(after.node == decider for after in node.after):
-            nodes[index] = replace(node, after=(*node.after, ir.After(leave.name)))
-    return replace(body, nodes=(*nodes, leave))
+            nodes[index] = replace(node, after=(*node.after, ir.After(exit_node.name)))
+    return replace(body, nodes=(*nodes, exit_node))
 
 
 def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:

@@ -404,9 +404,9 @@ def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
     members = [member for home in level.chain() for member in home.members]
     nodes = [member.id for member in members if member.id != node.id]
     loops = {home.loop.id for home in level.chain() if home.loop is not None}
-    known = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
+    visible = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
     message = f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here"
-    if _WORDS.fullmatch(content) and first not in known:
+    if _WORDS.fullmatch(content) and first not in visible:
         names = [*nodes, *inputs] if "." in content else [*inputs, *(_COUNTS if loops else ())]
         near = nearest(first, names[:_COMPARED_MAX])
         if near:

@@ -24,7 +24,7 @@ from whorl.dialects.studio.regions import (
     find_deciders,
     find_feedback,
     find_regions,
-    known,
+    value_of,
 )
 from whorl.dialects.studio.texts import NodeReader
 from whorl.source import Mapping, Scalar, Sequence, plain
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _SHOWN_MAX = 8
 _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
-    "input": lambda node: node.compute(known(steps.port_name(node.node))),
+    "input": lambda node: node.compute(value_of(steps.port_name(node.node))),
     "output": lambda node: node.compute(node.value),
     "llm": steps.read_llm,
     "router": steps.read_router,
@@ -158,7 +158,7 @@ def _outputs(scope: Scope) -> tuple[tuple[str, ir.Value], ...]:
     outputs: dict[str, ir.Value] = {}
     for node in scope.canvas.of_type("output"):
         name = steps.port_name(node)
-        outputs[node.id if name in outputs else name] = expression(known(node.id))
+        outputs[node.id if name in outputs else name] = expression(value_of(node.id))
     if outputs:
         return tuple(outputs.items())
     for node in scope.canvas.of_type(*ENDINGS):

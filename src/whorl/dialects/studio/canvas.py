@@ -305,9 +305,9 @@ def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
     fields = item.get("data")
     fields = fields if isinstance(fields, Mapping) else Mapping((), span)
     nodes[name] = node = CanvasNode(name, kind if kind in TYPES else "note", fields, span)
-    known = _KINDS[node.type].fields
-    names = sorted(words(f"{known} timeout"))
-    for entry, near in unknown_fields(node.fields, names) if known is not None else ():
+    own = _KINDS[node.type].fields
+    names = sorted(words(f"{own} timeout"))
+    for entry, near in unknown_fields(node.fields, names) if own is not None else ():
         if entry.name in _SHARED:
             continue
         message, span = f"{node} has no field {entry.name[:60]!r}", entry.key.span
@@ -321,8 +321,8 @@ def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
 
 def _read_edge(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping) -> Edge | None:
     advice, ends = "connect it to a node of the canvas", ("source", "target")
-    known = [check_node(context, item, end, nodes, advice) for end in ends]
-    if not all(known):
+    are_nodes = [check_node(context, item, end, nodes, advice) for end in ends]
+    if not all(are_nodes):
         return None
     check_spelling(context, item, _EDGE_FIELDS, "an edge")
     source, target = (nodes[text_of(item.get(end))] for end in ends)
@@ -346,19 +346,19 @@ def _check_source(context: ReadContext, node: CanvasNode, handle: str, span: Spa
     if (node.type, handle) == ("approval", "rejected"):
         message = f"nothing ever leaves {node} by 'rejected': the run fails instead"
         context.warn("W023", message, span, label="never taken", help="remove the edge")
-    known = _SOURCE_HANDLES.get(node.type)
-    if known is None or handle in (*known, "output"):
+    handles = _SOURCE_HANDLES.get(node.type)
+    if handles is None or handle in (*handles, "output"):
         return
     what = "branch" if node.type == "router" else "handle"
     message, label = f"{node} has no {what} {handle[:60]!r}", f"no such {what}"
     if node.type == "router":
-        advice = suggest(handle, [*node.branches, "output", *known])
+        advice = suggest(handle, [*node.branches, "output", *handles])
         context.report("W010", message, span, label=label, help=advice)
-    elif near := did_you_mean(handle, sorted(known)):
+    elif near := did_you_mean(handle, sorted(handles)):
         context.report("W010", message, span, label=label, help=near)
     else:
         message += ": the edge carries all of its result"
-        advice = suggest(handle, sorted({*known, "output"}))
+        advice = suggest(handle, sorted({*handles, "output"}))
         context.warn("W010", message, span, label=label, help=advice)
 
 
@@ -367,11 +367,11 @@ def _check_target(context: ReadContext, node: CanvasNode, handle: str, span: Spa
 
     Texts of a node may name any handle, so that those which they name are not misspelt.
     """
-    known = sorted({*words(_KINDS[node.type].takes), "input"})
+    handles = sorted({*words(_KINDS[node.type].takes), "input"})
     texts = (entry.value.text for entry in node.fields if isinstance(entry.value, Scalar))
-    if not _KINDS[node.type].takes or handle in known:
+    if not _KINDS[node.type].takes or handle in handles:
         return
-    near = did_you_mean(handle, known)
+    near = did_you_mean(handle, handles)
     if near and not any("{{" in text and handle in text for text in texts):
         message = f"{node} takes nothing in at the handle {handle[:60]!r}"
         context.report("W010", message, span, label="no such handle", help=near)

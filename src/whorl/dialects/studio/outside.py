@@ -13,7 +13,7 @@ from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import RESULTS
-from whorl.dialects.studio.regions import expression, known
+from whorl.dialects.studio.regions import expression, value_of
 from whorl.dialects.studio.texts import is_written, piped, read_script
 from whorl.errors import did_you_mean
 from whorl.ir.checks.subject import suggest
@@ -233,12 +233,12 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
         gate = ir.Gate(
             name=node.scope.helper(node.id, "approval"),
             message=ir.Constant(f"may {node.id!r} use the tool {shown!r}?"),
-            show=expression(known(name)),
+            show=expression(value_of(name)),
             on_reject="fail",
             place=node.node.place,
         )
         before = [ir.Compute(name=name, value=expression(given)), gate]
-        given = known(name)
+        given = value_of(name)
     return [*before, _tool_task(node, server, tool, given)]
 
 

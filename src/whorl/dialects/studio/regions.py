@@ -285,7 +285,7 @@ def _decider_fault(
     return None
 
 
-def known(name: str) -> str:
+def value_of(name: str) -> str:
     """The source of the value of a name."""
     return called("known", quoted(name))
 
@@ -348,29 +348,29 @@ class Scope:
         ended = self.regions.by_end.get(node)
         if ended is not None:
             if self.regions.is_inside(viewer, ended):
-                return known(node)
+                return value_of(node)
             return self._started(ended, handle if ended.kind == "iterator" else "output", viewer)
         kind = self.canvas.nodes[node].type
         if handle == "output" and kind in MAIN_FIELDS:
             return field_of(node, MAIN_FIELDS[kind])
-        return known(node) if handle == "output" or kind == "input" else field_of(node, handle)
+        return value_of(node) if handle == "output" or kind == "input" else field_of(node, handle)
 
     def _started(self, region: Region, handle: str, viewer: str) -> str:
         if self.regions.is_inside(viewer, region):
             if region.kind == "iterator" and handle in ("index", "total"):
                 return self.counted(region, handle)
-            return known(region.start)
+            return value_of(region.start)
         if region.kind == "loop":
             return field_of(region.start, handle if handle in RESULTS["loop"] else "output")
-        return field_of(region.start, handle) if handle != "output" else known(region.start)
+        return field_of(region.start, handle) if handle != "output" else value_of(region.start)
 
     def counted(self, region: Region, word: str) -> str:
         """Where in its iterations a region is: index (from 0), total, iteration (from 1)."""
         if word == "total" and region.kind == "iterator":
-            return f"({known(self.helper(region.start, 'items'))} | length)"
+            return f"({value_of(self.helper(region.start, 'items'))} | length)"
         if word == "iteration" and region.kind == "iterator":
-            return f"({known(self.helper(region.start, 'index'))} + 1)"
-        return known(self.helper(region.start, word))
+            return f"({value_of(self.helper(region.start, 'index'))} + 1)"
+        return value_of(self.helper(region.start, word))
 
     def choices(self, edges: list[Edge]) -> list[str]:
         """When each edge carries something, and what; of several the last one counts."""

@@ -17,7 +17,7 @@ from whorl.dialects.reading.fields import Fields
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
 from whorl.dialects.studio.canvas import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES, read_path
-from whorl.dialects.studio.regions import expression, known
+from whorl.dialects.studio.regions import expression, value_of
 from whorl.errors import did_you_mean
 from whorl.ir.checks.subject import suggest
 from whorl.language import LanguageError
@@ -111,7 +111,7 @@ class NodeReader(Fields):
             return next(iter(incoming.values()))
         around = self.scope.regions.around.get(self.id)
         if around is not None:
-            return known(around.start)
+            return value_of(around.start)
         if incoming:
             return self.value
         only = next(iter(inputs.values())) if len(inputs) == 1 else None
@@ -259,14 +259,14 @@ class NodeReader(Fields):
             return self.incoming[head], path
         if head in scope.inputs:
             return scope.refer(self.id, scope.inputs[head]), path
-        return (known(head), path) if head in scope.variables else None
+        return (value_of(head), path) if head in scope.variables else None
 
     def _counted(self, head: str) -> str | None:
         """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""
         region = self.scope.regions.around.get(self.id)
         while region is not None:
             if head == "item" and region.kind == "iterator":
-                return known(region.start)
+                return value_of(region.start)
             if head in _COUNTED:
                 return self.scope.counted(region, head)
             region = region.parent
@@ -283,7 +283,7 @@ class NodeReader(Fields):
             return called("main", source, quoted(first)), path[1:]
         source = scope.refer(self.id, other.id)
         if other.type in MAIN_FIELDS:
-            source = known(other.id)
+            source = value_of(other.id)
         if not path or first in _MAIN:
             return called("main", source, quoted(str(first))), path[1:]
         return source, path
