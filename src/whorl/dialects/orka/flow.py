@@ -41,7 +41,6 @@ _ALL = re.compile(
     r"|get_collaborative_responses|previous_outputs\.(?:items|values|keys)\("
 )
 _MEMBER = re.compile(r"previous_outputs\.([\w-]++)")
-_QUOTE = re.compile(r"['\"]")
 _PLAIN = re.compile(r"[\w-]++")
 
 
@@ -82,9 +81,8 @@ class _BlockReader:
         while waiting:
             name, router = waiting.pop()
             if router:
-                is_placed = name in self._placed and name not in self._routers
                 # What stands in the order itself runs in any case.
-                if name in queue or is_placed:
+                if name in queue or (name in self._placed and name not in self._routers):
                     continue
                 self._routers.setdefault(name, []).append(router)
             if name not in self._placed:
@@ -314,7 +312,7 @@ def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -
 
 def _reads(text: str) -> Callable[[str], bool]:
     """Whether a template may read an agent: behind `previous_outputs.`, or with quotes around."""
-    names = frozenset((*_MEMBER.findall(text), *_QUOTE.split(text)[1:-1]))
+    names = frozenset((*_MEMBER.findall(text), *re.split(r"['\"]", text)[1:-1]))
     reads_all = _ALL.search(text) is not None
 
     def reads(name: str) -> bool:

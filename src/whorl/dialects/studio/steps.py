@@ -259,10 +259,9 @@ def _question(node: NodeReader, branches: list[str], value: str, *, decides: boo
 
 def branch_marker(scope: Scope, router: CanvasNode) -> ir.Branch:
     """The branch that tells a loop how its router decided."""
-    names = (DONE, CONTINUE)
     return ir.Branch(
         name=scope.helper(router.id, "branch"),
-        cases=tuple(ir.Case(n, ir.Block(()), equals=ir.Constant(n)) for n in names),
+        cases=tuple(ir.Case(n, ir.Block(()), equals=ir.Constant(n)) for n in (DONE, CONTINUE)),
         subject=expression(field_of(router.id, "selectedBranch")),
         place=router.place,
     )

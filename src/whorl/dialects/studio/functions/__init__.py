@@ -218,8 +218,7 @@ def items_of(run: Run, value: Value, node: Value) -> Value:
 
 def gathered(run: Run, value: Value, node: Value, strategy: Value, separator: Value) -> Value:
     """The results of all items: a list, one text, or one object."""
-    results = paid_items(run, value, "gathered")
-    parts = [_object(part).get(str(node)) for part in results]
+    parts = [_object(part).get(str(node)) for part in paid_items(run, value, "gathered")]
     result: Value = parts
     if strategy == "concat":
         result = join(run, [part for part in parts if part is not None], separator, None)
@@ -312,16 +311,8 @@ _FUNCTIONS = (
     _function("file_text(value)", file_text, "the content of a file"),
     _function("written_text(value)", written_text, "which file was written"),
     _function("remembered(past, prompt, answer, keep)", remembered),
-    _function(
-        "choose(answer, branches, value, fallback)",
-        choose,
-        "the route that a model's answer names, with its explanation",
-    ),
-    _function(
-        "misread(answer, branches, node, fallback)",
-        misread,
-        "what to warn of where a model's answer names no route",
-    ),
+    _function("choose(answer, branches, value, fallback)", choose),
+    _function("misread(answer, branches, node, fallback)", misread),
     _function("fenced(value)", fenced, "a text between two lines that it does not hold"),
     _function("match(value, branches)", match, "the route whose name is in the text of a value"),
 )

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 _READ_MAX = 20_000
-_JUDGED = frozenset({"done", "continue"})
 _EXPLANATION_MAX = 10_000
 _SHOWN_MAX = 200
 # What may stand around a category: Markdown, quotes, brackets, punctuation.
@@ -56,14 +55,14 @@ _EXPLAINING = frozenset({"reason", "reasoning", "explanation", "why", "rationale
 
 
 def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Value) -> Value:
-    """The route of the category that an answer names; the rest of the answer explains."""
+    """The route that a model's answer names, with its explanation."""
     named = _category(run, answer, branches)
     chosen, explanation = named or (str(fallback), run.text(answer).strip())
     return _route(chosen, value, explanation[:_EXPLANATION_MAX])
 
 
 def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Value) -> Value:
-    """What to warn of where an answer names no category; null where it does."""
+    """What to warn of where a model's answer names no route."""
     if _category(run, answer, branches) is not None:
         return None
     words = " ".join(run.text(answer)[:_READ_MAX].split())
@@ -99,7 +98,7 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
         return name, words if label else words[end:].strip(_AROUND[:-1])
     if len({name for name, _, _ in spans}) != 1:
         return None
-    is_judged = set(names) >= _JUDGED
+    is_judged = set(names) >= {"done", "continue"}
     is_meant = _is_stated(text, spans[0][0]) if is_judged else not _is_denied(words, spans)
     return (spans[0][0], words) if is_meant else None
 
