@@ -220,9 +220,8 @@ def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
     A field that is the score alone is null where there is none; others compute with a 0.
     """
     written = agent.mapping("past_loops_metadata")
-    entries = {
-        str(name): value for name, value in tasks.read_fields(agent.context, written).entries
-    }
+    fields = tasks.read_fields(agent.context, written)
+    entries = {str(name): value for name, value in fields.entries}
     lessons = CATEGORIES if written is None and is_learning else ()
     for name in ("loop_number", "score", "timestamp", *lessons):
         entries.setdefault(name, template("{{ " + name + " }}"))
@@ -465,8 +464,7 @@ def _changed_weights(context: FileContext, value: Value | None, criteria: str) -
             context.report("W007", message, entry.key.span, label="unknown criterion", help=advice)
         elif number is None or number < 0:
             message = f"the weight of {entry.name!r} must be a number of at least 0"
-            advice = "write a number such as 0.25"
-            context.report("W007", message, entry.value.span, help=advice)
+            context.report("W007", message, entry.value.span, help="write a number such as 0.25")
         else:
             weights[entry.name] = float(number)
     return weights

@@ -90,9 +90,7 @@ def _read_until(inner: Level) -> ir.When | None:
     written = object_of(loop.fields, "continueWhile")
     if written is not None:
         comparison = _comparison(inner, written, "continueWhile")
-        if comparison is None:
-            return None
-        return ir.When(expression(f"not {comparison[1]}"), comparison[2])
+        return comparison and ir.When(expression(f"not {comparison[1]}"), comparison[2])
     # What arrives at the slot of type continue, or at the continue node of the inside.
     slots = {("dock", name, "input") for name in slot_types(inner.context, loop, "continue")}
     edges = [e for e in inner.graph.edges if e.target == loop.id and e.into in slots]

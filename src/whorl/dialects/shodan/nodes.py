@@ -410,8 +410,7 @@ def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
         names = [*nodes, *inputs] if "." in content else [*inputs, *(_COUNTS if loops else ())]
         near = nearest(first, names[:_COMPARED_MAX])
         if near:
-            advice = f"did you mean {near!r}?"
-            context.report("W010", message, place.span, label=label, help=advice)
+            context.report("W010", message, place.span, label=label, help=f"did you mean {near!r}?")
             return
     message += ", and stays as written"
     advice = suggest(first, [*inputs, *nodes]) or "name an input, or a node before it"

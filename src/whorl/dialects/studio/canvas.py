@@ -98,6 +98,7 @@ ENDINGS = words("output file_write aggregator exit")
 CLOSED_BY = {"loop": "exit", "iterator": "aggregator"}
 # The branches of a router that decides a loop.
 DONE, CONTINUE = "done", "continue"
+_BRANCH = re.compile(r"branch-(\d{1,4})")
 
 # How large a canvas may be; a hostile one ends here and not in time.
 LIMITS = {"nodes": 1_000, "edges": 10_000, "routers": 200, "loops": 100}
@@ -140,9 +141,6 @@ VOCABULARY: dict[str, Json] = {
 }
 
 
-_BRANCH = re.compile(r"branch-(\d{1,4})")
-
-
 @dataclass(frozen=True, slots=True)
 class CanvasNode:
     """A node: `fields` is what its author has set."""
@@ -157,7 +155,6 @@ class CanvasNode:
 
     @property
     def place(self) -> str:
-        """Where the node stands, for the IR."""
         return f"{self.span.line}:{self.span.column}"
 
     @property

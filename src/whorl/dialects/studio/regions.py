@@ -15,16 +15,8 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.studio.canvas import (
-    CLOSED_BY,
-    CONTINUE,
-    DONE,
-    LIBRARY,
-    MAIN_FIELDS,
-    RESULTS,
-    check_canvas,
-    read_canvas,
-)
+from whorl.dialects.studio import canvas as canvases
+from whorl.dialects.studio.canvas import CLOSED_BY, CONTINUE, DONE, LIBRARY, MAIN_FIELDS, RESULTS
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
@@ -458,10 +450,10 @@ class Scope:
 
 def read_scope(context: ReadContext) -> Scope | None:
     """The canvas of a file with its regions; None if it holds no sense to go on with."""
-    drawn = read_canvas(context, context.root)
+    drawn = canvases.read_canvas(context, context.root)
     feedback = _find_feedback(drawn)
     canvas = drawn.without(feedback)
-    check_canvas(context, canvas)
+    canvases.check_canvas(context, canvas)
     if canvas.circle() or not canvas.nodes:
         return None
     regions = _find_regions(context, canvas)
