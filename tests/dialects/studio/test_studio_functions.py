@@ -30,9 +30,9 @@ def value_of(source: str, **values: Any) -> Any:
 
 def piped(script: str, value: Any) -> Any:
     source = "known('v')"
-    for pipe in read_script(script).pipes:
-        arguments = [quoted(a) if isinstance(a, str) else repr(a) for a in pipe.arguments]
-        source = f"pipe({', '.join([source, quoted(pipe.name), *arguments])})"
+    for name, arguments in read_script(script).pipes:
+        sources = [quoted(a) if isinstance(a, str) else repr(a) for a in arguments]
+        source = f"pipe({', '.join([source, quoted(name), *sources])})"
     return value_of(source, v=value)
 
 

@@ -49,7 +49,6 @@ _FILE = "file://"
 
 
 def _find_workflow(context: FileContext, item: Item, value: Value | None) -> Called | None:
-    """Finds and reads the workflow that a step or loop names."""
     name = text_of(value)
     if not name or value is None:
         return None
@@ -202,7 +201,6 @@ def _takes(called: Called | None, name: str) -> bool:
 
 
 def read_template(file: ParsedFile, item: Item, template: Mapping) -> ir.Call:
-    """Reads a step that calls another workflow."""
     called = _find_workflow(file.context, item, template.get("name"))
     inputs = _call_inputs(file, item, called, template.get("with"), "input")
     workflow = called.key if called else ""
@@ -210,7 +208,6 @@ def read_template(file: ParsedFile, item: Item, template: Mapping) -> ir.Call:
 
 
 def read_loop(file: ParsedFile, item: Item, fields: Mapping) -> ir.Node:
-    """Reads a loop, at top level or as a step."""
     called = _find_workflow(file.context, item, fields.get("workflow"))
     if item.is_iterate:
         return _read_iterate(file, item, fields, called)
@@ -326,10 +323,9 @@ def _read_iterate(file: ParsedFile, item: Item, fields: Mapping, called: Called 
         times, delay = retries
         retry = ir.Retry(times, wait_s=delay, backoff=1.0, wait_max_s=delay, on=("*",))
     items = _items(file, item, fields)
-    inputs = _call_inputs(file, item, called, fields.get("with"))
     return ir.ForEach(
         items=items,
-        body=_call(called, inputs, retry),
+        body=_call(called, _call_inputs(file, item, called, fields.get("with")), retry),
         item_name="loop",
         concurrency=(whole_of(fields.get("max_workers")) or WORKERS) if parallel else 1,
         item_timeout_s=duration_of(fields.get("timeout_per_item")),
@@ -345,8 +341,7 @@ def _items(file: ParsedFile, item: Item, fields: Mapping) -> ir.Value:
     if not text_of(value).strip():
         message = f"{item.words} goes over items, but lacks the field 'items'"
         advice = 'add items: "{{input}}": a JSON array, JSON lines, or one item per line'
-        label = "'items' is missing"
-        file.context.report("W006", message, item.key.span, label=label, help=advice)
+        file.context.report("W006", message, item.key.span, label="'items' is missing", help=advice)
     if not isinstance(value, Scalar):
         return ir.Constant([])
     if value.text.startswith(_FILE):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.scalars import shown, text_of, texts_of
+from whorl.dialects.reading.scalars import shown, text_of, texts_of, words
 from whorl.dialects.reading.structure import Field, Table, check_table
 from whorl.errors import nearest
 from whorl.ir.nodes import ITERATIONS_MAX
@@ -81,15 +81,9 @@ TEXT = Field("text")
 TEXTS = Field("texts")
 FLAG = Field("flag")
 DURATION = Field("duration")
-TEMPERATURE = Field("number", low=0, high=2)
-TOKENS = Field("count", low=1, high=10_000_000)
 WORKERS = Field("count", low=1, high=100)
-TURNS = Field("count", low=1, high=1_000)
 FAILURE = Field("word", words=("halt", "continue", "retry"))
 RETRIES = Field("count", low=1, high=100)
-LOGGING = Field(
-    "word", words=("error", "warn", "info", "step", "steps", "debug", "verbose", "noisy")
-)
 
 _ASKING: dict[str, Field] = {
     "provider": TEXT,
@@ -97,11 +91,11 @@ _ASKING: dict[str, Field] = {
     "providers": Field("list", inner=Table("provider", {"provider": TEXT, "model": TEXT})),
     "servers": TEXTS,
     "skills": TEXTS,
-    "temperature": TEMPERATURE,
-    "max_tokens": TOKENS,
+    "temperature": Field("number", low=0, high=2),
+    "max_tokens": Field("count", low=1, high=10_000_000),
     "timeout": DURATION,
-    "max_iterations": TURNS,
-    "logging": LOGGING,
+    "max_iterations": Field("count", low=1, high=1_000),
+    "logging": Field("word", words=words("error warn info step steps debug verbose noisy")),
     "no_color": FLAG,
 }
 
@@ -146,8 +140,6 @@ _LOOP_INSTEAD = {
     "steps": "put the steps into a file of their own and name it as `workflow`",
 }
 _NAME = {"name": Field("text", required=True, example="a name of its own")}
-STEP_LOOP = Table("loop", LOOP_FIELDS, _LOOP_INSTEAD)
-LOOP = Table("loop", _NAME | LOOP_FIELDS, _LOOP_INSTEAD)
 
 TEMPLATE = Table("template", {"name": LOOP_FIELDS["workflow"], "with": Field("values")})
 
@@ -203,7 +195,7 @@ STEP = Table(
     | {
         "run": TEXT,
         "template": Field("object", inner=TEMPLATE),
-        "loop": Field("object", inner=STEP_LOOP),
+        "loop": Field("object", inner=Table("loop", LOOP_FIELDS, _LOOP_INSTEAD)),
         "consensus": Field("object", inner=CONSENSUS),
         "rag": Field("values"),
         "embeddings": Field("values"),
@@ -243,7 +235,7 @@ ROOT = Table(
         "execution": Field("object", inner=EXECUTION),
         "env": Field("values"),
         "steps": Field("list", inner=STEP),
-        "loops": Field("list", inner=LOOP),
+        "loops": Field("list", inner=Table("loop", _NAME | LOOP_FIELDS, _LOOP_INSTEAD)),
     },
     {
         "variables": "write constants as `env` and use them as {{env.NAME}}",

@@ -23,7 +23,6 @@ LEFT_OUT = "[earlier outputs left out]"
 # The names under which a loop's facts stand in its scope; no text of a workflow can spell them.
 NUMBER, PREVIOUS, HISTORY = "loop:number", "loop:previous", "loop:history"
 
-_FALSE = frozenset(("", "false", "0"))
 _SHARES = {"unanimous": 1.0, "2/3": 2 / 3, "majority": 0.5}
 # A code fence as models write it; one that is not closed ends with the text.
 _FENCE = re.compile(
@@ -51,7 +50,7 @@ def required(run: Run, value: Value, name: Value) -> Value:
 
 def is_true(run: Run, value: Value) -> bool:
     """Whether a condition holds: its text is not empty, `false` or `0`."""
-    return run.text(value).strip().lower() not in _FALSE
+    return run.text(value).strip().lower() not in ("", "false", "0")
 
 
 def main_output(run: Run, outputs: Value) -> str | None:
@@ -80,12 +79,11 @@ def loop_state(run: Run) -> dict[str, Value]:
     last = run.text(previous.get("output")) if isinstance(previous, dict) else ""
     history = run.lookup(HISTORY)
     results = history if isinstance(history, list) else []
-    outputs = [past.get("output") for past in results if isinstance(past, dict)]
     return {
         "iteration": run.text(run.lookup(NUMBER)),
         "output": last,
         "last": {"output": last},
-        "history": joined(run, outputs),
+        "history": joined(run, [past.get("output") for past in results if isinstance(past, dict)]),
     }
 
 
@@ -159,8 +157,7 @@ def _lines(run: Run, written: str, *, is_json: bool = False) -> list[Value]:
 
 def item_input(run: Run, given: Value, item: Value) -> str:
     """What a workflow gets as its input for one item: a JSON object that holds it as `item`."""
-    fields = dict(given) if isinstance(given, dict) else {}
-    return run.json_text(fields | {"item": item})
+    return run.json_text((given if isinstance(given, dict) else {}) | {"item": item})
 
 
 def each_result(run: Run, results: Value) -> dict[str, Value]:

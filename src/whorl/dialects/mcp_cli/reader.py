@@ -39,8 +39,6 @@ VOCABULARY: dict[str, Json] = {
 
 
 class McpCliReader:
-    """Reads workflow files of mcp-cli."""
-
     name = "mcp-cli"
     looks_for = 'the field `$schema: "workflow/v2.0"` at the top'
     joined: frozenset[str] | None = frozenset({"steps", "loops"})

@@ -45,9 +45,8 @@ class Execution:
     @property
     def workers(self) -> int | None:
         """How many steps run at once; None where they run one after the other."""
-        return (
-            (scalars.whole_of(self.fields.get("max_workers")) or WORKERS) if self.parallel else None
-        )
+        count = scalars.whole_of(self.fields.get("max_workers")) or WORKERS
+        return count if self.parallel else None
 
     @property
     def on_failure(self) -> Literal["go_on", "halt", "cancel"]:
@@ -121,7 +120,6 @@ class ParsedFile:
     mentioned: set[str] = field(default_factory=set)
 
     def view(self, item: Item) -> View:
-        """From where the texts of a step look."""
         return View(item, before=self.loop_before.get(item.name))
 
     def after(self, item: Item) -> tuple[ir.After, ...]:
@@ -168,7 +166,6 @@ def read_run(file: ParsedFile, item: Item) -> ir.Task:
 
 
 def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group:
-    """Reads a step that asks several models, which must agree."""
     voters = objects_in(consensus.get("executions"))
     if len(voters) < 2 and "executions" in consensus:
         message = f"{item.words} needs at least two 'executions' to agree, not {len(voters)}"
@@ -206,11 +203,9 @@ def _vote(item: Item, consensus: Mapping, tasks: list[ir.Task]) -> ir.Expression
     least = 1 if scalars.is_true(consensus.get("allow_partial")) else 2
     # A validating step passes when the models agree on SUCCESS, not on just anything.
     wanted = quoted("SUCCESS") if "validate" in item.name.lower() else "none"
-    source = f"vote([{answers}], {quoted(share)}, {least}, {wanted})"
-    return ir.Expression("jinja", source, LIBRARY)
+    return ir.Expression("jinja", f"vote([{answers}], {quoted(share)}, {least}, {wanted})", LIBRARY)
 
 
 def objects_in(value: Value | None) -> list[Mapping]:
-    """The objects of a list."""
     listed = value if isinstance(value, Sequence) else ()
     return [item for item in listed if isinstance(item, Mapping)]

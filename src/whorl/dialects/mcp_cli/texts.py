@@ -13,20 +13,14 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.texts import (
-    NearestNames,
-    Placeholder,
-    placeholders,
-    quoted,
-    read_tree,
-    split_text,
-)
+from whorl.dialects.reading.texts import NearestNames, placeholders, quoted, read_tree, split_text
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects.mcp_cli.format import FileContext, Item
+    from whorl.dialects.reading.texts import Placeholder
     from whorl.errors import Span
     from whorl.source import Value
 
@@ -46,7 +40,6 @@ PLACE = re.compile(r"\{\{([^{}]+)\}\}")
 _TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|[^\W\d][\w-]*(?:\.[\w-]+)*")
 _MARKS = re.compile(r"\$?\{\{|\}\}")
 _COMPARES = re.compile(r"[=!<>]=|[<>]")
-_SPECIAL = ("{{", "{%", "{#")
 _FLAT = "variables are flat: {{input}}, {{env.NAME}}, {{loop.iteration}}, the name of a step"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _INPUT = re.compile(r"[^\W\d][\w-]*")
@@ -176,8 +169,6 @@ def _of_loop(rest: str, view: View) -> Reference | None:
 
 @dataclass(slots=True)
 class Texts:
-    """Reads the texts of one file."""
-
     context: FileContext
     variables: Variables
     _warned: set[str] = field(default_factory=set)
@@ -246,8 +237,7 @@ class Texts:
         reference = self.variables.find(token, view)
         if reference is not None:
             return reference.expression
-        offset = max(0, scalar.text.find(token))
-        span = scalar.locate(offset, len(token))
+        span = scalar.locate(max(0, scalar.text.find(token)), len(token))
         if not self.variables.take(token, Mention("", span, required=True)):
             self._report_unknown(token, span)
         return spelled(token)
@@ -298,7 +288,6 @@ class Texts:
         return self._question(name) or _FLAT
 
     def _question(self, name: str) -> str:
-        """The question that names the nearest variable."""
         return self._nearest.question(name, self.variables.names(name))
 
 
@@ -330,7 +319,7 @@ def _is_comparison(text: str) -> bool:
 
 def _literal(text: str) -> str:
     """Literal text in a template; what would mean something there is quoted."""
-    if any(mark in text for mark in _SPECIAL) or text.endswith("{") or "\r" in text:
+    if any(mark in text for mark in ("{{", "{%", "{#")) or text.endswith("{") or "\r" in text:
         return f"{{{{ {quoted(text)} }}}}"
     return text
 

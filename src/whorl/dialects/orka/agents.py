@@ -99,16 +99,16 @@ class FileContext(ReadContext):
     names: Names = field(default_factory=Names)
 
     def check_fields(
-        self, written: Iterable[Entry], known: Collection[str], owner: str, *, warns: bool = False
+        self, written: Iterable[Entry], names: Collection[str], owner: str, *, warns: bool = False
     ) -> None:
         """Reports unknown fields; where the public system takes any, it only `warns` of them."""
         severity: Severity = "warning" if warns else "error"
-        for entry, advice in unknown_fields(written, known):
+        for entry, advice in unknown_fields(written, names):
             message = f"{owner} has no field {entry.name[:60]!r}"
             if warns:
                 message = f"{owner} has an unknown field {entry.name[:60]!r}, which has no effect"
             elif not advice:
-                advice = f"fields: {', '.join(sorted(known))}"
+                advice = f"fields: {', '.join(sorted(names))}"
             span, label = entry.key.span, "unknown field"
             self.report("W004", message, span, label=label, help=advice, severity=severity)
 
@@ -157,14 +157,14 @@ class Agent:
 class Section:
     """An orchestrator with its agents: a whole file, or the inside of a loop.
 
-    `around` are the agents of the sections around it, `known` all together. `flow` holds the names
-    that templates may ask for, `criteria` those by which the loop around it scores.
+    `around` are the agents of the sections around it, `visible` all together. `flow` holds the
+    names that templates may ask for, `criteria` those by which the loop around it scores.
     """
 
     context: FileContext
     agents: dict[str, Agent]
     around: dict[str, Agent]
-    known: dict[str, Agent] = field(default_factory=dict)
+    visible: dict[str, Agent] = field(default_factory=dict)
     name: str = ""
     strategy: str = ""
     order: list[str] = field(default_factory=list)
@@ -174,11 +174,11 @@ class Section:
     is_loop: bool = False
 
     def is_of(self, name: str, kinds: Collection[str]) -> bool:
-        return name in self.known and self.known[name].type in kinds
+        return name in self.visible and self.visible[name].type in kinds
 
     def check_name(self, scalar: Scalar) -> bool:
         """Whether the name of an agent is one; if not, it is reported."""
-        is_agent = scalar.text in self.known
+        is_agent = scalar.text in self.visible
         # Looking for the nearest name costs time.
         if not is_agent and not self.context.is_full:
             _report_unknown(self.context, scalar, [*self.agents, *self.around])
@@ -199,7 +199,7 @@ class Section:
         waiting = list(reversed(self.order))
         while waiting:
             name = waiting.pop()
-            agent = self.known.get(name)
+            agent = self.visible.get(name)
             if agent is None or name in names:
                 continue
             names[name] = None
@@ -238,7 +238,7 @@ def read_section(
     section.name = text_of(orchestrator.get("id"))
     section.strategy = text_of(orchestrator.get("strategy"))
     names = _read_agents(section, written)
-    section.known = {**section.around, **section.agents}
+    section.visible = {**section.around, **section.agents}
     ordered = orchestrator.get("agents")
     if ordered is None:
         called = {name for agent in section.agents.values() for name in called_by(agent)}
@@ -335,11 +335,11 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
 
 def _check_fields(agent: Agent, owner: str) -> None:
     """A field that a loop does not have is an error; agents of other types are given any field."""
-    known = FIELDS[agent.type].union(_IGNORED)
+    names = FIELDS[agent.type].union(_IGNORED)
     is_loop = agent.type == "loop"
     named = f"loop {agent.id[:60]!r}" if is_loop else owner
-    agent.context.check_fields(agent.fields, known, named, warns=not is_loop)
-    inner = known.union(_SEARCHING) if agent.type == "memory" else known
+    agent.context.check_fields(agent.fields, names, named, warns=not is_loop)
+    inner = names.union(_SEARCHING) if agent.type == "memory" else names
     for holder in agent.holders:
         agent.context.check_fields(holder, inner, owner, warns=True)
 

@@ -41,24 +41,23 @@ _ALL = re.compile(
     r"|get_collaborative_responses|previous_outputs\.(?:items|values|keys)\("
 )
 _MEMBER = re.compile(r"previous_outputs\.([\w-]++)")
-_QUOTE = re.compile(r"['\"]")
 _PLAIN = re.compile(r"[\w-]++")
 
 
 def read_block(section: Section) -> ir.Block:
     # What runs in a fork runs there, wherever else it is listed.
-    forked = {name for agent in section.flow["here"] for name in forked_by(section.known[agent])}
+    forked = {name for agent in section.flow["here"] for name in forked_by(section.visible[agent])}
     names = [name for name in section.order if name not in forked]
     reader = _BlockReader(section)
     if section.strategy == "parallel":
         return ir.Block(tuple(reader.side_by_side(names)))
-    waits = {name: {*texts_of(section.known[name].get("depends_on"))} - {name} for name in names}
+    waits = {name: {*texts_of(section.visible[name].get("depends_on"))} - {name} for name in names}
     placed = dict.fromkeys(agents.sort_behind(names, waits))
     left = [name for name in names if name not in placed]
     if left:
         message = f"agents wait for each other: {', '.join(map(repr, left[:10]))}"
         label, advice = "waits for one of the others", "take one of the names out of 'depends_on'"
-        span = section.known[left[0]].span_of("depends_on")
+        span = section.visible[left[0]].span_of("depends_on")
         section.context.report("W011", message, span, label=label, help=advice)
     return ir.Block(tuple(reader.in_order([*placed, *left], section.path)))
 
@@ -82,15 +81,14 @@ class _BlockReader:
         while waiting:
             name, router = waiting.pop()
             if router:
-                is_placed = name in self._placed and name not in self._routers
                 # What stands in the order itself runs in any case.
-                if name in queue or is_placed:
+                if name in queue or (name in self._placed and name not in self._routers):
                     continue
                 self._routers.setdefault(name, []).append(router)
             if name not in self._placed:
                 self._placed.add(name)
                 steps.append(name)
-                targets = filter(section.check_name, agents.targets_of(section.known[name]))
+                targets = filter(section.check_name, agents.targets_of(section.visible[name]))
                 waiting += [(target.text, name) for target in reversed([*targets])]
         return steps
 
@@ -125,7 +123,7 @@ class _BlockReader:
             if count > WAITS_MAX:
                 message = f"agents wait for each other in more than {WAITS_MAX:,} places"
                 advice = "read the results of some agents by name, or run them one after the other"
-                span = self._section.known[name].span
+                span = self._section.visible[name].span
                 self._section.context.report("W002", message, span, label="here", help=advice)
                 return []
         # Those decide that no other answer comes after, and the routers that choose among them.
@@ -138,9 +136,9 @@ class _BlockReader:
     def _dependencies(self, name: str, before: list[str]) -> set[str]:
         """What an agent waits for, where agents run side by side; `before` stand before it."""
         section, earlier = self._section, set(before)
-        agent = section.known[name]
+        agent = section.visible[name]
         waits = {*texts_of(agent.get("depends_on"))} - {name}
-        for part in filter(None, (agent, *map(section.known.get, agents.called_by(agent)))):
+        for part in filter(None, (agent, *map(section.visible.get, agents.called_by(agent)))):
             if part.id not in self._reads:
                 self._reads[part.id] = _reads("\n".join(texts_within(part.fields)))
             waits.update(filter(self._reads[part.id], before))
@@ -155,7 +153,7 @@ class _BlockReader:
     def _with_asked(self, deciding: set[str]) -> set[str]:
         """These, and the agents whose answer a router among them cannot do without."""
         names = set(deciding)
-        for agent in [self._section.known[name] for name in deciding]:
+        for agent in [self._section.visible[name] for name in deciding]:
             routes = agent.mapping("routing_map") if agent.type == "router" else None
             words = {route.name.lower() for route in routes or ()}
             if routes is not None and not words & {"", "default"}:
@@ -163,7 +161,7 @@ class _BlockReader:
         return names
 
     def _node(self, name: str, after: Iterable[str], path: str, *, decides: bool) -> ir.Node:
-        section, agent = self._section, self._section.known[name]
+        section, agent = self._section, self._section.visible[name]
         path = f"{path}/{name}" if path else name
         self._section.context.places.remember_node(path, agent.span)
         # Its type is reported already; others may still refer to its name.
@@ -189,7 +187,7 @@ class _BlockReader:
 
     def _held(self, name: str) -> Iterable[Agent]:
         """An agent with those that it runs where it is a fork."""
-        find = self._section.known.get
+        find = self._section.visible.get
         names = _reached([name], lambda other: forked_by(part) if (part := find(other)) else ())
         return filter(None, map(find, names))
 
@@ -212,7 +210,7 @@ class _BlockReader:
 
     def _read_join(self, agent: Agent) -> ir.Value:
         section, name = self._section, agent.text("group") or self._fork
-        fork = section.known.get(name)
+        fork = section.visible.get(name)
         if fork is not None and fork.type == "fork":
             return computed("orka_join", literal(name), literal(forked_by(fork)))
         forks = [other.id for other in section.agents.values() if other.type == "fork"]
@@ -285,7 +283,7 @@ def _children(agent: Agent, section: Section) -> list[Agent]:
     """The agents that a failover tries; what cannot be one of them is reported."""
     children: list[Agent] = []
     for item in items_of(agent.get("children")):
-        child = section.known.get(text_of(item))
+        child = section.visible.get(text_of(item))
         if child is None and isinstance(item, Scalar):
             section.check_name(item)
         elif child is None:
@@ -314,7 +312,7 @@ def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -
 
 def _reads(text: str) -> Callable[[str], bool]:
     """Whether a template may read an agent: behind `previous_outputs.`, or with quotes around."""
-    names = frozenset((*_MEMBER.findall(text), *_QUOTE.split(text)[1:-1]))
+    names = frozenset((*_MEMBER.findall(text), *re.split(r"['\"]", text)[1:-1]))
     reads_all = _ALL.search(text) is not None
 
     def reads(name: str) -> bool:

@@ -99,7 +99,7 @@ def value(run: Run, name: Value) -> Value:
 def answer(run: Run, names: Value) -> Value:
     """The answer of the whole run: of the last agent that said anything."""
     responses = map(response_of, reversed(_results(run, names).values()))
-    return next((said for said in responses if said not in (UNDEFINED, None, "")), None)
+    return next((response for response in responses if response not in (UNDEFINED, None, "")), None)
 
 
 def content(run: Run, target: Value) -> str:

@@ -128,7 +128,7 @@ def _read_inner(agent: Agent, section: Section) -> Section | None:
         advice = "add internal_workflow: {orchestrator: {agents: [...]}, agents: [...]}"
         agent.context.report("W006", message, agent.span, help=advice)
         return None
-    return read_section(agent.context, written, section.known)
+    return read_section(agent.context, written, section.visible)
 
 
 def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
@@ -220,9 +220,8 @@ def _record(agent: Agent, *, is_learning: bool) -> ir.Fields:
     A field that is the score alone is null where there is none; others compute with a 0.
     """
     written = agent.mapping("past_loops_metadata")
-    entries = {
-        str(name): value for name, value in tasks.read_fields(agent.context, written).entries
-    }
+    fields = tasks.read_fields(agent.context, written)
+    entries = {str(name): value for name, value in fields.entries}
     lessons = CATEGORIES if written is None and is_learning else ()
     for name in ("loop_number", "score", "timestamp", *lessons):
         entries.setdefault(name, template("{{ " + name + " }}"))
@@ -302,7 +301,7 @@ def read_scoring(loop: Agent, inner: Section | None, speaking: list[str]) -> Sco
         scoring.agreement = is_true(config.get("agreement_fallback"))
         scoring.strategies.extend(_strategies(context, config, inner))
     if inner is not None and (scoring.strategies or scoring.weights):
-        scoring.scorers = _scorers(scoring, [inner.known[name] for name in speaking])
+        scoring.scorers = _scorers(scoring, [inner.visible[name] for name in speaking])
     return scoring
 
 
@@ -465,8 +464,7 @@ def _changed_weights(context: FileContext, value: Value | None, criteria: str) -
             context.report("W007", message, entry.key.span, label="unknown criterion", help=advice)
         elif number is None or number < 0:
             message = f"the weight of {entry.name!r} must be a number of at least 0"
-            advice = "write a number such as 0.25"
-            context.report("W007", message, entry.value.span, help=advice)
+            context.report("W007", message, entry.value.span, help="write a number such as 0.25")
         else:
             weights[entry.name] = float(number)
     return weights

@@ -242,10 +242,6 @@ def get_past_loop_data(run: Run, key: Value) -> Value:
     return next((value for value in values if value is not UNDEFINED), "")
 
 
-def get_round_info(run: Run) -> str:
-    return run.text(get_loop_number(run))
-
-
 def get_score_threshold(run: Run) -> Value:
     threshold = run.lookup(THRESHOLD)
     return threshold if isinstance(threshold, int | float) else USUAL_THRESHOLD
@@ -430,7 +426,11 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., Value], str], ...] = (
     ("get_past_loops_metadata", get_past_loops, "the records of past iterations"),
     ("get_past_insights", get_past_insights, "what past iterations taught"),
     ("get_past_loop_data(key=none)", get_past_loop_data, "a field of the last record"),
-    ("get_round_info", get_round_info, "the number of this iteration as text"),
+    (
+        "get_round_info",
+        lambda run: run.text(get_loop_number(run)),
+        "the number of this iteration as text",
+    ),
     ("get_score_threshold", get_score_threshold, "the score at which the loop stops"),
     ("get_loop_rounds", _figure("loops_completed"), "how many iterations the last loop took"),
     ("get_final_score", _figure("final_score"), "the last score of the last loop"),

@@ -182,13 +182,10 @@ def score_of(value: Value) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return _normalised(float(value), "")
     stripped = value.strip() if isinstance(value, str) else ""
-    number = _NUMBER.match(stripped)
-    if number is not None:
-        return _scored(number[0], stripped[number.end() :][:20])
-    worded = _WORDED.search(stripped[-SEARCHED_MAX:])
-    if worded is None:
+    match = _NUMBER.match(stripped) or _WORDED.search(stripped[-SEARCHED_MAX:])
+    if match is None:
         return None
-    return _scored(worded[1], stripped[worded.end() :][:20])
+    return _scored(match[match.lastindex or 0], stripped[match.end() :][:20])
 
 
 def _scored(digits: str, behind: str) -> float | None:

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.orka.agents import Agent, FileContext, Section, mapping_of, scalars_of
 from whorl.dialects.orka.scores import CONTEXTS, PRESETS
-from whorl.dialects.reading.scalars import (
-    duration_of,
-    is_true,
-    number_of,
-    scalar_of,
-    text_of,
-    words,
-)
+from whorl.dialects.reading.scalars import duration_of, is_true, number_of, scalar_of, text_of
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Value
@@ -35,7 +28,8 @@ _MARKS = ("{{", "{%", "{#")
 _AS_TEXT = "{{ '' }}"
 _INPUT = ir.Expression("template", "{{ get_input() }}{{ '' }}", LIBRARY)
 _OPERATIONS = ("read", "write")
-_STRUCTURED = words("enabled mode schema require_code_block coerce_types strict")
+_STRUCTURED = ("enabled", "mode", "schema", "require_code_block", "coerce_types", "strict")
+_SCHEMA = ("required", "optional", "types")
 _CATEGORIES = "Answer with exactly one of these categories, and with nothing else: "
 _OBJECT = "Answer with one JSON object and nothing else"
 _STRUCTURE = (
@@ -144,7 +138,7 @@ def read_answer(agent: Agent, _: Section) -> ir.Node:
     schema = mapping_of(output.get("schema")) or Mapping((), output.span)
     check = agent.context.check_fields
     check(output, _STRUCTURED, "'structured_output'", warns=True)
-    check(schema, words("required optional types"), "the schema of 'structured_output'", warns=True)
+    check(schema, _SCHEMA, "the schema of 'structured_output'", warns=True)
     if not is_true(output.get("enabled")):
         return ask(agent)
     required = [scalar.text for scalar in scalars_of(schema.get("required"))] or ["response"]

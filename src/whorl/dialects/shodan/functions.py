@@ -50,8 +50,7 @@ def port(run: Run, name: Value, key: Value) -> Value:
     ports = run.lookup(str(name))
     if not isinstance(ports, dict):
         return None
-    first = next(iter(ports.values()), None) if key == "output" else None
-    return ports.get(str(key), first)
+    return ports.get(str(key), next(iter(ports.values()), None) if key == "output" else None)
 
 
 def arrive(run: Run, value: Value, node: Value, written: Value) -> Value:

@@ -31,9 +31,7 @@ FIELDS = {
     "workdir": words("path"),
     "wire": (),
     "component": words("workflowPath componentRef"),
-    "interface-input": (),
-    "interface-output": (),
-    "interface-continue": (),
+    **dict.fromkeys(words("interface-input interface-output interface-continue"), ()),
     "loop": words(
         "workflowRef inlineWorkflow continueWhile maxIterations inputMappings outputMappings "
         "dockSlots forEach exitWhen"

@@ -90,9 +90,7 @@ def _read_until(inner: Level) -> ir.When | None:
     written = object_of(loop.fields, "continueWhile")
     if written is not None:
         comparison = _comparison(inner, written, "continueWhile")
-        if comparison is None:
-            return None
-        return ir.When(expression(f"not {comparison[1]}"), comparison[2])
+        return comparison and ir.When(expression(f"not {comparison[1]}"), comparison[2])
     # What arrives at the slot of type continue, or at the continue node of the inside.
     slots = {("dock", name, "input") for name in slot_types(inner.context, loop, "continue")}
     edges = [e for e in inner.graph.edges if e.target == loop.id and e.into in slots]
@@ -153,12 +151,12 @@ def _read_exit(inner: Level, body: ir.Block) -> ir.Block:
     ]
     when = expression(" and ".join((test, *checks)))
     name = inner.claim("exit-when")
-    leave = ir.Break(name=name, loop=loop.id, after=(ir.After(decider),), when=when)
+    exit_node = ir.Break(name=name, loop=loop.id, after=(ir.After(decider),), when=when)
     nodes = list(body.nodes)
     for index, node in enumerate(nodes):
         if any(after.node == decider for after in node.after):
-            nodes[index] = replace(node, after=(*node.after, ir.After(leave.name)))
-    return replace(body, nodes=(*nodes, leave))
+            nodes[index] = replace(node, after=(*node.after, ir.After(exit_node.name)))
+    return replace(body, nodes=(*nodes, exit_node))
 
 
 def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -> list[ir.Node]:

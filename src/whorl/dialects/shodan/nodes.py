@@ -404,14 +404,13 @@ def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
     members = [member for home in level.chain() for member in home.members]
     nodes = [member.id for member in members if member.id != node.id]
     loops = {home.loop.id for home in level.chain() if home.loop is not None}
-    known = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
+    visible = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
     message = f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here"
-    if _WORDS.fullmatch(content) and first not in known:
+    if _WORDS.fullmatch(content) and first not in visible:
         names = [*nodes, *inputs] if "." in content else [*inputs, *(_COUNTS if loops else ())]
         near = nearest(first, names[:_COMPARED_MAX])
         if near:
-            advice = f"did you mean {near!r}?"
-            context.report("W010", message, place.span, label=label, help=advice)
+            context.report("W010", message, place.span, label=label, help=f"did you mean {near!r}?")
             return
     message += ", and stays as written"
     advice = suggest(first, [*inputs, *nodes]) or "name an input, or a node before it"

@@ -56,9 +56,9 @@ def check_ports(context: GraphContext) -> None:
         # Outputs of these are always the same, whatever the file declares.
         gives = list(USUAL[node.type]) if node.type in ("constant", "wire", "workdir") else gives
         gives = gives and [*gives, "output"]
-        for kind, ports, known in (("input", node.inputs, takes), ("output", node.outputs, gives)):
+        for kind, ports, own in (("input", node.inputs, takes), ("output", node.outputs, gives)):
             for port in ports:
-                _check(Reference(level, node, kind, port.name, port.span or node.span), known)
+                _check(Reference(level, node, kind, port.name, port.span or node.span), own)
 
 
 def _check(reference: Reference, names: Names) -> None:

@@ -9,23 +9,8 @@ from whorl import ir
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.scalars import number_of, text_of
 from whorl.dialects.studio import outside, steps
-from whorl.dialects.studio.canvas import (
-    BEGINNINGS,
-    CLOSED_BY,
-    ENDINGS,
-    TRIGGERS,
-    TYPES,
-    VOCABULARY,
-    read_canvas,
-)
-from whorl.dialects.studio.regions import (
-    Scope,
-    expression,
-    find_deciders,
-    find_feedback,
-    find_regions,
-    known,
-)
+from whorl.dialects.studio.canvas import CLOSED_BY, ENDINGS, TRIGGERS, TYPES, VOCABULARY
+from whorl.dialects.studio.regions import expression, read_scope, value_of
 from whorl.dialects.studio.texts import NodeReader
 from whorl.source import Mapping, Scalar, Sequence, plain
 
@@ -33,13 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.dialects.reader import Files, Reading
-    from whorl.dialects.studio.canvas import Canvas, CanvasNode
-    from whorl.dialects.studio.regions import Region
+    from whorl.dialects.studio.canvas import CanvasNode
+    from whorl.dialects.studio.regions import Region, Scope
     from whorl.source import Document
 
-_SHOWN_MAX = 8
 _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
-    "input": lambda node: node.compute(known(steps.port_name(node.node))),
+    "input": lambda node: node.compute(value_of(steps.port_name(node.node))),
     "output": lambda node: node.compute(node.value),
     "llm": steps.read_llm,
     "router": steps.read_router,
@@ -63,8 +47,6 @@ _READERS: dict[str, Callable[[NodeReader], list[ir.Node]]] = {
 
 
 class StudioReader:
-    """Reads canvas files."""
-
     name = "studio"
     looks_for = "`nodes` and `edges`, with nodes of types such as llm, loop and exit"
     joined: frozenset[str] | None = None
@@ -90,36 +72,11 @@ class StudioReader:
     def read(self, document: Document, files: Files) -> Reading:
         """Reads a file into the IR; raises InvalidWorkflow with everything that is wrong in it."""
         context = ReadContext(document, files)
-        scope = _read_scope(context)
+        scope = read_scope(context)
         workflow = None if scope is None else _workflow(scope)
         if workflow is not None:
             context.check(workflow)
         return context.finish(workflow)
-
-
-def _read_scope(context: ReadContext) -> Scope | None:
-    """The canvas of a file with its regions; None if it holds no sense to go on with."""
-    drawn = read_canvas(context, context.root)
-    feedback = find_feedback(drawn)
-    canvas = drawn.without(feedback)
-    _check_canvas(context, canvas)
-    if canvas.circle() or not canvas.nodes:
-        return None
-    regions = find_regions(context, canvas)
-    deciders = find_deciders(context, canvas, regions)
-    if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
-        return None
-    # Branches that lead nowhere; the router of a loop may go on without an edge.
-    for router in canvas.of_type("router"):
-        used = {edge.branch for edge in canvas.outgoing[router.id]}
-        if router.id in deciders.values() or None in used or not used:
-            continue
-        for name in (name for name in router.branches if name not in used):
-            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
-            message += "there goes nowhere"
-            label, advice = "a branch without an edge", "connect it, or remove the branch"
-            context.warn("W023", message, router.span, label=label, help=advice)
-    return Scope(context, canvas, regions, feedback, deciders)
 
 
 def _workflow(scope: Scope) -> ir.Workflow:
@@ -158,7 +115,7 @@ def _outputs(scope: Scope) -> tuple[tuple[str, ir.Value], ...]:
     outputs: dict[str, ir.Value] = {}
     for node in scope.canvas.of_type("output"):
         name = steps.port_name(node)
-        outputs[node.id if name in outputs else name] = expression(known(node.id))
+        outputs[node.id if name in outputs else name] = expression(value_of(node.id))
     if outputs:
         return tuple(outputs.items())
     for node in scope.canvas.of_type(*ENDINGS):
@@ -190,8 +147,7 @@ def _block(scope: Scope, level: Region | None = None, path: str = "") -> ir.Bloc
     nodes: list[ir.Node] = []
     for name, group in built.items():
         # An end always gives something, so that an iteration has a result.
-        is_end = level is not None and name == level.end
-        when = "" if is_end else scope.when(name)
+        when = "" if level is not None and name == level.end else scope.when(name)
         # The first node waits for all that its canvas node waits for, each other one for it.
         after = tuple(ir.After(source) for source in _waits(scope, name, level))
         for part in group:
@@ -232,37 +188,3 @@ def _waits(scope: Scope, name: str, level: Region | None) -> list[str]:
         referred = sorted(scope.references.get(node, ()))
         members += [scope.regions.member(source, level) for source in (*named, *referred)]
     return [member for member in dict.fromkeys(members) if member not in (None, name)]
-
-
-def _check_canvas(context: ReadContext, canvas: Canvas) -> None:
-    span = context.root.span
-    if not canvas.nodes:
-        if not context.diagnostics:
-            advice = "add an input, a node, an output"
-            context.report("W006", "the canvas has no nodes", span, help=advice)
-        return
-    types = {node.type for node in canvas.nodes.values()}
-    wanted = ({*BEGINNINGS, *TRIGGERS}, "begins", "input"), ({*ENDINGS}, "ends", "output")
-    for kinds, what, first in wanted:
-        if not types & kinds and not context.diagnostics:
-            message = f"the canvas has no node where it {what}"
-            advice = f"add a node of the type {first!r}"
-            context.report("W006", message, span, label=f"no {first}", help=advice)
-    for trigger in TRIGGERS:
-        for node in canvas.of_type(trigger)[1:]:
-            message = f"{node.id!r} is a second {trigger}"
-            advice = "a canvas has at most one; put the other into a file of its own"
-            context.report("W012", message, node.span, label="one too many", help=advice)
-    for node in canvas.nodes.values() if len(canvas.nodes) > 1 else ():
-        if node.type != "note" and not canvas.incoming[node.id] and not canvas.outgoing[node.id]:
-            message, advice = f"{node} is connected to nothing", "connect it, or remove it"
-            context.warn("W023", message, node.span, label="no edges", help=advice)
-    circle = canvas.circle()
-    if not circle:
-        return
-    shown = " -> ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
-    message = f"nodes lead back to each other: {shown} -> {circle[0]}"
-    advice = "to repeat nodes, put them between a loop and its exit; only the continue branch of "
-    advice += "the router that decides a loop may lead back"
-    span = canvas.nodes[circle[0]].span
-    context.report("W011", message, span, label="leads back to itself", help=advice)

@@ -11,13 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from whorl.dialects.reading.fields import (
-    check_id,
-    check_node,
-    check_spelling,
-    objects_of,
-    unknown_fields,
-)
+from whorl.dialects.reading import fields
 from whorl.dialects.reading.scalars import span_of, text_of, words
 from whorl.errors import did_you_mean
 from whorl.ir.checks.subject import suggest
@@ -104,10 +98,11 @@ ENDINGS = words("output file_write aggregator exit")
 CLOSED_BY = {"loop": "exit", "iterator": "aggregator"}
 # The branches of a router that decides a loop.
 DONE, CONTINUE = "done", "continue"
+_BRANCH = re.compile(r"branch-(\d{1,4})")
 
 # How large a canvas may be; a hostile one ends here and not in time.
 LIMITS = {"nodes": 1_000, "edges": 10_000, "routers": 200, "loops": 100}
-DEPTH_MAX = 16
+_SHOWN_MAX = 8
 
 
 def _event(event: str, **fields: str) -> dict[str, Json]:
@@ -146,9 +141,6 @@ VOCABULARY: dict[str, Json] = {
 }
 
 
-_BRANCH = re.compile(r"branch-(\d{1,4})")
-
-
 @dataclass(frozen=True, slots=True)
 class CanvasNode:
     """A node: `fields` is what its author has set."""
@@ -163,7 +155,6 @@ class CanvasNode:
 
     @property
     def place(self) -> str:
-        """Where the node stands, for the IR."""
         return f"{self.span.line}:{self.span.column}"
 
     @property
@@ -265,9 +256,9 @@ class Canvas:
 
 def read_canvas(context: ReadContext, root: Mapping) -> Canvas:
     """Reads all nodes and edges, and reports those that cannot be meant."""
-    check_spelling(context, root, _CANVAS_FIELDS, "the canvas")
+    fields.check_spelling(context, root, _CANVAS_FIELDS, "the canvas")
     advice = 'write {"id": ..., ...}'
-    items, edges = (objects_of(context, root, name, advice) for name in ("nodes", "edges"))
+    items, edges = (fields.objects_of(context, root, name, advice) for name in ("nodes", "edges"))
     nodes: dict[str, CanvasNode] = {}
     if _is_too_large(context, root, nodes=len(items), edges=len(edges)):
         return Canvas(nodes, [])
@@ -291,23 +282,23 @@ def _is_too_large(context: ReadContext, root: Mapping, **counts: int) -> bool:
 
 
 def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping) -> None:
-    name, kind = check_id(context, item, nodes), text_of(item.get("type"))
+    name, kind = fields.check_id(context, item, nodes), text_of(item.get("type"))
     if not name:
         return
     span = span_of(item, "id")
-    check_spelling(context, item, _NODE_FIELDS, f"node {name!r}")
+    fields.check_spelling(context, item, _NODE_FIELDS, f"node {name!r}")
     if kind not in TYPES:
         message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
         where, label, advice = span_of(item, "type"), "unknown type", suggest(kind, _KINDS)
         if not kind:
             message, where, label = f"node {name!r} lacks its 'type'", span, "no type"
         context.report("W009", message, where, label=label, help=advice)
-    fields = item.get("data")
-    fields = fields if isinstance(fields, Mapping) else Mapping((), span)
-    nodes[name] = node = CanvasNode(name, kind if kind in TYPES else "note", fields, span)
-    known = _KINDS[node.type].fields
-    names = sorted(words(f"{known} timeout"))
-    for entry, near in unknown_fields(node.fields, names) if known is not None else ():
+    data = item.get("data")
+    data = data if isinstance(data, Mapping) else Mapping((), span)
+    nodes[name] = node = CanvasNode(name, kind if kind in TYPES else "note", data, span)
+    own = _KINDS[node.type].fields
+    names = sorted(words(f"{own} timeout"))
+    for entry, near in fields.unknown_fields(node.fields, names) if own is not None else ():
         if entry.name in _SHARED:
             continue
         message, span = f"{node} has no field {entry.name[:60]!r}", entry.key.span
@@ -321,10 +312,10 @@ def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
 
 def _read_edge(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping) -> Edge | None:
     advice, ends = "connect it to a node of the canvas", ("source", "target")
-    known = [check_node(context, item, end, nodes, advice) for end in ends]
-    if not all(known):
+    are_nodes = [fields.check_node(context, item, end, nodes, advice) for end in ends]
+    if not all(are_nodes):
         return None
-    check_spelling(context, item, _EDGE_FIELDS, "an edge")
+    fields.check_spelling(context, item, _EDGE_FIELDS, "an edge")
     source, target = (nodes[text_of(item.get(end))] for end in ends)
     if "note" in (source.type, target.type):
         return None
@@ -346,19 +337,19 @@ def _check_source(context: ReadContext, node: CanvasNode, handle: str, span: Spa
     if (node.type, handle) == ("approval", "rejected"):
         message = f"nothing ever leaves {node} by 'rejected': the run fails instead"
         context.warn("W023", message, span, label="never taken", help="remove the edge")
-    known = _SOURCE_HANDLES.get(node.type)
-    if known is None or handle in (*known, "output"):
+    handles = _SOURCE_HANDLES.get(node.type)
+    if handles is None or handle in (*handles, "output"):
         return
     what = "branch" if node.type == "router" else "handle"
     message, label = f"{node} has no {what} {handle[:60]!r}", f"no such {what}"
     if node.type == "router":
-        advice = suggest(handle, [*node.branches, "output", *known])
+        advice = suggest(handle, [*node.branches, "output", *handles])
         context.report("W010", message, span, label=label, help=advice)
-    elif near := did_you_mean(handle, sorted(known)):
+    elif near := did_you_mean(handle, sorted(handles)):
         context.report("W010", message, span, label=label, help=near)
     else:
         message += ": the edge carries all of its result"
-        advice = suggest(handle, sorted({*known, "output"}))
+        advice = suggest(handle, sorted({*handles, "output"}))
         context.warn("W010", message, span, label=label, help=advice)
 
 
@@ -367,11 +358,45 @@ def _check_target(context: ReadContext, node: CanvasNode, handle: str, span: Spa
 
     Texts of a node may name any handle, so that those which they name are not misspelt.
     """
-    known = sorted({*words(_KINDS[node.type].takes), "input"})
+    handles = sorted({*words(_KINDS[node.type].takes), "input"})
     texts = (entry.value.text for entry in node.fields if isinstance(entry.value, Scalar))
-    if not _KINDS[node.type].takes or handle in known:
+    if not _KINDS[node.type].takes or handle in handles:
         return
-    near = did_you_mean(handle, known)
+    near = did_you_mean(handle, handles)
     if near and not any("{{" in text and handle in text for text in texts):
         message = f"{node} takes nothing in at the handle {handle[:60]!r}"
         context.report("W010", message, span, label="no such handle", help=near)
+
+
+def check_canvas(context: ReadContext, canvas: Canvas) -> None:
+    span = context.root.span
+    if not canvas.nodes:
+        if not context.diagnostics:
+            advice = "add an input, a node, an output"
+            context.report("W006", "the canvas has no nodes", span, help=advice)
+        return
+    types = {node.type for node in canvas.nodes.values()}
+    wanted = ({*BEGINNINGS, *TRIGGERS}, "begins", "input"), ({*ENDINGS}, "ends", "output")
+    for kinds, what, first in wanted:
+        if not types & kinds and not context.diagnostics:
+            message = f"the canvas has no node where it {what}"
+            advice = f"add a node of the type {first!r}"
+            context.report("W006", message, span, label=f"no {first}", help=advice)
+    for trigger in TRIGGERS:
+        for node in canvas.of_type(trigger)[1:]:
+            message = f"{node.id!r} is a second {trigger}"
+            advice = "a canvas has at most one; put the other into a file of its own"
+            context.report("W012", message, node.span, label="one too many", help=advice)
+    for node in canvas.nodes.values() if len(canvas.nodes) > 1 else ():
+        if node.type != "note" and not canvas.incoming[node.id] and not canvas.outgoing[node.id]:
+            message, advice = f"{node} is connected to nothing", "connect it, or remove it"
+            context.warn("W023", message, node.span, label="no edges", help=advice)
+    circle = canvas.circle()
+    if not circle:
+        return
+    shown = " -> ".join([*circle[:_SHOWN_MAX], *(["..."] if len(circle) > _SHOWN_MAX else [])])
+    message = f"nodes lead back to each other: {shown} -> {circle[0]}"
+    advice = "to repeat nodes, put them between a loop and its exit; only the continue branch of "
+    advice += "the router that decides a loop may lead back"
+    span = canvas.nodes[circle[0]].span
+    context.report("W011", message, span, label="leads back to itself", help=advice)

@@ -13,7 +13,7 @@ from whorl.dialects.native.shell import PREFIX
 from whorl.dialects.native.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import RESULTS
-from whorl.dialects.studio.regions import expression, known
+from whorl.dialects.studio.regions import expression, value_of
 from whorl.dialects.studio.texts import is_written, piped, read_script
 from whorl.errors import did_you_mean
 from whorl.ir.checks.subject import suggest
@@ -23,15 +23,11 @@ from whorl.source import Mapping, Scalar, plain
 if TYPE_CHECKING:
     from whorl.dialects.studio.texts import Inputs, NodeReader
 
-HTTP_TIMEOUT_S = 30.0
-SHELL_TIMEOUT_S = 30.0
+TIMEOUT_S = 30.0
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 _MODES = ("text", "json", "csv", "binary")
-_AUTH = ("none", "bearer", "basic", "api_key")
 _BUILT_IN = "builtin"
 _SHELL, _READ, _WRITE = _TOOLS = ("shell", "read_file", "write_file")
-_APPROVALS = ("auto", "ask", "always", "deny")
-SHELL_S = 30
 
 
 def read_http(node: NodeReader) -> list[ir.Node]:
@@ -48,7 +44,7 @@ def read_http(node: NodeReader) -> list[ir.Node]:
         "accept_status": "any",
     }
     # Keys belong to the operator: a file can name one, but not hold it.
-    if node.word("auth", _AUTH, "none") != "none":
+    if node.word("auth", ("none", "bearer", "basic", "api_key"), "none") != "none":
         key = node.text("authTokenSettingsKey")
         if not key:
             node.missing("authTokenSettingsKey", "the name of a key of the operator")
@@ -62,7 +58,7 @@ def read_http(node: NodeReader) -> list[ir.Node]:
         # Those that come in count where both have one.
         own, given = called("fields", "none", *parts), node.incoming["headers"]
         inputs["headers"] = expression(called("merged", own, given))
-    return [node.task("http", inputs, timeout_s=HTTP_TIMEOUT_S)]
+    return [node.task("http", inputs, timeout_s=TIMEOUT_S)]
 
 
 def _body(node: NodeReader) -> ir.Value:
@@ -107,7 +103,7 @@ def read_shell_exec(node: NodeReader) -> list[ir.Node]:
         "stdin": node.given("stdin"),
         "check": False,
     }
-    return [node.task("run", inputs, timeout_s=SHELL_TIMEOUT_S)]
+    return [node.task("run", inputs, timeout_s=TIMEOUT_S)]
 
 
 def _script(node: NodeReader, written: Scalar) -> Inputs:
@@ -171,8 +167,7 @@ def read_file_read(node: NodeReader) -> list[ir.Node]:
         "delimiter": node.text("delimiter") or None,
         "header": node.flag("hasHeader", default=True),
     }
-    is_table = node.text("mode") == "csv"
-    shape = called("fields", "it", '"rows"', "it.content") if is_table else ""
+    shape = called("fields", "it", '"rows"', "it.content") if node.text("mode") == "csv" else ""
     return [node.task("file_read", inputs, shape=shape)]
 
 
@@ -233,17 +228,17 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
         gate = ir.Gate(
             name=node.scope.helper(node.id, "approval"),
             message=ir.Constant(f"may {node.id!r} use the tool {shown!r}?"),
-            show=expression(known(name)),
+            show=expression(value_of(name)),
             on_reject="fail",
             place=node.node.place,
         )
         before = [ir.Compute(name=name, value=expression(given)), gate]
-        given = known(name)
+        given = value_of(name)
     return [*before, _tool_task(node, server, tool, given)]
 
 
 def _approval(node: NodeReader) -> str:
-    approval = node.word("approval", _APPROVALS, "auto")
+    approval = node.word("approval", ("auto", "ask", "always", "deny"), "auto")
     if approval == "always":
         message = f"{node.owner} has the approval 'always': a person is asked each time"
         advice, span = "write 'ask', or 'auto' where nobody is to be asked", node.span("approval")
@@ -288,7 +283,7 @@ def _built_in(node: NodeReader, tool: str, given: str) -> ir.Task:
         **(script if written is None else _script(node, written)),
         "shell": "bash",
         "folder": optional("cwd", "none"),
-        "stop_after_s": optional("timeout", str(SHELL_S)),
+        "stop_after_s": optional("timeout", f"{TIMEOUT_S:g}"),
         "check": False,
     }
     return node.task("run", inputs, shape=called("shell_text", "it"))

@@ -15,15 +15,8 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.studio.canvas import (
-    CLOSED_BY,
-    CONTINUE,
-    DEPTH_MAX,
-    DONE,
-    LIBRARY,
-    MAIN_FIELDS,
-    RESULTS,
-)
+from whorl.dialects.studio import canvas as canvases
+from whorl.dialects.studio.canvas import CLOSED_BY, CONTINUE, DONE, LIBRARY, MAIN_FIELDS, RESULTS
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
@@ -32,6 +25,7 @@ if TYPE_CHECKING:
 # Handles whose value a node takes bare, when nothing else comes in.
 BARE = ("input", "value")
 LOOKED_AT_MAX = 500_000
+DEPTH_MAX = 16
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +78,7 @@ def is_evaluated(node: CanvasNode) -> bool:
     return node.type == "loop" and text_of(node.fields.get("exitCondition")).strip() == "evaluator"
 
 
-def find_feedback(canvas: Canvas) -> list[Edge]:
+def _find_feedback(canvas: Canvas) -> list[Edge]:
     """The edges that lead from a continue branch back to its loop, or to a node behind that."""
     loops = [node.id for node in canvas.nodes.values() if is_evaluated(node)]
     onward = canvas.without(edge for edge in canvas.edges if edge.branch == CONTINUE)
@@ -103,7 +97,7 @@ def find_feedback(canvas: Canvas) -> list[Edge]:
     return feedback
 
 
-def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
+def _find_regions(context: ReadContext, canvas: Canvas) -> Regions:
     """Pairs what opens with what closes, and finds what lies between."""
     regions = Regions()
     for kind in CLOSED_BY:
@@ -131,8 +125,7 @@ def _pair(context: ReadContext, canvas: Canvas, regions: Regions, kind: str) -> 
     for node in (node for node in starts if node.type == kind):
         ends = _ends(canvas, node, regions)
         if len(ends) == 1:
-            region = Region(node.id, ends[0], kind)
-            regions.by_start[node.id] = regions.by_end[ends[0]] = region
+            regions.by_start[node.id] = regions.by_end[ends[0]] = Region(node.id, ends[0], kind)
             continue
         is_faulty, span, label = True, node.span, f"no {closing}"
         message = f"{node} has no {closing} behind it"
@@ -237,7 +230,7 @@ def _check_borders(context: ReadContext, canvas: Canvas, regions: Regions, regio
             context.report("W010", message, edge.span, label="leaves the body", help=advice)
 
 
-def find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dict[str, str]:
+def _find_deciders(context: ReadContext, canvas: Canvas, regions: Regions) -> dict[str, str]:
     """The router that decides when a loop stops, by the loop, for those that stop by a router.
 
     It is the only one of the loop with the branches done and continue, and has no others.
@@ -285,13 +278,11 @@ def _decider_fault(
     return None
 
 
-def known(name: str) -> str:
-    """The source of the value of a name."""
+def value_of(name: str) -> str:
     return called("known", quoted(name))
 
 
 def field_of(name: str, key: str) -> str:
-    """The source of a field of the result of a node."""
     return called("field", quoted(name), quoted(key))
 
 
@@ -348,29 +339,29 @@ class Scope:
         ended = self.regions.by_end.get(node)
         if ended is not None:
             if self.regions.is_inside(viewer, ended):
-                return known(node)
+                return value_of(node)
             return self._started(ended, handle if ended.kind == "iterator" else "output", viewer)
         kind = self.canvas.nodes[node].type
         if handle == "output" and kind in MAIN_FIELDS:
             return field_of(node, MAIN_FIELDS[kind])
-        return known(node) if handle == "output" or kind == "input" else field_of(node, handle)
+        return value_of(node) if handle == "output" or kind == "input" else field_of(node, handle)
 
     def _started(self, region: Region, handle: str, viewer: str) -> str:
         if self.regions.is_inside(viewer, region):
             if region.kind == "iterator" and handle in ("index", "total"):
                 return self.counted(region, handle)
-            return known(region.start)
+            return value_of(region.start)
         if region.kind == "loop":
             return field_of(region.start, handle if handle in RESULTS["loop"] else "output")
-        return field_of(region.start, handle) if handle != "output" else known(region.start)
+        return field_of(region.start, handle) if handle != "output" else value_of(region.start)
 
     def counted(self, region: Region, word: str) -> str:
         """Where in its iterations a region is: index (from 0), total, iteration (from 1)."""
         if word == "total" and region.kind == "iterator":
-            return f"({known(self.helper(region.start, 'items'))} | length)"
+            return f"({value_of(self.helper(region.start, 'items'))} | length)"
         if word == "iteration" and region.kind == "iterator":
-            return f"({known(self.helper(region.start, 'index'))} + 1)"
-        return known(self.helper(region.start, word))
+            return f"({value_of(self.helper(region.start, 'index'))} + 1)"
+        return value_of(self.helper(region.start, word))
 
     def choices(self, edges: list[Edge]) -> list[str]:
         """When each edge carries something, and what; of several the last one counts."""
@@ -455,3 +446,28 @@ class Scope:
             references.add(other)
             self._referred.setdefault(other, []).append(node)
         return self.output(other, handle, node)
+
+
+def read_scope(context: ReadContext) -> Scope | None:
+    """The canvas of a file with its regions; None if it holds no sense to go on with."""
+    drawn = canvases.read_canvas(context, context.root)
+    feedback = _find_feedback(drawn)
+    canvas = drawn.without(feedback)
+    canvases.check_canvas(context, canvas)
+    if canvas.circle() or not canvas.nodes:
+        return None
+    regions = _find_regions(context, canvas)
+    deciders = _find_deciders(context, canvas, regions)
+    if any(diagnostic.code == "W002" for diagnostic in context.diagnostics):
+        return None
+    # Branches that lead nowhere; the router of a loop may go on without an edge.
+    for router in canvas.of_type("router"):
+        used = {edge.branch for edge in canvas.outgoing[router.id]}
+        if router.id in deciders.values() or None in used or not used:
+            continue
+        for name in (name for name in router.branches if name not in used):
+            message = f"no edge leaves {router} by its branch {name[:60]!r}: what is sent "
+            message += "there goes nowhere"
+            label, advice = "a branch without an edge", "connect it, or remove the branch"
+            context.warn("W023", message, router.span, label=label, help=advice)
+    return Scope(context, canvas, regions, feedback, deciders)

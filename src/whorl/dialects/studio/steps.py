@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import CONTINUE, DONE
-from whorl.dialects.studio.regions import continue_targets, expression, field_of, known
+from whorl.dialects.studio.regions import continue_targets, expression, field_of, value_of
 from whorl.dialects.studio.texts import NodeReader, is_written
 from whorl.source import Scalar, plain
 
@@ -79,7 +79,7 @@ def read_trigger(node: NodeReader) -> list[ir.Node]:
         advice = f"have cron run it: {node.text('expression', '0 9 * * *')} whorl run FILE"
     message = f"{node.owner} does not start runs by itself"
     node.context.warn("W023", message, node.place, label="started from outside", help=advice)
-    payload = known(node.id)
+    payload = value_of(node.id)
     parts = (quoted("timestamp"), called("timestamp"), quoted("payload"), payload)
     return node.compute(called("fields", payload, *parts))
 
@@ -216,11 +216,11 @@ def _remember(node: NodeReader, prompt: str, inputs: Inputs) -> list[ir.Node]:
         return []
     name, asked = scope.helper(node.id, "history"), scope.helper(node.id, "prompt")
     answer, most = field_of(node.id, "response"), str(max(1, keep))
-    later = expression(called("remembered", known(name), known(asked), answer, most))
+    later = expression(called("remembered", value_of(name), value_of(asked), answer, most))
     carry = ir.Carry(name, first=ir.Constant([]), later=later)
     scope.conversations.setdefault(around.start, []).append(carry)
-    inputs["prompt"] = expression(known(asked))
-    inputs["messages"] = expression(known(name))
+    inputs["prompt"] = expression(value_of(asked))
+    inputs["messages"] = expression(value_of(name))
     return [ir.Compute(name=asked, value=expression(prompt))]
 
 
@@ -259,10 +259,9 @@ def _question(node: NodeReader, branches: list[str], value: str, *, decides: boo
 
 def branch_marker(scope: Scope, router: CanvasNode) -> ir.Branch:
     """The branch that tells a loop how its router decided."""
-    names = (DONE, CONTINUE)
     return ir.Branch(
         name=scope.helper(router.id, "branch"),
-        cases=tuple(ir.Case(n, ir.Block(()), equals=ir.Constant(n)) for n in names),
+        cases=tuple(ir.Case(n, ir.Block(()), equals=ir.Constant(n)) for n in (DONE, CONTINUE)),
         subject=expression(field_of(router.id, "selectedBranch")),
         place=router.place,
     )
@@ -280,7 +279,7 @@ def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
     until: ir.Condition | None = None
     if condition == "stable_output":
         threshold = THRESHOLD if threshold is None else float(threshold)
-        until = ir.Stable(expression(known(region.end)), threshold, whole=False)
+        until = ir.Stable(expression(value_of(region.end)), threshold, whole=False)
     elif region.start in scope.deciders:
         until = ir.BranchTaken(scope.helper(scope.deciders[region.start], "branch"), "done")
     words = (("iteration", "number"), ("index", "index"), ("total", "limit"))
@@ -290,9 +289,9 @@ def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
         limits=ir.LoopLimits(iterations=_iterations(node), iteration_time_s=scope.timeout_s),
         words={"fields": {"max_iterations": "maxIterations", "budget": "--budget"}},
         carry=(_carry(node, region, appends=appends), *scope.conversations.get(region.start, ())),
-        collect=(ir.Collect("iterations", "all", expression(known(region.end))),),
+        collect=(ir.Collect("iterations", "all", expression(value_of(region.end))),),
         facts=tuple((scope.helper(region.start, word), fact) for word, fact in words),  # type: ignore[misc]
-        tells=(("input", expression(called("preview", known(region.start)))),),
+        tells=(("input", expression(called("preview", value_of(region.start)))),),
         shape=expression(called("ended", "it", quoted(region.end))),
         **node.common(),
     )
@@ -320,8 +319,8 @@ def _carry(node: NodeReader, region: Region, *, appends: bool) -> ir.Carry:
     first = node.input or "none"
     later, giver = _feedback(node.scope, region)
     if appends:
-        number = known(node.scope.helper(region.start, "iteration"))
-        later = called("append", known(region.start), later, quoted(giver), number)
+        number = value_of(node.scope.helper(region.start, "iteration"))
+        later = called("append", value_of(region.start), later, quoted(giver), number)
         first = called("text_only", first, quoted(region.start))
     return ir.Carry(region.start, first=expression(first), later=expression(later))
 
@@ -333,7 +332,7 @@ def _feedback(scope: Scope, region: Region) -> tuple[str, str]:
     router = scope.deciders.get(region.start)
     if router is None:
         givers = {edge.source for edge in scope.canvas.incoming[region.end]}
-        return known(region.end), givers.pop() if len(givers) == 1 else region.end
+        return value_of(region.end), givers.pop() if len(givers) == 1 else region.end
     canvas, regions = scope.canvas, scope.regions
     sources = {edge.source for edge in scope.feedback}
     ends = {name for name in sources if name == router or regions.is_inside(name, region)}
@@ -371,7 +370,7 @@ def read_iterator(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]
         listed = node.source(expressed) or node.path_source(expressed)
     source = called("items_of", listed, quoted(region.start))
     each = ir.ForEach(
-        items=expression(known(items)),
+        items=expression(value_of(items)),
         body=body,
         item_name=region.start,
         index_name=scope.helper(region.start, "index"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypedDict, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
 
 from whorl import ir
 from whorl.dialects.reading.context import REPORTED_MAX
@@ -17,7 +17,7 @@ from whorl.dialects.reading.fields import Fields
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
 from whorl.dialects.studio.canvas import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES, read_path
-from whorl.dialects.studio.regions import expression, known
+from whorl.dialects.studio.regions import expression, value_of
 from whorl.errors import did_you_mean
 from whorl.ir.checks.subject import suggest
 from whorl.language import LanguageError
@@ -48,15 +48,9 @@ _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _QUOTES = "'\""
 
 Path = list[str | int]
+# The name of a pipe, and its arguments.
+_Pipe = tuple[str, tuple[str | int | float, ...]]
 _VALUES = (ir.Constant, ir.Expression, ir.Items, ir.Fields)
-
-
-class Common(TypedDict):
-    """What all nodes take, by the names of the IR."""
-
-    name: str
-    timeout_s: float | None
-    place: str
 
 
 class NodeReader(Fields):
@@ -68,7 +62,7 @@ class NodeReader(Fields):
         self.node = node
         self.id = node.id
 
-    def common(self, timeout_s: float | None = None) -> Common:
+    def common(self, timeout_s: float | None = None) -> dict[str, Any]:
         """What all nodes take; `timeout` bounds every node."""
         written = self.number("timeout")
         if written is not None and not 0 < written <= TIMEOUT_MAX_S:
@@ -111,7 +105,7 @@ class NodeReader(Fields):
             return next(iter(incoming.values()))
         around = self.scope.regions.around.get(self.id)
         if around is not None:
-            return known(around.start)
+            return value_of(around.start)
         if incoming:
             return self.value
         only = next(iter(inputs.values())) if len(inputs) == 1 else None
@@ -153,8 +147,7 @@ class NodeReader(Fields):
             if count == PLACES_MAX + 1:
                 message = f"a text of {self.id!r} has more than {PLACES_MAX:,} places"
                 span = scalar.locate(place.offset - 2)
-                advice = "split it into several transforms"
-                self.context.report("W002", message, span, help=advice)
+                self.context.report("W002", message, span, help="split it into several transforms")
             return self._place(place) if count <= PLACES_MAX else None
 
         return joined(split_text(scalar, _PLACE, source_of))
@@ -166,8 +159,7 @@ class NodeReader(Fields):
             script = read_script(place.content)
         except LanguageError as fault:
             span = place.scalar.locate(place.offset + (fault.offset or 0))
-            message = f"{fault}; it stays as it is written"
-            self.context.warn("W020", message, span, help=fault.help)
+            self.context.warn("W020", f"{fault}; it stays as it is written", span, help=fault.help)
             return None
         source = self._resolved(place, script.reference or "input")
         return None if source is None else piped(source, script)
@@ -259,14 +251,14 @@ class NodeReader(Fields):
             return self.incoming[head], path
         if head in scope.inputs:
             return scope.refer(self.id, scope.inputs[head]), path
-        return (known(head), path) if head in scope.variables else None
+        return (value_of(head), path) if head in scope.variables else None
 
     def _counted(self, head: str) -> str | None:
         """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""
         region = self.scope.regions.around.get(self.id)
         while region is not None:
             if head == "item" and region.kind == "iterator":
-                return known(region.start)
+                return value_of(region.start)
             if head in _COUNTED:
                 return self.scope.counted(region, head)
             region = region.parent
@@ -283,7 +275,7 @@ class NodeReader(Fields):
             return called("main", source, quoted(first)), path[1:]
         source = scope.refer(self.id, other.id)
         if other.type in MAIN_FIELDS:
-            source = known(other.id)
+            source = value_of(other.id)
         if not path or first in _MAIN:
             return called("main", source, quoted(str(first))), path[1:]
         return source, path
@@ -329,7 +321,6 @@ class NodeReader(Fields):
         return piped(source or "none", script)
 
     def path_source(self, written: Scalar) -> str:
-        """The source of what a JSON path finds in the input."""
         try:
             read_path(written.text)
         except LanguageError as fault:
@@ -358,26 +349,19 @@ def _steps(path: str) -> Path:
     return steps
 
 
-class Pipe(NamedTuple):
-    """One pipe with its arguments."""
-
-    name: str
-    arguments: tuple[str | int | float, ...]
-
-
 class Script(NamedTuple):
     """A script of a transform: what is piped (empty: the input), and through what."""
 
     reference: str
     offset: int
-    pipes: tuple[Pipe, ...]
+    pipes: tuple[_Pipe, ...]
 
 
 def piped(source: str, script: Script) -> str:
     """The source of a value through the pipes of a script."""
-    for pipe in script.pipes:
-        arguments = [quoted(a) if isinstance(a, str) else repr(a) for a in pipe.arguments]
-        source = called("pipe", source, quoted(pipe.name), *arguments)
+    for name, arguments in script.pipes:
+        sources = [quoted(a) if isinstance(a, str) else repr(a) for a in arguments]
+        source = called("pipe", source, quoted(name), *sources)
     return source
 
 
@@ -391,7 +375,7 @@ def read_script(source: str) -> Script:
     rest = parts if is_pipe else parts[1:]
     if len(rest) > PIPES_MAX:
         raise LanguageError(f"a script has at most {PIPES_MAX} pipes", rest[PIPES_MAX][1])
-    pipes: list[Pipe] = []
+    pipes: list[_Pipe] = []
     for text, at in rest:
         offset = at + len(text) - len(text.lstrip())
         call = _CALL.fullmatch(text.strip())
@@ -404,7 +388,7 @@ def read_script(source: str) -> Script:
         if not least <= len(arguments) <= most:
             wanted = str(least) if least == most else f"{least} or {most}"
             raise LanguageError(f"pipe {name!r} takes {wanted} arguments", offset)
-        pipes.append(Pipe(name, arguments))
+        pipes.append((name, arguments))
     return Script("" if is_pipe else bare, len(first) - len(first.lstrip()), tuple(pipes))
 
 

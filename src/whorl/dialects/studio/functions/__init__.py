@@ -35,22 +35,22 @@ def _object(value: Value) -> dict[str, Value]:
     return value if isinstance(value, dict) else {}
 
 
-def known(run: Run, name: Value) -> Value:
+def lookup(run: Run, name: Value) -> Value:
     return run.lookup(text(name, "known", "name"))
 
 
 def field(run: Run, name: Value, key: Value) -> Value:
     """A result without such a field is carried whole, as is one that has no fields."""
-    value = known(run, name)
+    value = lookup(run, name)
     return _object(value).get(str(key), value)
 
 
 def ran(run: Run, name: Value) -> bool:
-    return known(run, name) is not UNDEFINED
+    return lookup(run, name) is not UNDEFINED
 
 
 def took(run: Run, name: Value, branch: Value) -> bool:
-    return _object(known(run, name)).get("selectedBranch") == branch
+    return _object(lookup(run, name)).get("selectedBranch") == branch
 
 
 def pick(run: Run, choices: _Extra, named: _Named) -> Value:
@@ -99,45 +99,45 @@ def object_of(run: Run, value: Value, node: Value, bare: Value) -> Value:
     """
     if value is None or value is UNDEFINED:
         return {}
-    found = value
+    parsed = value
     if isinstance(value, str) and value.lstrip().startswith("{"):
         with suppress(EvaluationError):
-            found = from_json(run, value)
-    if isinstance(found, dict):
-        return found
+            parsed = from_json(run, value)
+    if isinstance(parsed, dict):
+        return parsed
     if bare:
         return {str(bare): value}
     raise EvaluationError(f"{node!r} takes an object as its input, not {kind_of(value)}")
 
 
 def needed(run: Run, value: Value, name: Value, node: Value) -> Value:
-    found = optional(run, value, name, None)
-    if found is None:
+    part = optional(run, value, name, None)
+    if part is None:
         raise EvaluationError(f"the input of {node!r} lacks {name!r}")
-    return found
+    return part
 
 
 def optional(run: Run, value: Value, name: Value, default: Value) -> Value:
-    found = _object(value).get(str(name))
-    return default if found is None else found
+    part = _object(value).get(str(name))
+    return default if part is None else part
 
 
 def fields(run: Run, value: Value, extra: _Extra, named: _Named) -> Value:
-    found = dict(_object(value))
+    combined = dict(_object(value))
     for name, part in zip(extra[::2], extra[1::2], strict=True):
         if part is not None and part is not UNDEFINED:
-            found[str(name)] = part
-    run.check_items(len(found), "fields")
-    return found
+            combined[str(name)] = part
+    run.check_items(len(combined), "fields")
+    return combined
 
 
 def merged(run: Run, first: Value, second: Value) -> Value:
     """Two objects as one; the second counts where both have a field."""
     if second is not None and not isinstance(second, dict):
         raise EvaluationError(f"headers come in as an object, not {kind_of(second)}")
-    found = _object(first) | _object(second)
-    run.check_items(len(found), "merged")
-    return found
+    united = _object(first) | _object(second)
+    run.check_items(len(united), "merged")
+    return united
 
 
 def refuse(run: Run, message: Value) -> Value:
@@ -164,13 +164,13 @@ def answered(run: Run, value: Value) -> Value:
 
 def ended(run: Run, value: Value, last: Value) -> Value:
     """What a loop gives: output, iterations, count, exit_reason."""
-    found = _object(value)
-    facts = _object(found.get("loop"))
+    outcome = _object(value)
+    facts = _object(outcome.get("loop"))
     reason = facts.get("exit_reason")
     if reason == "condition_met":
         reason = _REASONS.get(str(facts.get("stopped_by")), reason)
-    results = found.get("iterations", [])
-    output = found.get(str(last))
+    results = outcome.get("iterations", [])
+    output = outcome.get(str(last))
     if output is None and isinstance(results, list):
         output = next((result for result in reversed(results) if result is not None), None)
     count = facts.get("iterations", 0)
@@ -205,8 +205,8 @@ def items_of(run: Run, value: Value, node: Value) -> Value:
         run.check_text(len(value), "items")
         if value.lstrip().startswith("["):
             with suppress(EvaluationError):
-                if isinstance(found := from_json(run, value), list):
-                    return found
+                if isinstance(parsed := from_json(run, value), list):
+                    return parsed
         return [line.strip() for line in value.splitlines() if line.strip()]
     lists = [part for part in _object(value).values() if isinstance(part, list)]
     if len(lists) == 1:
@@ -218,14 +218,13 @@ def items_of(run: Run, value: Value, node: Value) -> Value:
 
 def gathered(run: Run, value: Value, node: Value, strategy: Value, separator: Value) -> Value:
     """The results of all items: a list, one text, or one object."""
-    results = paid_items(run, value, "gathered")
-    found = [_object(part).get(str(node)) for part in results]
-    result: Value = found
+    parts = [_object(part).get(str(node)) for part in paid_items(run, value, "gathered")]
+    result: Value = parts
     if strategy == "concat":
-        result = join(run, [part for part in found if part is not None], separator, None)
+        result = join(run, [part for part in parts if part is not None], separator, None)
     elif strategy == "merge":
         result = united = dict[str, Value]()
-        for number, part in enumerate(found, start=1):
+        for number, part in enumerate(parts, start=1):
             if part is None:
                 continue
             if not isinstance(part, dict):
@@ -233,7 +232,7 @@ def gathered(run: Run, value: Value, node: Value, strategy: Value, separator: Va
                 raise EvaluationError(message)
             united.update(part)
             run.check_items(len(united), "merge")
-    return {"result": result, "count": len(found)}
+    return {"result": result, "count": len(parts)}
 
 
 def checked(run: Run, value: Value, node: Value, fails: Value) -> Value:
@@ -247,12 +246,12 @@ def checked(run: Run, value: Value, node: Value, fails: Value) -> Value:
 
 def shell_text(run: Run, value: Value) -> Value:
     """The output of a command, with its errors, as one text."""
-    found = _object(value)
-    output, errors = (str(found.get(name) or "").rstrip("\n") for name in ("stdout", "stderr"))
+    result = _object(value)
+    output, errors = (str(result.get(name) or "").rstrip("\n") for name in ("stdout", "stderr"))
     lines = [output] if output else []
     lines += [f"[stderr] {errors}"] if errors else []
-    lines += ["[timed out]"] if found.get("timed_out") else []
-    lines += [f"[exit code: {found['exit_code']}]"] if found.get("exit_code") else []
+    lines += ["[timed out]"] if result.get("timed_out") else []
+    lines += [f"[exit code: {result['exit_code']}]"] if result.get("exit_code") else []
     text = "\n".join(lines) or "(no output)"
     run.check_text(len(text), "shell_text")
     return text
@@ -263,8 +262,8 @@ def file_text(run: Run, value: Value) -> Value:
 
 
 def written_text(run: Run, value: Value) -> Value:
-    found = _object(value)
-    return f"wrote {found.get('size', 0)} bytes to {found.get('path', '')}"
+    result = _object(value)
+    return f"wrote {result.get('size', 0)} bytes to {result.get('path', '')}"
 
 
 def remembered(run: Run, past: Value, prompt: Value, answer: Value, keep: Value) -> Value:
@@ -280,7 +279,7 @@ def remembered(run: Run, past: Value, prompt: Value, answer: Value, keep: Value)
 _function = Family("function", "canvas")
 
 _FUNCTIONS = (
-    _function("known(name)", known, "the value of a name, however it is spelt", borrows=True),
+    _function("known(name)", lookup, "the value of a name, however it is spelt", borrows=True),
     _function("field(name, key)", field, "a field of a result, or the whole of it", borrows=True),
     _function("ran(name)", ran, "whether a node has a result"),
     _function("took(name, branch)", took, "whether a router took a branch"),
@@ -312,16 +311,8 @@ _FUNCTIONS = (
     _function("file_text(value)", file_text, "the content of a file"),
     _function("written_text(value)", written_text, "which file was written"),
     _function("remembered(past, prompt, answer, keep)", remembered),
-    _function(
-        "choose(answer, branches, value, fallback)",
-        choose,
-        "the route that a model's answer names, with its explanation",
-    ),
-    _function(
-        "misread(answer, branches, node, fallback)",
-        misread,
-        "what to warn of where a model's answer names no route",
-    ),
+    _function("choose(answer, branches, value, fallback)", choose),
+    _function("misread(answer, branches, node, fallback)", misread),
     _function("fenced(value)", fenced, "a text between two lines that it does not hold"),
     _function("match(value, branches)", match, "the route whose name is in the text of a value"),
 )

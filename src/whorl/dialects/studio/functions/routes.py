@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from whorl.language.values import Value
 
 _READ_MAX = 20_000
-_JUDGED = frozenset({"done", "continue"})
 _EXPLANATION_MAX = 10_000
 _SHOWN_MAX = 200
 # What may stand around a category: Markdown, quotes, brackets, punctuation.
@@ -56,18 +55,18 @@ _EXPLAINING = frozenset({"reason", "reasoning", "explanation", "why", "rationale
 
 
 def choose(run: Run, answer: Value, branches: Value, value: Value, fallback: Value) -> Value:
-    """The route of the category that an answer names; the rest of the answer explains."""
+    """The route that a model's answer names, with its explanation."""
     named = _category(run, answer, branches)
     chosen, explanation = named or (str(fallback), run.text(answer).strip())
     return _route(chosen, value, explanation[:_EXPLANATION_MAX])
 
 
 def misread(run: Run, answer: Value, branches: Value, node: Value, fallback: Value) -> Value:
-    """What to warn of where an answer names no category; null where it does."""
+    """What to warn of where a model's answer names no route."""
     if _category(run, answer, branches) is not None:
         return None
-    said = " ".join(run.text(answer)[:_READ_MAX].split())
-    shown = f"{said[:_SHOWN_MAX]}..." if len(said) > _SHOWN_MAX else said
+    words = " ".join(run.text(answer)[:_READ_MAX].split())
+    shown = f"{words[:_SHOWN_MAX]}..." if len(words) > _SHOWN_MAX else words
     names = ", ".join(map(str, items(branches, "misread")))
     return (
         f"router {node!r} takes the branch {fallback!r}, because the answer {shown!r} does not say "
@@ -82,35 +81,35 @@ def _category(run: Run, answer: Value, branches: Value) -> tuple[str, str] | Non
     answer: a text that is judged must not end the loop because its words are quoted.
     """
     names = [str(name) for name in items(branches, "choose") if str(name)]
-    said = _unwrapped(run.text(answer)[:_READ_MAX])
-    run.check_text(len(said) * (1 + len(names)), "choose")
-    fence = _FENCED.search(said)
-    inside = (fence[1] if fence else said).strip()
+    text = _unwrapped(run.text(answer)[:_READ_MAX])
+    run.check_text(len(text) * (1 + len(names)), "choose")
+    fence = _FENCED.search(text)
+    inside = (fence[1] if fence else text).strip()
     if inside.startswith(("{", "[")):
         with suppress(EvaluationError):
             return _in_json(run, inside, names)
-    words = said.strip(_AROUND)
+    words = text.strip(_AROUND)
     label = _LABEL.match(words)
     spans = _spans(words, names)
     if spans and not words[label.end() if label else 0 : spans[0][1]].strip(_AROUND):
         name, _, end = spans[0]
-        if _is_taken_back(said.lstrip(_AROUND), spans):
+        if _is_taken_back(text.lstrip(_AROUND), spans):
             return None
         return name, words if label else words[end:].strip(_AROUND[:-1])
     if len({name for name, _, _ in spans}) != 1:
         return None
-    is_judged = set(names) >= _JUDGED
-    is_meant = _is_said(said, spans[0][0]) if is_judged else not _is_denied(words, spans)
+    is_judged = set(names) >= {"done", "continue"}
+    is_meant = _is_stated(text, spans[0][0]) if is_judged else not _is_denied(words, spans)
     return (spans[0][0], words) if is_meant else None
 
 
-def _unwrapped(said: str) -> str:
+def _unwrapped(text: str) -> str:
     """An answer without the thoughts before it and the tag around it."""
-    said = said.strip()
-    if said.startswith("<think>"):
-        said = said.rpartition("</think>")[2].strip()
-    inside = said.removeprefix("<answer>").removesuffix("</answer>")
-    return said if "<" in inside else inside
+    text = text.strip()
+    if text.startswith("<think>"):
+        text = text.rpartition("</think>")[2].strip()
+    inside = text.removeprefix("<answer>").removesuffix("</answer>")
+    return text if "<" in inside else inside
 
 
 def _is_taken_back(text: str, spans: list[tuple[str, int, int]]) -> bool:
@@ -133,36 +132,36 @@ def _is_denied(words: str, spans: list[tuple[str, int, int]]) -> bool:
 def _spans(words: str, names: list[str]) -> list[tuple[str, int, int]]:
     """Where the names stand as words of their own; of names that overlap, the longest counts."""
     by_length = sorted(names, key=len, reverse=True)
-    known = {name.casefold(): name for name in reversed(by_length)}
+    folded = {name.casefold(): name for name in reversed(by_length)}
     pattern = rf"(?<!\w)(?:{'|'.join(map(re.escape, by_length))})(?!\w)"
     matches = re.finditer(pattern, words, re.IGNORECASE)
     return [
-        (known[m[0].casefold()], m.start(), m.end()) for m in matches if m[0].casefold() in known
+        (folded[m[0].casefold()], m.start(), m.end()) for m in matches if m[0].casefold() in folded
     ]
 
 
-def _is_said(said: str, name: str) -> bool:
+def _is_stated(text: str, name: str) -> bool:
     """Whether a sentence says the name as its answer, and none denies it."""
     named = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)", re.IGNORECASE)
-    sentences = [one for one in _SENTENCE.findall(said) if named.search(one)]
+    sentences = [sentence for sentence in _SENTENCE.findall(text) if named.search(sentence)]
     answer = rf"{named.pattern}{_REASON}|[*_`\"'“‘]{re.escape(name)}[*_`\"'”’]"
     return not any(map(_HEDGED.search, sentences)) and any(
-        re.search(answer, one.strip(), re.IGNORECASE) for one in sentences
+        re.search(answer, sentence.strip(), re.IGNORECASE) for sentence in sentences
     )
 
 
 def _in_json(run: Run, text: str, names: list[str]) -> tuple[str, str] | None:
     """The branch that a field of an object names, or whose own field is true; texts explain it."""
-    found = from_json(run, text)
-    if isinstance(found, list):
-        found = {"branch": found[0]} if len(found) == 1 else {}
-    fields = found if isinstance(found, dict) else {}
-    known = {name.casefold(): name for name in names}
+    parsed = from_json(run, text)
+    if isinstance(parsed, list):
+        parsed = {"branch": parsed[0]} if len(parsed) == 1 else {}
+    fields = parsed if isinstance(parsed, dict) else {}
+    folded = {name.casefold(): name for name in names}
     deciding = {key for key in fields if key.casefold() in _DECIDING}
     deciding = deciding or {key for key in fields if key.casefold() not in _EXPLAINING}
     texts = {key: part for key, part in fields.items() if isinstance(part, str)}
-    named = {key: known.get(texts[key].strip(_AROUND).casefold()) for key in deciding & set(texts)}
-    flags = {known.get(key.casefold()) for key, part in fields.items() if part is True}
+    named = {key: folded.get(texts[key].strip(_AROUND).casefold()) for key in deciding & set(texts)}
+    flags = {folded.get(key.casefold()) for key, part in fields.items() if part is True}
     chosen = {name for name in (*named.values(), *flags) if name is not None}
     if len(chosen) != 1:
         return None

@@ -20,7 +20,7 @@ from whorl.language.values import UNDEFINED, Value, kind_of, path_getter
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FOUND_MAX = 100_000
+VALUES_MAX = 100_000
 WORK_MAX = 1_000_000
 LENGTH_MAX = 8_192
 STEPS_MAX = 64
@@ -66,36 +66,36 @@ def read_path(source: str) -> tuple[Step, ...]:
 def find_path(source: str, value: Value) -> Value:
     """What a path finds: one value (null where there is none), or a list if it can be several."""
     steps = read_path(source)
-    found: list[Value] = [value]
+    values: list[Value] = [value]
     work = 0
     for selectors, is_deep in steps:
-        level = _below(found) if is_deep else found
-        found = []
+        level = _below(values) if is_deep else values
+        values = []
         for part in level:
             for find, is_definite in selectors:
                 looks_at_all = not is_definite and isinstance(part, list | dict)
                 work += 1 + len(part) if looks_at_all else 1  # type: ignore[arg-type]
                 if work > WORK_MAX:
                     raise LimitExceeded(f"a path looks at more than {WORK_MAX} values")
-                found.extend(find(part))
-                if len(found) > FOUND_MAX:
-                    raise LimitExceeded(f"a path finds more than {FOUND_MAX} values")
+                values.extend(find(part))
+                if len(values) > VALUES_MAX:
+                    raise LimitExceeded(f"a path finds more than {VALUES_MAX} values")
     if all(len(s) == 1 and s[0].is_definite and not is_deep for s, is_deep in steps):
-        return found[0] if found else None
-    return found
+        return values[0] if values else None
+    return values
 
 
-def _below(found: list[Value]) -> list[Value]:
+def _below(values: list[Value]) -> list[Value]:
     """Values and everything inside of them, the outermost of each first."""
     level: list[Value] = []
-    for value in found:
+    for value in values:
         at = len(level)
         level.append(value)
         while at < len(level):
             level.extend(_parts(level[at]))
             at += 1
-            if len(level) > FOUND_MAX:
-                raise LimitExceeded(f"a path looks at more than {FOUND_MAX} values")
+            if len(level) > VALUES_MAX:
+                raise LimitExceeded(f"a path looks at more than {VALUES_MAX} values")
     return level
 
 
@@ -236,29 +236,29 @@ def _object(value: Value, name: str) -> dict[str, Value]:
 
 def _flatten(run: Run, value: Value) -> Value:
     """One level: lists in the list become their items."""
-    found: list[Value] = []
+    items: list[Value] = []
     for part in paid_items(run, value, "flatten"):
-        found.extend(part if isinstance(part, list) else [part])
-        run.check_items(len(found), "flatten")
-    return found
+        items.extend(part if isinstance(part, list) else [part])
+        run.check_items(len(items), "flatten")
+    return items
 
 
 def _sort(run: Run, value: Value, key: Value = None) -> Value:
-    found = paid_items(run, value, "sort")
-    return lists.ordered(run, found, [path_getter(key)], case_sensitive=True)
+    items = paid_items(run, value, "sort")
+    return lists.ordered(run, items, [path_getter(key)], case_sensitive=True)
 
 
 def _unique(run: Run, value: Value) -> Value:
     """Keeps the first of those that are written alike."""
-    found: dict[str, Value] = {}
+    by_text: dict[str, Value] = {}
     for part in paid_items(run, value, "unique"):
-        found.setdefault(f"{kind_of(part)} {run.text(part)}", part)
-    return list(found.values())
+        by_text.setdefault(f"{kind_of(part)} {run.text(part)}", part)
+    return list(by_text.values())
 
 
 def _map(run: Run, value: Value, key: Value) -> Value:
-    found = map(path_getter(key), paid_items(run, value, "map"))
-    return [None if part is UNDEFINED else part for part in found]
+    parts = map(path_getter(key), paid_items(run, value, "map"))
+    return [None if part is UNDEFINED else part for part in parts]
 
 
 def _select(run: Run, value: Value, key: Value, wanted: Value) -> Value:
