@@ -372,9 +372,9 @@ def _all(parts: list[Verdict]) -> Verdict:
 def _verdict(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
     """The verdict of a simple condition; None is neither met nor not."""
     state = "inconclusive" if met is None else "met" if met else "not_met"
-    known: Values = {"leaf": leaf.number, "by": by, "met": met}
+    basis: Values = {"leaf": leaf.number, "by": by, "met": met}
     approves = None if by in ("stable", "plateau") else bool(met)
-    return Verdict(state, by, (known | facts,), approves=approves)
+    return Verdict(state, by, (basis | facts,), approves=approves)
 
 
 def measure(score: Score, scope: Scope) -> float | None:

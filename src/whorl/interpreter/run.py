@@ -161,9 +161,9 @@ def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> 
     given = _renamed(workflow, given)
     for name in given:
         if name not in ports and not workflow.open_inputs:
-            known = ", ".join(map(repr, ports)) or "none"
+            names = ", ".join(map(repr, ports)) or "none"
             hint = did_you_mean(name, list(ports))
-            message = f"workflow {workflow.name!r} has no input {name!r}; it has {known}"
+            message = f"workflow {workflow.name!r} has no input {name!r}; it has {names}"
             raise InputError(f"{message}; {hint}" if hint else message)
     values = {port.name: _value(workflow, port, given, written) for port in workflow.inputs}
     return values | {name: value for name, value in given.items() if name not in ports}
@@ -175,12 +175,12 @@ def _renamed(workflow: Workflow, given: Values) -> Values:
     used: set[str] = set()
     claimed = {alias for port in workflow.inputs for alias in port.aliases}
     for port in workflow.inputs:
-        known = [alias for alias in port.aliases if alias in given and alias not in names]
-        if not known and "*" in port.aliases and len(given) == 1:
-            known = [name for name in given if name not in names | claimed]
-        if known and port.name not in given:
-            renamed[port.name] = given[known[0]]
-        used.update(known)
+        matches = [alias for alias in port.aliases if alias in given and alias not in names]
+        if not matches and "*" in port.aliases and len(given) == 1:
+            matches = [name for name in given if name not in names | claimed]
+        if matches and port.name not in given:
+            renamed[port.name] = given[matches[0]]
+        used.update(matches)
     return {name: value for name, value in renamed.items() if name not in used}
 
 

@@ -216,7 +216,7 @@ class LocalRuntime:
             self._inbox_task = None
         if len(self._plans) > PINNED_MAX:
             needed = set(self._digests.values())
-            self._plans = {known: plan for known, plan in self._plans.items() if known in needed}
+            self._plans = {digest: plan for digest, plan in self._plans.items() if digest in needed}
         try:
             await self.store.release(run, owner)
         except StoreError as fault:

@@ -98,8 +98,8 @@ class LoopFold:
         if "best_iteration" in body:
             # What iterations say about themselves is only that they were the best so far.
             best = count_of(body["best_iteration"])
-            known = self.best[1] if self.best is not None and self.best[0] == best else None
-            self.best = (best, known) if best else None
+            score = self.best[1] if self.best is not None and self.best[0] == best else None
+            self.best = (best, score) if best else None
 
     def row(self) -> LoopRow:
         limits = self.limits
@@ -215,7 +215,9 @@ class RunFold(Generic[AnyLoop]):
         """
         held, at = self.not_begun or (), event.address
         if event.kind in ("iteration.finished", "loop.finished"):
-            self.not_begun = tuple(one for one in held if at not in (one, split_iteration(one)[0]))
+            self.not_begun = tuple(
+                address for address in held if at not in (address, split_iteration(address)[0])
+            )
         elif event.kind == "iteration.started" and at.endswith("]"):
             self._count(at, -1)
             self.not_begun = (*held, at)
@@ -247,8 +249,7 @@ class RunFold(Generic[AnyLoop]):
         """A call is answered, or an end tells of all calls."""
         if self.not_begun and event.kind != "node.finished":
             # An answer that needed no money: its iteration has begun after all.
-            around = [one for one in self.not_begun if event.address.startswith(f"{one}/")]
-            self._hold(tuple(one for one in self.not_begun if one not in around))
+            self._hold(tuple(at for at in self.not_begun if not event.address.startswith(f"{at}/")))
         usage = event.body.get("usage")
         if not isinstance(usage, dict):
             return

@@ -138,7 +138,9 @@ def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
 
 
 def _fields(row: Any, *without: str) -> dict[str, Any]:
-    values = {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
+    values = {
+        k: getattr(row, k) for k in (column.name for column in fields(row)) if k not in without
+    }
     return {k: value or None if k in _NULLABLE else value for k, value in values.items()}
 
 
@@ -153,9 +155,9 @@ def usage_item(usage: Json) -> schemas.UsageItem:
 
 def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
     store = state.store
-    row, machine = known = row_and_machine(store, run)
+    row, machine = row_machine = row_and_machine(store, run)
     gates = open_gates(store, run, machine)
-    result = with_help(result_of(store, run, known))
+    result = with_help(result_of(store, run, row_machine))
     first = next(iter(store.read(run, limit=1))).event
     given: Any = first.body.get("input")
     driver: Literal["here", "elsewhere", "nobody"] = "nobody"
@@ -174,7 +176,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
         limits=dict(machine.state.get("limits") or {}),
         started_at=first.at,
         ended_at=row.updated_at if row.status in ENDED else None,
-        warnings=[safe(advised(one)) for one in result["warnings"]],
+        warnings=[safe(advised(warning)) for warning in result["warnings"]],
     )
 
 
@@ -188,8 +190,8 @@ def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.
     loops = [frame["address"] for frame in machine.frames.values() if frame["kind"] == "loop"]
     del loops[_LOOPS_LOOKED_AT:]
     for action, kind in (("continue", "run.continued"), ("accept", "run.accepted")):
-        requests = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
-        if row.status != "cancelled" and any(objection(machine, one) is None for one in requests):
+        events = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
+        if row.status != "cancelled" and any(objection(machine, event) is None for event in events):
             actions.add(action)
     if row.loop:
         actions.add("fork")

@@ -128,7 +128,7 @@ class Continue(More):
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Continue":
-        if all(one is None for one in (self.iterations, self.budget_usd, self.tokens, self.calls)):
+        if {self.iterations, self.budget_usd, self.tokens, self.calls} == {None}:
             raise ValueError("say how much more: iterations, budget_usd, tokens or calls")
         return self
 
