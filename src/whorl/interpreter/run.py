@@ -8,17 +8,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
+from whorl.interpreter import frames
 from whorl.interpreter.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
-from whorl.interpreter.frames import (
-    HIDDEN,
-    error_at,
-    failed,
-    is_failure,
-    language_failure,
-    succeeded,
-)
 from whorl.interpreter.state import Behaviour
 from whorl.language import LanguageError
 
@@ -58,7 +51,9 @@ class RunBehaviour(Behaviour):
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The run's own time is over."""
         machine.settle(event.address)
-        end_now(machine, failed(error_at("", "R101", "the run reached its time limit")))
+        end_now(
+            machine, frames.failed(frames.error_at("", "R101", "the run reached its time limit"))
+        )
 
 
 class CallBehaviour(RunBehaviour):
@@ -98,14 +93,14 @@ def start_workflow(
 
 
 def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
-    if is_failure(outcome):
+    if frames.is_failure(outcome):
         return outcome
     frame = machine.frames[key]
     scope = machine.scope_at(frame["own_scope"])
     try:
-        return succeeded({name: value_of(value, scope) for name, value in workflow.outputs})
+        return frames.succeeded({name: value_of(value, scope) for name, value in workflow.outputs})
     except LanguageError as fault:
-        return failed(language_failure(fault, frame["address"]))
+        return frames.failed(frames.language_failure(fault, frame["address"]))
 
 
 def end(machine: State, outcome: Outcome) -> None:
@@ -114,11 +109,11 @@ def end(machine: State, outcome: Outcome) -> None:
         machine.forget(address)
     status = outcome["status"]
     state["status"] = "failed" if status == "timed_out" else status
-    cause = dict(outcome["error"]) if is_failure(outcome) and outcome.get("error") else None
-    outputs: dict[str, Any] = {} if is_failure(outcome) else outcome["value"]
+    cause = dict(outcome["error"]) if frames.is_failure(outcome) and outcome.get("error") else None
+    outputs: dict[str, Any] = {} if frames.is_failure(outcome) else outcome["value"]
     hidden = machine.plan.workflow.hidden_outputs
     if hidden:
-        outputs = {name: HIDDEN if name in hidden else outputs[name] for name in outputs}
+        outputs = {name: frames.HIDDEN if name in hidden else outputs[name] for name in outputs}
     result: dict[str, Any] = {
         "status": state["status"],
         "output": next(iter(outputs.values()), None),
