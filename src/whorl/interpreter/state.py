@@ -64,7 +64,6 @@ class Behaviour:
         """The frame is taken away, whatever it is doing."""
 
     def fail(self, machine: State, key: str, error: Error) -> None:
-        """The frame ends with an error."""
         machine.finish(key, failed(error))
 
     def time_out(self, machine: State, key: str) -> None:
@@ -287,13 +286,10 @@ class State:
         for doomed_key in reversed(doomed):
             frame = self.frames[doomed_key]
             self._behaviours[frame["kind"]].abandon(self, doomed_key)
-            if frame.get("waits"):
-                for address in list(frame["waits"]):
-                    self.forget(address)
-            if "own_scope" in frame:
-                self.drop_scope(frame["own_scope"])
-            if "inner" in frame:
-                self.drop_scope(frame["inner"])
+            for address in list(frame.get("waits", ())):
+                self.forget(address)
+            self.drop_scope(frame.get("own_scope"))
+            self.drop_scope(frame.get("inner"))
         for doomed_key in doomed:
             del self.frames[doomed_key]
 
