@@ -51,8 +51,7 @@ class Verdict:
 def judge_iteration(machine: State, key: str) -> Verdict | None:
     """Takes the results of an iteration in and checks the rule; None while a judge is asked."""
     frame = machine.loop_frames[key]
-    frame["before"] = False
-    frame["judged"] = {}
+    frame |= {"before": False, "judged": {}}
     loop_results.stop_clock(machine, key)
     assert frame["body"] is not None
     loop_results.record_success(machine, key, results(machine, frame["body"]))
@@ -63,8 +62,7 @@ def judge_iteration(machine: State, key: str) -> Verdict | None:
 def judge_ahead(machine: State, key: str) -> Verdict | None:
     """Checks the rule ahead of an iteration, over the results of the one before."""
     frame = machine.loop_frames[key]
-    frame["before"] = True
-    frame["judged"] = {}
+    frame |= {"before": True, "judged": {}}
     facts = loop_results.facts_of(frame, machine.loop(key), frame["count"] + 1)
     loop_results.new_inner(machine, key, frame["carry"] | frame.get("previous", {}) | facts)
     return _check(machine, key)

@@ -108,9 +108,8 @@ class LoopBehaviour(Behaviour):
         frame = machine.loop_frames[key]
         loop_limits.cut_short(machine, key, "timed_out")
         machine.forget_if_pending(inner(frame["address"], "limit"))
-        loop_results.fail_loop(
-            machine, key, out_of_time(frame), status="timed_out", reason="timeout"
-        )
+        error = out_of_time(frame)
+        loop_results.fail_loop(machine, key, error, status="timed_out", reason="timeout")
 
 
 def resume_iteration(machine: State, key: str) -> None:
@@ -154,9 +153,8 @@ def begin_body(machine: State, key: str) -> None:
         loop_results.forget_sessions(machine, key)
     note: Values = {"number": number}
     try:
-        scope = loop_results.new_inner(
-            machine, key, loop_results.facts_of(frame, loop, number) | frame["carry"]
-        )
+        facts = loop_results.facts_of(frame, loop, number)
+        scope = loop_results.new_inner(machine, key, facts | frame["carry"])
         note |= {name: value_of(value, scope) for name, value in loop.tells}
     except LanguageError as fault:
         loop_results.fail_loop(machine, key, language_failure(fault, address))

@@ -231,9 +231,8 @@ def _end_loops_inside(machine: State, key: str) -> list[str]:
         if frame["kind"] == "loop" and "limits" in frame and "reason" not in frame:
             begins = _has_not_begun(frame)
             if frame["phase"] == "body":
-                loop_results.close_iteration(
-                    machine, inside, status="not_begun" if begins else "cut"
-                )
+                status = "not_begun" if begins else "cut"
+                loop_results.close_iteration(machine, inside, status=status)
             loop_results.note_end(machine, inside, "budget", iterations=frame["count"] - begins)
             ended.append(inside)
     return ended

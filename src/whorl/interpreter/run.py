@@ -51,9 +51,8 @@ class RunBehaviour(Behaviour):
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The run's own time is over."""
         machine.settle(event.address)
-        end_now(
-            machine, frames.failed(frames.error_at("", "R101", "the run reached its time limit"))
-        )
+        error = frames.error_at("", "R101", "the run reached its time limit")
+        end_now(machine, frames.failed(error))
 
 
 class CallBehaviour(RunBehaviour):
@@ -105,8 +104,7 @@ def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome)
 
 def end(machine: State, outcome: Outcome) -> None:
     state = machine.state
-    for address in list(machine.frames[state["root"]].get("waits", ())):
-        machine.forget(address)
+    machine.forget_if_pending(*machine.frames[state["root"]].get("waits", ()))
     status = outcome["status"]
     state["status"] = "failed" if status == "timed_out" else status
     cause = dict(outcome["error"]) if frames.is_failure(outcome) and outcome.get("error") else None

@@ -70,8 +70,7 @@ class Behaviour:
         """The time of the node is over: what is under way in it is cancelled."""
         frame = machine.frames[key]
         machine.drop_children(frame)
-        for address in list(frame.get("waits", ())):
-            machine.forget(address)
+        machine.forget_if_pending(*frame.get("waits", ()))
         frame["out_of_time"] = True
         machine.finish(key, failed(out_of_time(frame), status="timed_out"))
 
@@ -286,8 +285,7 @@ class State:
         for doomed_key in reversed(doomed):
             frame = self.frames[doomed_key]
             self._behaviours[frame["kind"]].abandon(self, doomed_key)
-            for address in list(frame.get("waits", ())):
-                self.forget(address)
+            self.forget_if_pending(*frame.get("waits", ()))
             self.drop_scope(frame.get("own_scope"))
             self.drop_scope(frame.get("inner"))
         for doomed_key in doomed:

@@ -248,9 +248,8 @@ def _failed(machine: State, key: str, event: Event) -> None:
             return
     attempts.leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
-    cause = frames.error_at(
-        frame["address"], "R100", f"{_named(frame)} failed: {fault.get('message')}"
-    )
+    words = f"{_named(frame)} failed: {fault.get('message')}"
+    cause = frames.error_at(frame["address"], "R100", words)
     cause["cause"] = {"code": code, "message": fault.get("message")}
     if isinstance(detail.get("status"), int):
         cause["cause"]["status"] = detail["status"]

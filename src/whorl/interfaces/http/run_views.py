@@ -69,9 +69,8 @@ def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
     body = shown(event)
     fault = body if event.kind == "warning" else body.get("error")
     if isinstance(fault, dict) and fault.get("facts"):
-        fault = fault | {
-            "help": wording.advice(str(fault["code"]), cast("Any", fault["facts"]), run)
-        }
+        words = wording.advice(str(fault["code"]), cast("Any", fault["facts"]), run)
+        fault = fault | {"help": words}
         body = fault if event.kind == "warning" else body | {"error": fault}
     return schemas.JournalEvent(
         run=run,

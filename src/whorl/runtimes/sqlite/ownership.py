@@ -192,8 +192,8 @@ class Ownership:
 
     def _register(self) -> None:
         """Puts this process on the list of the living, and takes the dead off it."""
-        rows = "SELECT id, pid, started, boot, namespace FROM processes"
-        for row, *process in fetch(self.connection, rows):
+        statement = "SELECT id, pid, started, boot, namespace FROM processes"
+        for row, *process in fetch(self.connection, statement):
             if is_gone(Identity(*process), self.process):
                 self.connection.execute("DELETE FROM processes WHERE id = ?", (row,))
         now = self.pulse()
