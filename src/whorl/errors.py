@@ -219,7 +219,6 @@ def render_all(
 
 
 def as_json(diagnostic: Diagnostic) -> dict[str, object]:
-    """Return a diagnostic as it stands in JSON answers."""
     names = ("code", "severity", "message", "label", "help")
     document: dict[str, object] = {name: getattr(diagnostic, name) for name in names}
     return document | {"span": diagnostic.span and asdict(diagnostic.span)}

@@ -87,13 +87,9 @@ class LoopClock:
     def __init__(self, loop: StoreLoop) -> None:
         self._loop = loop
 
-    def now(self) -> float:
+    def __call__(self) -> float:
         """The virtual time of day."""
         return EPOCH + self._loop.time()
-
-    async def sleep(self, seconds: float) -> None:
-        """Waits without waiting."""
-        await asyncio.sleep(seconds)
 
 
 def run_local(case: Case, script: Script, path: Path) -> tuple[Result, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from whorl.ir import content_hash, to_json
 from whorl.providers.functions import Tasks
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request
-from whorl.runtimes.driver import Driver, SystemClock
+from whorl.runtimes.driver import Driver
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import NewRun, RunId
 from whorl.runtimes.simulated import MemoryJournal
@@ -368,7 +369,7 @@ async def run_to_the_end(settings: Settings, journal: MemoryJournal) -> dict[str
                 owner=await journal.claim(RunId("r")),
                 journal=journal,
                 workers=ProviderWorkers(providers),
-                clock=SystemClock(),
+                clock=time.time,
             )
             try:
                 await driver.drive()

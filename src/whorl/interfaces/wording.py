@@ -392,9 +392,7 @@ def judgement_lines(vocabulary: Json, event: Event) -> list[str]:
 
 
 def status_lines(vocabulary: Json, path: str, facts: dict[str, str]) -> list[str]:
-    """What a dialect says about a run that is in a loop, line by line; nothing where it has no
-    words for that. `path` is the loop's.
-    """
+    """What a dialect says of a run in the loop at `path`; nothing where it has no words for it."""
     words: Any = vocabulary if isinstance(vocabulary, dict) else {}
     lines: list[str] = words.get("status") or []
     of_loop = {name: str(word) for name, word in (words.get("loops") or {}).get(path, {}).items()}

@@ -9,17 +9,10 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter import frames
 from whorl.interpreter.attempts import may_help, pause
 from whorl.interpreter.evaluation import OverlayScope, changed, value_of, values_over
 from whorl.interpreter.events import attempted, inner, join
-from whorl.interpreter.frames import (
-    discard,
-    error_facts,
-    failed,
-    is_failure,
-    language_failure,
-    succeeded,
-)
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Assign, Call, Compute, Task
 from whorl.language import LanguageError, truth
@@ -72,7 +65,7 @@ class BlockBehaviour(Behaviour):
         frame, plan = machine.block(key)
         left = machine.plain_frames[child]
         name, attempt = left["name"], left["attempt"]
-        if is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
+        if frames.is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
             return
         if not machine.behaviour(left).stays:
             del frame["children"][name]
@@ -221,7 +214,7 @@ def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
         return
     frame["halted"] = True
     idle = frame.pop("idle", {})
-    discard(frame, "queue", "retries", "running")
+    frames.discard(frame, "queue", "retries", "running")
     for name in plan.nodes:
         child = frame["children"].get(name) if name not in idle else None
         if name in frame["ends"] or (child is not None and plan.block.on_failure == "halt"):
@@ -239,7 +232,7 @@ def _is_lost(end: End) -> bool:
 
 def _look_anew(frame: BlockFrame) -> None:
     """Finds out whether a node that counts has failed, and who runs, after ends were taken back."""
-    discard(frame, "lost", "halted", "running")
+    frames.discard(frame, "lost", "halted", "running")
     if any(map(_is_lost, frame["ends"].values())):
         frame["lost"] = True
 
@@ -279,7 +272,7 @@ def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> b
         inputs = _echo(machine, frame, node)
         outcome = _compute(machine, frame, node)
     except LanguageError as fault:
-        outcome = failed(language_failure(fault, address))
+        outcome = frames.failed(frames.language_failure(fault, address))
     end = _end(machine, frame, node, outcome)
     _record(machine, frame, name, end, outcome["value"], inputs=inputs)
     return True
@@ -353,7 +346,7 @@ def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outco
             machine.warn(join(frame["address"], node.name), "R113", words)
     if node.shape is not None:
         value = value_of(node.shape, OverlayScope({"it": value}, scope))
-    return succeeded(value)
+    return frames.succeeded(value)
 
 
 def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:
@@ -379,7 +372,7 @@ def _end(machine: State, frame: BlockFrame, node: Node, outcome: Outcome, attemp
     end: End = {"status": outcome["status"]}
     if attempt > 1:
         end["attempt"] = attempt
-    if is_failure(outcome):
+    if frames.is_failure(outcome):
         end["error"] = outcome["error"]
         if node.on_failure == "continue" and outcome["status"] != "cancelled":
             end["tolerated"] = True
@@ -387,7 +380,7 @@ def _end(machine: State, frame: BlockFrame, node: Node, outcome: Outcome, attemp
             if "noted" not in outcome:
                 machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
             message = f"{end['error']['message']}; the run went on without it"
-            machine.warn(address, "R100", message, facts=error_facts(end["error"]))
+            machine.warn(address, "R100", message, facts=frames.error_facts(end["error"]))
     return end
 
 
@@ -414,7 +407,7 @@ def _record(
 def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
     ends = frame["ends"]
     if all(end["status"] == "succeeded" for end in ends.values()):
-        return succeeded()
+        return frames.succeeded()
     leaves = [name for name, followers in plan.followers.items() if not followers]
     seen: set[str] = set()
     blamed: set[str] = set()
@@ -428,10 +421,10 @@ def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
         elif _is_lost(end):
             blamed.add(name)
     if not blamed:
-        return succeeded()
+        return frames.succeeded()
     first = next(name for name in plan.nodes if name in blamed)
     status = "failed" if ends[first]["status"] == "cancelled" else ends[first]["status"]
-    return failed(ends[first]["error"], status=status)
+    return frames.failed(ends[first]["error"], status=status)
 
 
 def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome) -> bool:

@@ -37,8 +37,6 @@ def add_usage(machine: State, loop: str | None, usage: dict[str, Any]) -> None:
     counted = _sane(usage) if usage else {}
     for _, scope in keyed_scopes(machine, loop):
         scope["begun"] = True
-        if not counted:
-            continue
         total = scope["usage"]
         for name, amount in counted.items():
             total[name] = total.get(name, 0) + amount
@@ -149,8 +147,7 @@ def release(machine: State, frame: TaskFrame) -> dict[str, Any]:
             rest = held.get(name, 0) - number
             held[name] = rest if rest > NOTHING else 0
     frame.pop("unsent", None)
-    reserved: dict[str, Any] = frame.pop("reserve", {})
-    return reserved
+    return frame.pop("reserve", {})
 
 
 def under_way(scope: Budgeted) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.ir import Constant, Expression, Items
 from whorl.ir.durations import parse_duration
@@ -49,10 +49,8 @@ class FrameScope:
             return UNDEFINED
         # A text that is another one each time it is asked for, and the same in a replay.
         self._drawn += 1
-        frame = self._frame
-        address = frame["address"] if frame else None
-        left = frame.get("left") if frame else None
-        place = f"{address} {left} {self._start} {self._drawn}"
+        frame: Any = self._frame or {}
+        place = f"{frame.get('address')} {frame.get('left')} {self._start} {self._drawn}"
         return f"{self._state['seed']} {place}"
 
     def _results(self) -> dict[str, Json]:

@@ -334,7 +334,6 @@ def discard(fields: FrameFields | Budgeted, *names: str) -> None:
 
 
 def children_of(frame: FrameFields | Frame) -> list[str]:
-    """The keys of the frames right below a frame."""
     keys = list(frame["children"].values()) if "children" in frame else []
     if body := frame.get("body"):
         keys.append(body)

@@ -12,18 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
+from whorl.interpreter import loop_results
 from whorl.interpreter.block import results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner
 from whorl.interpreter.frames import HIDDEN, children_of, is_failure
-from whorl.interpreter.loop_results import (
-    close_measured,
-    facts_of,
-    keep_best,
-    new_inner,
-    record_success,
-    stop_clock,
-)
 from whorl.interpreter.plan import Combined, judge_key
 from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
 from whorl.language import LanguageError, free_names, pattern, to_text, truth
@@ -58,11 +51,10 @@ class Verdict:
 def judge_iteration(machine: State, key: str) -> Verdict | None:
     """Takes the results of an iteration in and checks the rule; None while a judge is asked."""
     frame = machine.loop_frames[key]
-    frame["before"] = False
-    frame["judged"] = {}
-    stop_clock(machine, key)
+    frame |= {"before": False, "judged": {}}
+    loop_results.stop_clock(machine, key)
     assert frame["body"] is not None
-    record_success(machine, key, results(machine, frame["body"]))
+    loop_results.record_success(machine, key, results(machine, frame["body"]))
     _measure(machine, key)
     return _check(machine, key)
 
@@ -70,10 +62,9 @@ def judge_iteration(machine: State, key: str) -> Verdict | None:
 def judge_ahead(machine: State, key: str) -> Verdict | None:
     """Checks the rule ahead of an iteration, over the results of the one before."""
     frame = machine.loop_frames[key]
-    frame["before"] = True
-    frame["judged"] = {}
-    facts = facts_of(frame, machine.loop(key), frame["count"] + 1)
-    new_inner(machine, key, frame["carry"] | frame.get("previous", {}) | facts)
+    frame |= {"before": True, "judged": {}}
+    facts = loop_results.facts_of(frame, machine.loop(key), frame["count"] + 1)
+    loop_results.new_inner(machine, key, frame["carry"] | frame.get("previous", {}) | facts)
     return _check(machine, key)
 
 
@@ -124,7 +115,7 @@ def measure_early(machine: State, key: str) -> bool:
     What the jump left out cannot be read: there is no score then, and nothing to compare.
     """
     _measure(machine, key, is_early=True)
-    return keep_best(machine, key)
+    return loop_results.keep_best(machine, key)
 
 
 def _measure(machine: State, key: str, *, is_early: bool = False) -> None:
@@ -213,17 +204,17 @@ def _check(machine: State, key: str) -> Verdict | None:
             # A judge who was shown what nobody else is may quote it.
             fact |= {"answer": HIDDEN, "question": HIDDEN}
     if not before:
-        close_measured(
+        loop_results.close_measured(
             machine,
             key,
-            best=keep_best(machine, key, approved=bool(verdict.approves)),
+            best=loop_results.keep_best(machine, key, approved=bool(verdict.approves)),
             approved=verdict.approves or None,
             met=met,
             by=verdict.by if met else "",
             facts=list(verdict.facts) or None,
         )
     elif verdict.approves and "last" in frame:
-        keep_best(machine, key, approved=True)
+        loop_results.keep_best(machine, key, approved=True)
     verdict.ahead = before
     return verdict
 
@@ -372,9 +363,9 @@ def _all(parts: list[Verdict]) -> Verdict:
 def _verdict(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
     """The verdict of a simple condition; None is neither met nor not."""
     state = "inconclusive" if met is None else "met" if met else "not_met"
-    known: Values = {"leaf": leaf.number, "by": by, "met": met}
+    basis: Values = {"leaf": leaf.number, "by": by, "met": met}
     approves = None if by in ("stable", "plateau") else bool(met)
-    return Verdict(state, by, (known | facts,), approves=approves)
+    return Verdict(state, by, (basis | facts,), approves=approves)
 
 
 def measure(score: Score, scope: Scope) -> float | None:

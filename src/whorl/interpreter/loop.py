@@ -13,25 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget, judging, loop_limits
+from whorl.interpreter import budget, judging, loop_limits, loop_results
 from whorl.interpreter.block import new_block, results
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
-from whorl.interpreter.loop_results import (
-    all_failed,
-    close_iteration,
-    close_measured,
-    disarm,
-    end_loop,
-    facts_of,
-    fail_loop,
-    forget_sessions,
-    keep_best,
-    new_inner,
-    note_end,
-    record_success,
-)
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour, out_of_time
 from whorl.ir.durations import parse_count
@@ -110,19 +96,20 @@ class LoopBehaviour(Behaviour):
         frame["reason"] = "cancelled"
         if "limits" in frame:
             if frame["phase"] == "body" and frame.get("body"):
-                close_iteration(machine, key, status="cancelled")
-            disarm(machine, key)
-            note_end(machine, key, "cancelled")
+                loop_results.close_iteration(machine, key, status="cancelled")
+            loop_results.disarm(machine, key)
+            loop_results.note_end(machine, key, "cancelled")
 
     def fail(self, machine: State, key: str, error: Error) -> None:
-        fail_loop(machine, key, error)
+        loop_results.fail_loop(machine, key, error)
 
     def time_out(self, machine: State, key: str) -> None:
         """The time of the node is over, also while a person is asked."""
         frame = machine.loop_frames[key]
         loop_limits.cut_short(machine, key, "timed_out")
         machine.forget_if_pending(inner(frame["address"], "limit"))
-        fail_loop(machine, key, out_of_time(frame), status="timed_out", reason="timeout")
+        error = out_of_time(frame)
+        loop_results.fail_loop(machine, key, error, status="timed_out", reason="timeout")
 
 
 def resume_iteration(machine: State, key: str) -> None:
@@ -163,13 +150,14 @@ def begin_body(machine: State, key: str) -> None:
     address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
     frame["phase"] = "body"
     if loop.session == "fresh":
-        forget_sessions(machine, key)
+        loop_results.forget_sessions(machine, key)
     note: Values = {"number": number}
     try:
-        scope = new_inner(machine, key, facts_of(frame, loop, number) | frame["carry"])
+        facts = loop_results.facts_of(frame, loop, number)
+        scope = loop_results.new_inner(machine, key, facts | frame["carry"])
         note |= {name: value_of(value, scope) for name, value in loop.tells}
     except LanguageError as fault:
-        fail_loop(machine, key, language_failure(fault, address))
+        loop_results.fail_loop(machine, key, language_failure(fault, address))
         return
     frame |= {"begun": False, "asks": {}}
     frame["iteration"] = {"address": address, "at": machine.now, "usage": dict(frame["usage"])}
@@ -191,14 +179,14 @@ def interrupt(machine: State, key: str, *, breaks: bool) -> None:
     so_far = results(machine, frame["body"])
     machine.drop_body(frame)
     try:
-        record_success(machine, key, so_far)
+        loop_results.record_success(machine, key, so_far)
         is_best = judging.measure_early(machine, key)
     except LanguageError as fault:
-        fail_loop(machine, key, language_failure(fault, frame["iteration"]["address"]))
+        loop_results.fail_loop(machine, key, language_failure(fault, frame["iteration"]["address"]))
         return
-    close_measured(machine, key, best=is_best, by="break" if breaks else "")
+    loop_results.close_measured(machine, key, best=is_best, by="break" if breaks else "")
     if breaks:
-        end_loop(machine, key, "condition_met", by="break")
+        loop_results.end_loop(machine, key, "condition_met", by="break")
     else:
         _pause(machine, key)
 
@@ -259,7 +247,7 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
     try:
         frame["carry"] |= {name: value_of(value, scope) for name, value in later}
     except LanguageError as fault:
-        fail_loop(machine, key, language_failure(fault, frame["address"]))
+        loop_results.fail_loop(machine, key, language_failure(fault, frame["address"]))
         return False
     frame["fresh"] = False
     return True
@@ -273,7 +261,7 @@ def _follow(
     try:
         verdict = judge(machine, key, *answer)
     except LanguageError as fault:
-        fail_loop(machine, key, language_failure(fault, frame["address"]))
+        loop_results.fail_loop(machine, key, language_failure(fault, frame["address"]))
         return
     if verdict is None:
         frame["phase"] = "judging"
@@ -281,7 +269,7 @@ def _follow(
     if verdict.ahead:
         frame["checked"] = True
     if verdict.state == "met":
-        end_loop(machine, key, "condition_met", by=verdict.by)
+        loop_results.end_loop(machine, key, "condition_met", by=verdict.by)
     elif verdict.ahead:
         next_iteration(machine, key)
     elif machine.loop(key).ask == "each":
@@ -307,7 +295,7 @@ def _pause(machine: State, key: str) -> None:
         try:
             seconds = seconds_of(value_of(loop.delay, machine.scope_at(frame["inner"])))
         except LanguageError as fault:
-            fail_loop(machine, key, language_failure(fault, frame["address"]))
+            loop_results.fail_loop(machine, key, language_failure(fault, frame["address"]))
             return
     if seconds > 0:
         address = inner(frame["address"], "delay")
@@ -320,7 +308,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     frame = machine.loop_frames[key]
     failure = machine.loop(key).on_iteration_failure
     if failure.action == "retry" and frame.get("retries", 0) < failure.times:
-        close_iteration(machine, key, status="failed", error=outcome["error"])
+        loop_results.close_iteration(machine, key, status="failed", error=outcome["error"])
         machine.drop_body(frame)
         frame["retries"] = frame.get("retries", 0) + 1
         if failure.wait_s <= 0:
@@ -334,11 +322,11 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     frame["fault"] = outcome["error"]
     if len(numbers) < 1_000:
         numbers.append(frame["count"])
-    close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
+    loop_results.close_iteration(machine, key, status=outcome["status"], error=outcome["error"])
     cause = dict(outcome["error"])
     cause["message"] = f"iteration {frame['count']} of {frame['name']!r}: {cause['message']}"
     if failure.action != "continue":
-        fail_loop(machine, key, cause, status="failed")
+        loop_results.fail_loop(machine, key, cause, status="failed")
         return
     is_last = frame["count"] >= frame["limits"]["iterations"]
     loop = machine.loop(key)
@@ -346,7 +334,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
         frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
     elif is_last and "last" not in frame and loop.on_limit == "finish" and loop.ask != "at_limit":
         # The body stays, so that a resumed run tries again only what failed in it.
-        fail_loop(machine, key, all_failed(frame))
+        loop_results.fail_loop(machine, key, loop_results.all_failed(frame))
         return
     message = f"{cause['message']}; the loop went on without it"
     machine.warn(frame["address"], cause["code"], message, facts=cause.get("facts"))
@@ -361,7 +349,7 @@ def _end_phase(machine: State, key: str, ending: str, detail: Any) -> None:
 
 def _judge_answered(machine: State, key: str, outcome: Outcome) -> None:
     if is_failure(outcome) and machine.loop(key).on_iteration_failure.action != "continue":
-        fail_loop(machine, key, outcome["error"])
+        loop_results.fail_loop(machine, key, outcome["error"])
         return
     _follow(machine, key, judging.take_answer, outcome)
 
@@ -371,8 +359,8 @@ def _person_decided(machine: State, key: str, event: Event) -> None:
     approved = bool(event.body.get("approved"))
     frame["person"] = {"approved": approved, "feedback": event.body.get("feedback") or ""}
     if approved:
-        keep_best(machine, key, approved=True)
-        end_loop(machine, key, "condition_met", by="person")
+        loop_results.keep_best(machine, key, approved=True)
+        loop_results.end_loop(machine, key, "condition_met", by="person")
     else:
         _pause(machine, key)
 

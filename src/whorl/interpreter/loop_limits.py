@@ -10,20 +10,10 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.interpreter import budget
+from whorl.interpreter import budget, loop_results
 from whorl.interpreter.events import inner
 from whorl.interpreter.frames import children_of, error_at
 from whorl.interpreter.judging import drop_judge
-from whorl.interpreter.loop_results import (
-    close_iteration,
-    close_measured,
-    disarm,
-    end_loop,
-    fail_loop,
-    keep_best,
-    note_end,
-    returned,
-)
 
 if TYPE_CHECKING:
     from typing import Any
@@ -87,11 +77,11 @@ def reached(machine: State, key: str, what: Reached) -> None:
     if reason == "budget":
         frame["short_of_run"] = what.of_run
     message, facts = _words(machine, key, what)
-    disarm(machine, key)
+    loop_results.disarm(machine, key)
     frame["phase"] = "limit"
     if loop.on_limit == "pause" or loop.ask == "at_limit":
         frame["limit_reason"] = reason
-        number, shown = returned(machine, key)
+        number, shown = loop_results.returned(machine, key)
         offer = "what there is" if number in (None, frame.get("last")) else f"iteration {number}"
         question = f"{message}: accept {offer}, continue, or reject?"
         address = inner(frame["address"], "limit")
@@ -101,14 +91,14 @@ def reached(machine: State, key: str, what: Reached) -> None:
             limits = machine.state["limits"] if what.of_run else frame["limits"]
             once = f"R102 {frame['node']} {reason} {what.limit} {json.dumps(limits)}"
             machine.warn(frame["address"], "R102", message, once=once, facts=facts)
-        end_loop(machine, key, reason)
+        loop_results.end_loop(machine, key, reason)
     else:
         if loop.on_limit == "finish" and frame["count"]:
             # Nothing can be returned; a resumed run makes the iteration anew that was cut short.
             frame["phase"] = "body"
         error = error_at(frame["address"], "R102", message, facts=facts)
         status = "timed_out" if loop.on_limit == "time_out" else "failed"
-        fail_loop(machine, key, error, status=status, reason=reason)
+        loop_results.fail_loop(machine, key, error, status=status, reason=reason)
 
 
 def _words(machine: State, key: str, what: Reached) -> tuple[str, Values]:
@@ -153,11 +143,11 @@ def decided(machine: State, key: str, event: Event) -> None:
     """A person was asked at the limit: they accept what there is, or reject the loop."""
     frame = machine.loop_frames[key]
     if event.body.get("approved"):
-        end_loop(machine, key, "accepted")
+        loop_results.end_loop(machine, key, "accepted")
     else:
         why = event.body.get("feedback") or "no reason given"
         error = error_at(frame["address"], "R108", f"loop {frame['name']!r} was rejected: {why}")
-        fail_loop(machine, key, error, reason="rejected")
+        loop_results.fail_loop(machine, key, error, reason="rejected")
 
 
 def cut_short(machine: State, key: str, status: str) -> None:
@@ -165,11 +155,11 @@ def cut_short(machine: State, key: str, status: str) -> None:
     frame = machine.loop_frames[key]
     if frame["phase"] == "body":
         machine.drop_body(frame)
-        close_iteration(machine, key, status=status)
+        loop_results.close_iteration(machine, key, status=status)
     elif frame["phase"] == "judging":
         drop_judge(machine, frame)
         if not frame.pop("before", False):
-            close_iteration(machine, key, status="succeeded")
+            loop_results.close_iteration(machine, key, status="succeeded")
     elif frame["phase"] == "asking":
         machine.forget(inner(frame["iteration"]["address"], "ask"))
     address = frame["address"]
@@ -189,7 +179,7 @@ def end_out_of_budget(machine: State) -> None:
         if _has_not_begun(frame):
             for inside in _end_loops_inside(machine, key):
                 machine.loop_frames[inside]["reason"] = "budget"
-            close_iteration(machine, key, status="not_begun")
+            loop_results.close_iteration(machine, key, status="not_begun")
             machine.drop_body(frame)
             frame["count"] -= 1
             # What was checked before it need not be checked again.
@@ -208,9 +198,9 @@ def _suspend(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     if frame["phase"] == "body":
         _end_loops_inside(machine, key)
-        close_iteration(machine, key, status="cut")
+        loop_results.close_iteration(machine, key, status="cut")
     else:
-        close_measured(machine, key, best=keep_best(machine, key))
+        loop_results.close_measured(machine, key, best=loop_results.keep_best(machine, key))
     frame["suspended"] = {"phase": frame["phase"], "at": machine.now, "waits": {}}
     for inside in _inside(machine, key):
         for address in list(machine.frames[inside].get("waits", ())):
@@ -241,8 +231,9 @@ def _end_loops_inside(machine: State, key: str) -> list[str]:
         if frame["kind"] == "loop" and "limits" in frame and "reason" not in frame:
             begins = _has_not_begun(frame)
             if frame["phase"] == "body":
-                close_iteration(machine, inside, status="not_begun" if begins else "cut")
-            note_end(machine, inside, "budget", iterations=frame["count"] - begins)
+                status = "not_begun" if begins else "cut"
+                loop_results.close_iteration(machine, inside, status=status)
+            loop_results.note_end(machine, inside, "budget", iterations=frame["count"] - begins)
             ended.append(inside)
     return ended
 

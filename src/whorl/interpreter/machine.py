@@ -10,20 +10,12 @@ import json
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
-from whorl.interpreter import budget, loop_limits, requests, run
+from whorl.interpreter import budget, loop_limits, nodes, requests, run
 from whorl.interpreter.block import BlockBehaviour
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
 from whorl.interpreter.loop import LoopBehaviour
-from whorl.interpreter.nodes import (
-    BranchBehaviour,
-    ForEachBehaviour,
-    GateBehaviour,
-    GroupBehaviour,
-    SignalBehaviour,
-    WaitBehaviour,
-)
 from whorl.interpreter.state import ENDED_BY, State
 from whorl.interpreter.task import TaskBehaviour
 from whorl.ir import Task
@@ -40,16 +32,16 @@ STEPS_MAX = 500_000
 # What each kind of frame does.
 BEHAVIOURS: dict[str, Behaviour] = {
     "block": BlockBehaviour(),
-    "branch": BranchBehaviour(),
-    "group": GroupBehaviour(),
+    "branch": nodes.BranchBehaviour(),
+    "group": nodes.GroupBehaviour(),
     "call": run.CallBehaviour(),
     "run": run.RunBehaviour(),
-    "foreach": ForEachBehaviour(),
+    "foreach": nodes.ForEachBehaviour(),
     "loop": LoopBehaviour(),
     "task": TaskBehaviour(),
-    "wait": WaitBehaviour(),
-    "gate": GateBehaviour(),
-    "signal": SignalBehaviour(),
+    "wait": nodes.WaitBehaviour(),
+    "gate": nodes.GateBehaviour(),
+    "signal": nodes.SignalBehaviour(),
 }
 
 

@@ -8,17 +8,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
+from whorl.interpreter import frames
 from whorl.interpreter.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
-from whorl.interpreter.frames import (
-    HIDDEN,
-    error_at,
-    failed,
-    is_failure,
-    language_failure,
-    succeeded,
-)
 from whorl.interpreter.state import Behaviour
 from whorl.language import LanguageError
 
@@ -58,7 +51,8 @@ class RunBehaviour(Behaviour):
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The run's own time is over."""
         machine.settle(event.address)
-        end_now(machine, failed(error_at("", "R101", "the run reached its time limit")))
+        error = frames.error_at("", "R101", "the run reached its time limit")
+        end_now(machine, frames.failed(error))
 
 
 class CallBehaviour(RunBehaviour):
@@ -98,27 +92,26 @@ def start_workflow(
 
 
 def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
-    if is_failure(outcome):
+    if frames.is_failure(outcome):
         return outcome
     frame = machine.frames[key]
     scope = machine.scope_at(frame["own_scope"])
     try:
-        return succeeded({name: value_of(value, scope) for name, value in workflow.outputs})
+        return frames.succeeded({name: value_of(value, scope) for name, value in workflow.outputs})
     except LanguageError as fault:
-        return failed(language_failure(fault, frame["address"]))
+        return frames.failed(frames.language_failure(fault, frame["address"]))
 
 
 def end(machine: State, outcome: Outcome) -> None:
     state = machine.state
-    for address in list(machine.frames[state["root"]].get("waits", ())):
-        machine.forget(address)
+    machine.forget_if_pending(*machine.frames[state["root"]].get("waits", ()))
     status = outcome["status"]
     state["status"] = "failed" if status == "timed_out" else status
-    cause = dict(outcome["error"]) if is_failure(outcome) and outcome.get("error") else None
-    outputs: dict[str, Any] = {} if is_failure(outcome) else outcome["value"]
+    cause = dict(outcome["error"]) if frames.is_failure(outcome) and outcome.get("error") else None
+    outputs: dict[str, Any] = {} if frames.is_failure(outcome) else outcome["value"]
     hidden = machine.plan.workflow.hidden_outputs
     if hidden:
-        outputs = {name: HIDDEN if name in hidden else outputs[name] for name in outputs}
+        outputs = {name: frames.HIDDEN if name in hidden else outputs[name] for name in outputs}
     result: dict[str, Any] = {
         "status": state["status"],
         "output": next(iter(outputs.values()), None),
@@ -161,9 +154,9 @@ def check_inputs(workflow: Workflow, given: Values, *, written: bool = True) -> 
     given = _renamed(workflow, given)
     for name in given:
         if name not in ports and not workflow.open_inputs:
-            known = ", ".join(map(repr, ports)) or "none"
+            names = ", ".join(map(repr, ports)) or "none"
             hint = did_you_mean(name, list(ports))
-            message = f"workflow {workflow.name!r} has no input {name!r}; it has {known}"
+            message = f"workflow {workflow.name!r} has no input {name!r}; it has {names}"
             raise InputError(f"{message}; {hint}" if hint else message)
     values = {port.name: _value(workflow, port, given, written) for port in workflow.inputs}
     return values | {name: value for name, value in given.items() if name not in ports}
@@ -175,12 +168,12 @@ def _renamed(workflow: Workflow, given: Values) -> Values:
     used: set[str] = set()
     claimed = {alias for port in workflow.inputs for alias in port.aliases}
     for port in workflow.inputs:
-        known = [alias for alias in port.aliases if alias in given and alias not in names]
-        if not known and "*" in port.aliases and len(given) == 1:
-            known = [name for name in given if name not in names | claimed]
-        if known and port.name not in given:
-            renamed[port.name] = given[known[0]]
-        used.update(known)
+        matches = [alias for alias in port.aliases if alias in given and alias not in names]
+        if not matches and "*" in port.aliases and len(given) == 1:
+            matches = [name for name in given if name not in names | claimed]
+        if matches and port.name not in given:
+            renamed[port.name] = given[matches[0]]
+        used.update(matches)
     return {name: value for name, value in renamed.items() if name not in used}
 
 

@@ -64,15 +64,13 @@ class Behaviour:
         """The frame is taken away, whatever it is doing."""
 
     def fail(self, machine: State, key: str, error: Error) -> None:
-        """The frame ends with an error."""
         machine.finish(key, failed(error))
 
     def time_out(self, machine: State, key: str) -> None:
         """The time of the node is over: what is under way in it is cancelled."""
         frame = machine.frames[key]
         machine.drop_children(frame)
-        for address in list(frame.get("waits", ())):
-            machine.forget(address)
+        machine.forget_if_pending(*frame.get("waits", ()))
         frame["out_of_time"] = True
         machine.finish(key, failed(out_of_time(frame), status="timed_out"))
 
@@ -287,13 +285,9 @@ class State:
         for doomed_key in reversed(doomed):
             frame = self.frames[doomed_key]
             self._behaviours[frame["kind"]].abandon(self, doomed_key)
-            if frame.get("waits"):
-                for address in list(frame["waits"]):
-                    self.forget(address)
-            if "own_scope" in frame:
-                self.drop_scope(frame["own_scope"])
-            if "inner" in frame:
-                self.drop_scope(frame["inner"])
+            self.forget_if_pending(*frame.get("waits", ()))
+            self.drop_scope(frame.get("own_scope"))
+            self.drop_scope(frame.get("inner"))
         for doomed_key in doomed:
             del self.frames[doomed_key]
 

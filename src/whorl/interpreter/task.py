@@ -12,18 +12,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import attempts, budget
+from whorl.interpreter import attempts, budget, frames
 from whorl.interpreter.attempts import TIMEOUTS, may_help, pause
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import Perform, attempted, inner
-from whorl.interpreter.frames import (
-    discard,
-    error_at,
-    failed,
-    is_failure,
-    language_failure,
-    succeeded,
-)
 from whorl.interpreter.plan import TOOL_KINDS, tool_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Loop, Retry, Task
@@ -70,7 +62,7 @@ class TaskBehaviour(Behaviour):
         index = next(at for at, tool in frame["children"].items() if tool == child)
         del frame["children"][index]
         result = frame["results"][int(index)]
-        if not is_failure(outcome):
+        if not frames.is_failure(outcome):
             result["value"] = outcome["value"]
             _ask_with_results(machine, key)
             return
@@ -78,7 +70,7 @@ class TaskBehaviour(Behaviour):
         code = str(fault.get("code", ""))
         if code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled":
             machine.drop_children(frame)
-            machine.finish(key, failed(outcome["error"], status=outcome["status"]))
+            machine.finish(key, frames.failed(outcome["error"], status=outcome["status"]))
             return
         result["error"] = fault["message"]
         _ask_with_results(machine, key)
@@ -105,14 +97,14 @@ class TaskBehaviour(Behaviour):
         total_s = machine.plan.tasks[frame["node"]].total_timeout_s
         message = f"{frame['name']!r} took longer than {total_s:g} s, "
         message += "which is its time for all attempts together"
-        error = error_at(frame["address"], "R101", message)
+        error = frames.error_at(frame["address"], "R101", message)
         facts: Values = {"status": "failed", "error": error}
         if "reserve" in frame:
             facts |= budget.abandon(machine, frame)
         for address in list(frame["waits"]):
             machine.forget(address)
         machine.note("node.finished", frame["address"], facts)
-        machine.finish(key, failed(error, status="timed_out") | {"noted": True})
+        machine.finish(key, frames.failed(error, status="timed_out") | {"noted": True})
 
 
 def ask(machine: State, key: str) -> None:
@@ -133,7 +125,7 @@ def _want(machine: State, key: str) -> None:
         inputs = frame["inputs"] if _keeps_inputs(node) else _inputs(machine, frame, node)
     except LanguageError as fault:
         # Inputs that are computed anew for an attempt may read what has changed since.
-        machine.finish(key, failed(language_failure(fault, frame["address"])))
+        machine.finish(key, frames.failed(frames.language_failure(fault, frame["address"])))
         return
     perform = Perform(
         frame["address"],
@@ -159,7 +151,7 @@ def _started(machine: State, key: str, event: Event) -> None:
 
 def _finished(machine: State, key: str, event: Event) -> None:
     frame, node = machine.task(key)
-    discard(frame, "cap", "key")
+    frames.discard(frame, "cap", "key")
     _account(machine, frame, event)
     machine.settle(event.address)
     warnings = event.body.get("warnings")
@@ -175,7 +167,7 @@ def _finished(machine: State, key: str, event: Event) -> None:
     calls = [call for call in asked if isinstance(call, dict)] if isinstance(asked, list) else []
     if not calls:
         _keep_conversation(machine, frame, node, event.body.get("value"))
-        outcome = succeeded(event.body.get("value"))
+        outcome = frames.succeeded(event.body.get("value"))
         outcome["usage"] = event.body.get("usage")
         machine.finish(key, outcome)
     else:
@@ -256,7 +248,8 @@ def _failed(machine: State, key: str, event: Event) -> None:
             return
     attempts.leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
-    cause = error_at(frame["address"], "R100", f"{_named(frame)} failed: {fault.get('message')}")
+    words = f"{_named(frame)} failed: {fault.get('message')}"
+    cause = frames.error_at(frame["address"], "R100", words)
     cause["cause"] = {"code": code, "message": fault.get("message")}
     if isinstance(detail.get("status"), int):
         cause["cause"]["status"] = detail["status"]
@@ -267,7 +260,7 @@ def _failed(machine: State, key: str, event: Event) -> None:
     if value is None and all(name in detail for name in _REPLY):
         # What it gave all the same, such as the reply of a web service.
         value = {name: detail[name] for name in (*_REPLY, "encoding") if name in detail}
-    machine.finish(key, failed(cause, status=status, value=value))
+    machine.finish(key, frames.failed(cause, status=status, value=value))
 
 
 def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
@@ -406,7 +399,7 @@ def _ask_with_results(machine: State, key: str) -> None:
     if frame["children"]:
         return
     frame["turns"]["number"] += 1
-    discard(frame, "repair", "repairs", "retries")
+    frames.discard(frame, "repair", "repairs", "retries")
     before: Any = frame["inputs"].get("turns") or []
     turns = [*before, frame.pop("turn"), *frame.pop("results")]
     frame["inputs"] = frame["inputs"] | {"turns": turns}

@@ -8,7 +8,6 @@ the process, no call, no question, no news, before all that it follows from is w
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import suppress
 from dataclasses import InitVar, asdict, dataclass, field
 from functools import partial
@@ -21,7 +20,7 @@ from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuff
 from whorl.runtimes.replies import failed_body, finished_body
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
@@ -33,26 +32,6 @@ TROUBLE_PAUSE_S = 2.0
 # What a request has of the command that it is made of.
 _SAME = ("address", "kind", "inputs", "attempt", "timeout_s", "returns", "session", "repair")
 RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
-
-
-class Clock(Protocol):
-    """Tells the time in seconds since the epoch, and waits."""
-
-    def now(self) -> float:
-        """The time of day."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Waits; a change of the time of day does not change how long."""
-
-
-class SystemClock:
-    """The clock of the computer; it waits by the monotonic clock of the event loop."""
-
-    def now(self) -> float:
-        return time.time()
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 class Workers(Protocol):
@@ -90,7 +69,8 @@ class Driver:
     owner: int
     journal: Journal
     workers: Workers
-    clock: Clock
+    # Gives the time of day; waits are measured by the event loop, which no change of it touches.
+    clock: Callable[[], float]
     watcher: Watcher | None = None
     timer: CommitTimer = field(default_factory=CommitTimer)
     asleep_until: float | None = None
@@ -124,7 +104,7 @@ class Driver:
         machine = self.machine
         for address in machine.in_flight():
             body: dict[str, Json] = {"reserve": machine.held_for(address)}
-            self.deliver(Event("task.in_doubt", address, self.clock.now(), body))
+            self.deliver(Event("task.in_doubt", address, self.clock(), body))
         if self._arrived:
             # Whoever pauses or cancels a run that nobody drives does not want its next call made.
             self._take_arrived()
@@ -213,14 +193,14 @@ class Driver:
         if status == "waiting":
             # A timer may be about to fire: a person was given a time that is over.
             due = self._wakes_at()
-            return due is None or due > self.clock.now()
+            return due is None or due > self.clock()
         return status != "running" and (self.machine.done or status == "paused")
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
         if patience_s is None or self._work or self._arrived or self._buffer:
             return False
         due = self._wakes_at()
-        return due is not None and due - self.clock.now() > patience_s
+        return due is not None and due - self.clock() > patience_s
 
     def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
         """Starts what has no effect; gives the intents of all else, to be written before it."""
@@ -235,7 +215,7 @@ class Driver:
                     self._to_send.append(command)
                 case SetTimer(address, due):
                     self._drop_timer(address)
-                    delay = max(0.0, due - self.clock.now())
+                    delay = max(0.0, due - self.clock())
                     timer = asyncio.get_running_loop().call_later(delay, self._fire, address)
                     self._timers[address] = (due, timer)
                 case Cancel(address):
@@ -275,7 +255,7 @@ class Driver:
             body["at_worst"] = asdict(estimate.at_worst)
         if not perform.secure:
             body["inputs"] = self.workers.redacted(perform.inputs)
-        return Event("task.started", perform.address, self.clock.now(), body)
+        return Event("task.started", perform.address, self.clock(), body)
 
     def _request(self, perform: Perform, cap: int | None = None) -> Request:
         same: dict[str, Any] = {name: getattr(perform, name) for name in _SAME}
@@ -286,7 +266,7 @@ class Driver:
     def _hold(self, address: str, is_held: bool) -> None:
         """A call waits for its provider, or no longer; if that is lost, it is in doubt."""
         kind = "task.held" if is_held else "task.sent"
-        self._deliver_repeatable(Event(kind, address, self.clock.now()))
+        self._deliver_repeatable(Event(kind, address, self.clock()))
 
     def _start(self, perform: Perform, send: Send | None = None) -> None:
         """Starts a task; without a `send` it has no effects, and its reply can be had again."""
@@ -303,7 +283,7 @@ class Driver:
         try:
             reply = await self._answer(perform, send.cap if send is not None else None)
             body = finished_body(perform, reply, self.workers.redacted)
-            event = Event("task.finished", address, self.clock.now(), body)
+            event = Event("task.finished", address, self.clock(), body)
         except ProviderError as fault:
             event = self._failed(perform, fault)
         except (KeyboardInterrupt, GeneratorExit):
@@ -343,11 +323,11 @@ class Driver:
     def _failed(self, perform: Perform, fault: ProviderError) -> Event:
         held = self.machine.held_for(perform.address)
         body = failed_body(perform, fault, held, self.workers.redacted)
-        return Event("task.failed", perform.address, self.clock.now(), body)
+        return Event("task.failed", perform.address, self.clock(), body)
 
     def _fire(self, address: str) -> None:
         due, _ = self._timers.pop(address)
-        self.deliver(Event("timer.fired", address, max(due, self.clock.now())))
+        self.deliver(Event("timer.fired", address, max(due, self.clock())))
 
     def _drop_timer(self, address: str) -> None:
         timer = self._timers.pop(address, None)
@@ -368,7 +348,7 @@ class Driver:
                     raise
                 if self.watcher is not None:
                     self.watcher.trouble(self.run, fault)
-                await self.clock.sleep(TROUBLE_PAUSE_S)
+                await asyncio.sleep(TROUBLE_PAUSE_S)
         if self.watcher is not None:
             first = last - len(events) + 1
             entries = [Entry(first + index, event) for index, event in enumerate(events)]

@@ -205,12 +205,9 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
 
 
 def records_in(events: Iterable[Event]) -> list[Record]:
-    records: list[Record] = []
-    for event in events:
-        kept = event.body.get("remember") if event.kind == "iteration.finished" else None
-        if isinstance(kept, dict):
-            records.append(Record(str(kept["key"]), kept["record"], int(str(kept["keep"]))))
-    return records
+    bodies = (event.body for event in events if event.kind == "iteration.finished")
+    notes = [note for body in bodies if isinstance(note := body.get("remember"), dict)]
+    return [Record(str(note["key"]), note["record"], int(str(note["keep"]))) for note in notes]
 
 
 def tool_pins(journal: Journal, run: str) -> dict[str, str]:

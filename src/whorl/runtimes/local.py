@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import time
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING
@@ -18,12 +19,12 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import Refused, objection
 from whorl.ir import Workflow, content_hash, from_json, to_json
-from whorl.runtimes.driver import Clock, Driver, SystemClock, Watcher, Workers
+from whorl.runtimes.driver import Driver, Watcher, Workers
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import CommitTimer, Entry, Message, NewRun, RunId, remembered
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
@@ -63,7 +64,7 @@ class LocalRuntime:
     store: SqliteStore
     workers: Workers
     _: KW_ONLY
-    clock: Clock = field(default_factory=SystemClock)
+    clock: Callable[[], float] = time.time
     watcher: Watcher | None = None
     patience_s: float = PATIENCE_S
 
@@ -80,7 +81,7 @@ class LocalRuntime:
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
-        run = new_run_id(self.clock.now())
+        run = new_run_id(self.clock())
         own = workflow.limits.cost_usd
         limits = ({} if own is None else {"cost_usd": own}) | start.limits
         options: dict[str, Json] = {
@@ -96,7 +97,7 @@ class LocalRuntime:
         pinned, digest = self._pin(workflow)
         about = (workflow.name, workflow.dialect, start.file, start.key)
         made = NewRun(run, pinned, digest, *about, sources=start.sources)
-        first = Event("run.started", "", self.clock.now(), body)
+        first = Event("run.started", "", self.clock(), body)
         stored, is_new = await self.store.create(made, first)
         if is_new:
             self._digests[run] = digest
@@ -141,7 +142,7 @@ class LocalRuntime:
             if status != "running":
                 return
             while self.store.version() == version and self.store.run(run).status == "running":
-                await self.clock.sleep(POLL_S)
+                await asyncio.sleep(POLL_S)
 
     def plan(self, run: RunId) -> Plan:
         if run not in self._digests:
@@ -199,7 +200,7 @@ class LocalRuntime:
         self._sleepers[run] = awoken = asyncio.Event()
         del self._drivers[run]
         try:
-            while (left := due - self.clock.now()) > 0 and not self._stopping.is_set():
+            while (left := due - self.clock()) > 0 and not self._stopping.is_set():
                 # Not in one go: the time of day goes on while a machine is suspended.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(left, NAP_S)):
@@ -216,7 +217,7 @@ class LocalRuntime:
             self._inbox_task = None
         if len(self._plans) > PINNED_MAX:
             needed = set(self._digests.values())
-            self._plans = {known: plan for known, plan in self._plans.items() if known in needed}
+            self._plans = {digest: plan for digest, plan in self._plans.items() if digest in needed}
         try:
             await self.store.release(run, owner)
         except StoreError as fault:
@@ -230,7 +231,7 @@ class LocalRuntime:
             self._delivered.intersection_update(message.id for message in messages)
             for message in messages:
                 self._deliver(message)
-            await self.clock.sleep(POLL_S)
+            await asyncio.sleep(POLL_S)
 
     def _deliver(self, message: Message) -> None:
         sleeper = self._sleepers.get(message.run)

@@ -7,17 +7,18 @@ missing or has an odd type counts as not there: no entry is refused because of w
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import (dataclass, field)
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import (Any, Final, Generic, TYPE_CHECKING, TypeVar)
+from whorl.interpreter.events import (Event, charged, split_iteration)
+from whorl.runtimes.journal import (Entry, Journal, LoopRow, RunId)
 
-from whorl.interpreter.events import Event, charged, split_iteration
-from whorl.runtimes.journal import Entry, Journal, LoopRow, RunId
+
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
+    from collections.abc import (Callable, Iterable)
     from whorl.language import Json
+
 
 _NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100
@@ -98,8 +99,8 @@ class LoopFold:
         if "best_iteration" in body:
             # What iterations say about themselves is only that they were the best so far.
             best = count_of(body["best_iteration"])
-            known = self.best[1] if self.best is not None and self.best[0] == best else None
-            self.best = (best, known) if best else None
+            score = self.best[1] if self.best is not None and self.best[0] == best else None
+            self.best = (best, score) if best else None
 
     def row(self) -> LoopRow:
         limits = self.limits
@@ -214,7 +215,9 @@ class RunFold(Generic[AnyLoop]):
         """
         held, at = self.not_begun or (), event.address
         if event.kind in ("iteration.finished", "loop.finished"):
-            self.not_begun = tuple(one for one in held if at not in (one, split_iteration(one)[0]))
+            self.not_begun = tuple(
+                address for address in held if at not in (address, split_iteration(address)[0])
+            )
         elif event.kind == "iteration.started" and at.endswith("]"):
             self._count(at, -1)
             self.not_begun = (*held, at)
@@ -246,8 +249,7 @@ class RunFold(Generic[AnyLoop]):
         """A call is answered, or an end tells of all calls."""
         if self.not_begun and event.kind != "node.finished":
             # An answer that needed no money: its iteration has begun after all.
-            around = [one for one in self.not_begun if event.address.startswith(f"{one}/")]
-            self._hold(tuple(one for one in self.not_begun if one not in around))
+            self._hold(tuple(at for at in self.not_begun if not event.address.startswith(f"{at}/")))
         usage = event.body.get("usage")
         if not isinstance(usage, dict):
             return

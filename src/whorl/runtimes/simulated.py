@@ -138,7 +138,7 @@ class _JumpingSelector(selectors.SelectSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time only passes when everybody waits; implements `Clock`."""
+    """An event loop whose time only passes when everybody waits."""
 
     def __init__(self) -> None:
         selector = _JumpingSelector()
@@ -154,9 +154,6 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def now(self) -> float:
         return EPOCH + self._virtual
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 class SimulatedRuntime:
@@ -203,7 +200,7 @@ class SimulatedRuntime:
 
         async def drive() -> str:
             owner = await self.journal.claim(run)
-            driver = Driver(run, folded, owner, self.journal, self._workers, loop, watcher)
+            driver = Driver(run, folded, owner, self.journal, self._workers, loop.now, watcher)
             self._driver = driver
             for request in requests:
                 driver.deliver(request)

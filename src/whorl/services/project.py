@@ -236,7 +236,7 @@ class Catalogue:
     """The workflow files below a project's folder."""
 
     project: Project
-    _known: dict[str, tuple[Stamp, Listed | None]] = field(default_factory=dict)
+    _files: dict[str, tuple[Stamp, Listed | None]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def listed(self) -> list[Listed]:
@@ -244,12 +244,12 @@ class Catalogue:
         deadline = time.monotonic() + READING_S
         with self._lock:
             for path, stamp in sorted(_candidates(str(self.project.root))):
-                before = self._known.get(path)
+                before = self._files.get(path)
                 if before is not None and before[0] == stamp:
                     files[path] = before
                 elif time.monotonic() < deadline:
                     files[path] = (stamp, self._read(path))
-            self._known = files
+            self._files = files
         return [listed for _, listed in files.values() if listed is not None]
 
     def _read(self, path: str) -> Listed | None:

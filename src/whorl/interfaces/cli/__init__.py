@@ -55,7 +55,6 @@ COMMANDS: CommandTable = {
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs a command and exits with its code."""
     from whorl.interfaces.cli.terminal import make_streams_plain
 
     # Next to no garbage of ours has cycles; looking for some after every 700 objects, as Python

@@ -1,6 +1,4 @@
-"""The group of all commands, each imported when it is used, and its edge: every failure becomes a
-short message and an exit code.
-"""
+"""All commands, each imported when it is used; a failure becomes a message and an exit code."""
 
 from __future__ import annotations
 

@@ -62,7 +62,6 @@ class Keys:
             self.restore()
 
     def restore(self) -> None:
-        """Makes the terminal what it was before."""
         if self._before is not None:
             import termios
 

@@ -69,10 +69,6 @@ def _added(text: str) -> str:
     return text[1:]
 
 
-def _more_dollars(text: str) -> float:
-    return _dollars(_added(text), text)
-
-
 def _more_of(text: str) -> int:
     """`+500` or `+10k`."""
     from whorl.ir.durations import parse_count
@@ -96,7 +92,7 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
     One that takes iterations needs some of all this, and is not run without it.
     """
 
-    @click.option("--budget", type=_more_dollars, metavar="+AMOUNT",
+    @click.option("--budget", type=lambda text: _dollars(_added(text), text), metavar="+AMOUNT",
                   help="Dollars to add, such as +0.50.")  # fmt: skip
     @click.option("--tokens", type=_more_of, metavar="+N", help="Tokens to add, such as +10k.")
     @click.option("--calls", type=_more_of, metavar="+N",

@@ -187,7 +187,6 @@ def _advised(result: dict[str, Any], code: str) -> tuple[str, dict[str, Any]]:
 
 def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
     """How the last loop that a limit or a person ended goes on, where it can."""
-
     command, facts = _advised(result, "R102")
     if command and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
         # What was short when the loop ended may be less than what is short by now.

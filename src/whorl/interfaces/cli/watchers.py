@@ -132,7 +132,6 @@ def event_json(run: str, entry: Entry) -> dict[str, Any]:
 
 
 def past_of(store: SqliteStore, run: RunId) -> Progress:
-    """How far a run has come."""
     row = store.run(run)
     progress = Progress(run=run, workflow=row.name, budget_usd=row.budget_usd)
     if row.last_seq <= PAST_MAX:

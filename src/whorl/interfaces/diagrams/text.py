@@ -69,7 +69,6 @@ def _words(node: Node) -> str:
 
 
 def detail_words(node: Node) -> str:
-    """What a node does, in a few words."""
     match node:
         case ir.Task():
             return node.kind
@@ -108,8 +107,7 @@ def limit_words(limits: ir.LoopLimits | RunLimits) -> str:
     if limits.time_s is not None:
         is_known = isinstance(limits.time_s, int | float)
         words.append(seconds(limits.time_s) if is_known else "a computed time")  # type: ignore[arg-type]
-    if limits.cost_usd is not None:
-        words.append(allowed(limits.cost_usd))
+    words += [allowed(limits.cost_usd)] if limits.cost_usd is not None else []
     words += [plural(limits.tokens, "token")] if limits.tokens is not None else []
     words += [plural(limits.calls, "call")] if limits.calls is not None else []
     return ", ".join(words)

@@ -97,7 +97,7 @@ def document(app: FastAPI) -> dict[str, Any]:
         for operation in path.values():
             answers = operation["responses"]
             answers.pop("422", None)
-            for status in sorted(set(answers) & {str(known) for known in PROBLEMS}):
+            for status in sorted(set(answers) & {str(problem) for problem in PROBLEMS}):
                 shared[f"Error{status}"] = answers[status]
                 answers[status] = {"$ref": f"#/components/responses/Error{status}"}
     components = described["components"]

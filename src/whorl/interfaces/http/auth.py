@@ -89,8 +89,8 @@ class Auth:
 
         async def send_more(message: Message) -> None:
             if message["type"] == "http.response.start":
-                known = {name.lower() for name, _ in message["headers"]}
-                more = [(name, value) for name, value in _HEADERS if name not in known]
+                names = {name.lower() for name, _ in message["headers"]}
+                more = [(name, value) for name, value in _HEADERS if name not in names]
                 message["headers"] = [*message["headers"], *more]
             await send(message)
 
@@ -111,9 +111,9 @@ class Auth:
         headers = Headers(scope=scope)
         host = self._host(scope, headers)
         if "origin" in headers:
-            proxied = self.behind_proxy and _one(headers, "x-forwarded-proto")
+            proxied = self.behind_proxy and _header(headers, "x-forwarded-proto")
             scheme = str(proxied or "http").lower()
-            if _one(headers, "origin").lower() != f"{scheme}://{host}":
+            if _header(headers, "origin").lower() != f"{scheme}://{host}":
                 raise Refusal(403, "W904", "the request comes from another site's page")
         if "upgrade" in headers:
             raise Refusal(400, "W904", "this server speaks plain HTTP only")
@@ -121,7 +121,7 @@ class Auth:
         is_read = scope["method"] in ("GET", "HEAD")
         if is_read and (path in PUBLIC or ASSET.fullmatch(path)):
             return
-        given = _one(headers, "authorization")
+        given = _header(headers, "authorization")
         scheme, _, token = given.partition(" ")
         is_right = hmac.compare_digest(_digest(token.strip()), self._digest)
         if scheme.lower() == "bearer" and is_right:
@@ -130,7 +130,7 @@ class Auth:
 
     def _host(self, scope: Scope, headers: Headers) -> str:
         is_forwarded = self.behind_proxy and "x-forwarded-host" in headers
-        host = _one(headers, "x-forwarded-host" if is_forwarded else "host")
+        host = _header(headers, "x-forwarded-host" if is_forwarded else "host")
         parsed = _HOST.fullmatch(host)
         if parsed is None:
             raise Refusal(400, "W904", "the Host header is missing or no host")
@@ -193,7 +193,7 @@ def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
 
 
-def _one(headers: Headers, name: str) -> str:
+def _header(headers: Headers, name: str) -> str:
     """A header that may be given once only; empty: it is not given."""
     values = headers.getlist(name)
     if len(values) > 1:

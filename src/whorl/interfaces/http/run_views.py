@@ -13,18 +13,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from whorl.errors import UsageError, safe
+from whorl.interfaces import wording
 from whorl.interfaces.figures import paragraphs, written
 from whorl.interfaces.http import run_schemas as schemas
-from whorl.interfaces.wording import (
-    advice,
-    advised,
-    condition_words,
-    fact_words,
-    reason_words,
-    target_of,
-    verdict_words,
-    with_help,
-)
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
@@ -78,7 +69,8 @@ def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
     body = shown(event)
     fault = body if event.kind == "warning" else body.get("error")
     if isinstance(fault, dict) and fault.get("facts"):
-        fault = fault | {"help": advice(str(fault["code"]), cast("Any", fault["facts"]), run)}
+        words = wording.advice(str(fault["code"]), cast("Any", fault["facts"]), run)
+        fault = fault | {"help": words}
         body = fault if event.kind == "warning" else body | {"error": fault}
     return schemas.JournalEvent(
         run=run,
@@ -93,9 +85,9 @@ def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
 def loop_item(row: LoopRow, node: Loop | None, machine: Machine) -> schemas.LoopItem:
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
-        "why": reason_words(row.exit_reason, row.stopped_by) if row.exit_reason else "",
-        "target": target_of(node.until) if node is not None else None,
-        "until": condition_words(node.until) if node is not None else "",
+        "why": wording.reason_words(row.exit_reason, row.stopped_by) if row.exit_reason else "",
+        "target": wording.target_of(node.until) if node is not None else None,
+        "until": wording.condition_words(node.until) if node is not None else "",
         "usage": usage_item(row.usage),
         "limits": row.limits if isinstance(row.limits, dict) else {},
     }
@@ -110,7 +102,7 @@ def iteration_item(row: IterationRow) -> schemas.IterationItem:
         best=bool(note.get("best")),
         seconds=float(note.get("seconds") or 0.0),
         usage=usage_item(note.get("usage")),
-        words=verdict_words(note, 200),
+        words=wording.verdict_words(note, 200),
         verdicts=verdicts(note),
     )
 
@@ -121,7 +113,7 @@ def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
         schemas.Verdict(
             by=str(fact.get("by", "")),
             met=fact.get("met") if isinstance(fact.get("met"), bool) else None,
-            words=safe(fact_words(fact)),
+            words=safe(wording.fact_words(fact)),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
         )
         for fact in (facts if isinstance(facts, list) else [])
@@ -138,7 +130,9 @@ def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
 
 
 def _fields(row: Any, *without: str) -> dict[str, Any]:
-    values = {one.name: getattr(row, one.name) for one in fields(row) if one.name not in without}
+    values = {
+        k: getattr(row, k) for k in (column.name for column in fields(row)) if k not in without
+    }
     return {k: value or None if k in _NULLABLE else value for k, value in values.items()}
 
 
@@ -153,9 +147,9 @@ def usage_item(usage: Json) -> schemas.UsageItem:
 
 def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
     store = state.store
-    row, machine = known = row_and_machine(store, run)
+    row, machine = row_machine = row_and_machine(store, run)
     gates = open_gates(store, run, machine)
-    result = with_help(result_of(store, run, known))
+    result = wording.with_help(result_of(store, run, row_machine))
     first = next(iter(store.read(run, limit=1))).event
     given: Any = first.body.get("input")
     driver: Literal["here", "elsewhere", "nobody"] = "nobody"
@@ -174,7 +168,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
         limits=dict(machine.state.get("limits") or {}),
         started_at=first.at,
         ended_at=row.updated_at if row.status in ENDED else None,
-        warnings=[safe(advised(one)) for one in result["warnings"]],
+        warnings=[safe(wording.advised(warning)) for warning in result["warnings"]],
     )
 
 
@@ -188,8 +182,8 @@ def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.
     loops = [frame["address"] for frame in machine.frames.values() if frame["kind"] == "loop"]
     del loops[_LOOPS_LOOKED_AT:]
     for action, kind in (("continue", "run.continued"), ("accept", "run.accepted")):
-        requests = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
-        if row.status != "cancelled" and any(objection(machine, one) is None for one in requests):
+        events = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
+        if row.status != "cancelled" and any(objection(machine, event) is None for event in events):
             actions.add(action)
     if row.loop:
         actions.add("fork")

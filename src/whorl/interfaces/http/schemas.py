@@ -37,17 +37,6 @@ class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
 
-class Fault(Closed):
-    """What went wrong, and what to do."""
-
-    code: str = Field(description="a stable code; `whorl explain CODE` says more")
-    message: str
-    help: str = ""
-    diagnostics: "list[Diagnostic] | None" = Field(
-        default=None, description="where the request is about a file: everything wrong in it"
-    )
-
-
 class Diagnostic(Closed):
     """One finding about a workflow file; line and column count from 1."""
 
@@ -61,13 +50,21 @@ class Diagnostic(Closed):
     column: int | None = None
 
 
+class Fault(Closed):
+    """What went wrong, and what to do."""
+
+    code: str = Field(description="a stable code; `whorl explain CODE` says more")
+    message: str
+    help: str = ""
+    diagnostics: list[Diagnostic] | None = Field(
+        default=None, description="where the request is about a file: everything wrong in it"
+    )
+
+
 class ErrorAnswer(Closed):
     """The answer to every request that was not carried out."""
 
     error: Fault
-
-
-Fault.model_rebuild()
 
 
 class NewRun(Closed):
@@ -80,11 +77,16 @@ class NewRun(Closed):
     key: Key | None = None
 
 
-class Started(Closed):
-    """The run that was started, or the one that has the key already."""
+class Forked(Closed):
+    """The new run."""
 
     run: str
     created: bool
+
+
+class Started(Forked):
+    """The run that was started, or the one that has the key already."""
+
     forecast: str = Field(default="", description="what it may do and cost, in words")
     note: str = Field(default="", description="who answers, where it is no real model")
 
@@ -128,7 +130,7 @@ class Continue(More):
 
     @model_validator(mode="after")
     def _asks_for_something(self) -> "Continue":
-        if all(one is None for one in (self.iterations, self.budget_usd, self.tokens, self.calls)):
+        if {self.iterations, self.budget_usd, self.tokens, self.calls} == {None}:
             raise ValueError("say how much more: iterations, budget_usd, tokens or calls")
         return self
 
@@ -151,13 +153,6 @@ class Fork(Closed):
     )
     budget_usd: Dollars | None = None
     key: Key | None = Field(default=None, description="at most one fork is ever made for it")
-
-
-class Forked(Closed):
-    """The new run."""
-
-    run: str
-    created: bool
 
 
 class Decision(Request):

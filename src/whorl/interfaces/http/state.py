@@ -89,8 +89,8 @@ class Listener:
 
     def hold(self, deltas: dict[str, Delta]) -> None:
         for address, newer in self.deltas.items():
-            known = deltas.get(address)
-            deltas[address] = known.then(newer.text) if known is not None else newer
+            earlier = deltas.get(address)
+            deltas[address] = earlier.then(newer.text) if earlier is not None else newer
         self.deltas = deltas
 
 

@@ -236,7 +236,6 @@ class Session:
             await left.stack.aclose()
 
     def _opened(self) -> Opened:
-        """What the session has while it is open."""
         if self._open is None:
             advice = "write `async with whorl.Session() as session:`"
             raise UsageError(f"the session is not open; {advice}")

@@ -151,7 +151,6 @@ def load(path: FilePath, *, config: FilePath | None = None) -> Workflow:
 
 
 def workflow_from(project: Project, path: FilePath) -> Workflow:
-    """Reads a workflow file in a project."""
     file = os.fsdecode(path)
     reading = project.read(file)
     workflow = reading.workflow

@@ -127,7 +127,7 @@ class JournalTables:
     connection: apsw.Connection
     ownership: Ownership
     clock: Callable[[], float]
-    _known: dict[str, RunRecord] = field(default_factory=dict)
+    _records: dict[str, RunRecord] = field(default_factory=dict)
 
     def append_all(self, jobs: Sequence[Append]) -> list[Outcome]:
         """Appends what may be appended; each job that may not gets its own refusal."""
@@ -160,7 +160,7 @@ class JournalTables:
 
     def _append_one(self, job: Append) -> int | None:
         """Appends if the row is as it is known, which changing it checks; None: it is not."""
-        state = self._known.get(job.run)
+        state = self._records.get(job.run)
         if state is None or state.owner != job.owner or job.messages:
             return None
         before = state.last_seq
@@ -171,7 +171,7 @@ class JournalTables:
         guard = (state.number, state.owner, before)
         self.connection.execute(_ADVANCE, (*state.values(), *guard))
         if self.connection.changes() != 1:
-            del self._known[job.run]
+            del self._records[job.run]
             return None
         flat: list[Column] = []
         self._take(job, state, flat, before)
@@ -182,9 +182,9 @@ class JournalTables:
     def create(
         self, run: NewRun, past: Append, texts: tuple[str, str], state: bytes | None
     ) -> tuple[RunId, bool]:
-        known = self.connection.execute("SELECT id FROM runs WHERE key = ?", (run.key,)).get
-        if run.key and known is not None:
-            return known, False
+        existing = self.connection.execute("SELECT id FROM runs WHERE key = ?", (run.key,)).get
+        if run.key and existing is not None:
+            return existing, False
         if self.connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).get is not None:
             raise refused(f"the store has a run {run.id!r} already", "give the run another id")
         row = (run.id, run.key or None, run.name, run.dialect, run.file, run.parent)
@@ -202,11 +202,11 @@ class JournalTables:
         return run.id, True
 
     def claim(self, run: str) -> int:
-        self._known.pop(run, None)
+        self._records.pop(run, None)
         return self.ownership.claim(run)
 
     def release(self, run: str, owner: int) -> None:
-        self._known.pop(run, None)
+        self._records.pop(run, None)
         self.ownership.release(run, owner)
 
     def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
@@ -226,8 +226,8 @@ class JournalTables:
     def settle(self, *, committed: bool) -> None:
         """Follows the database: after a rollback nothing that is kept in memory is believed."""
         self.ownership.settle(committed=committed)
-        if not committed or len(self._known) > _KNOWN_RUNS_MAX:
-            self._known.clear()
+        if not committed or len(self._records) > _KNOWN_RUNS_MAX:
+            self._records.clear()
 
     def delete(self, run: str, status: str, older_than: float) -> bool:
         """Deletes a run with all that only it uses, if it is still as old and nobody drives it."""
@@ -240,7 +240,7 @@ class JournalTables:
         for table in _OF_RUNS:
             self.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
         self.connection.execute("DELETE FROM runs WHERE number = ?", (number,))
-        self._known.pop(run, None)
+        self._records.pop(run, None)
         return True
 
     def post(self, run: str, row: Encoded) -> int:
@@ -260,12 +260,12 @@ class JournalTables:
 
     def remember(self, record: Record, text: str, *, once: str | None = None) -> bool:
         """Adds a record, and lets the oldest go; False: one with the id `once` is there already."""
-        known = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
-        if not known:
+        stored = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
+        if not stored:
             self.connection.execute(_REMEMBER, (record.key, self.clock(), text))
             keep = min(max(0, record.keep), RECORDS_MAX)
             self.connection.execute(_TRIM_MEMORIES, (record.key, keep))
-        return not known
+        return not stored
 
     def forget(self, key: str) -> int:
         self.connection.execute("DELETE FROM memories WHERE key = ?", (key,))
@@ -285,18 +285,18 @@ class JournalTables:
     def _verified(self, jobs: Iterable[Append]) -> dict[RunId, RunRecord]:
         """The records of runs as they are in this transaction; they may have been deleted."""
         runs = dict.fromkeys(job.run for job in jobs)
-        numbers = {self._known[run].number: run for run in runs if run in self._known}
+        numbers = {self._records[run].number: run for run in runs if run in self._records}
         states: dict[RunId, RunRecord] = {}
         for part, count in in_chunks(list(numbers), 1):
             for number, owner, last_seq in self.connection.execute(_SELECT_OWNERS[count], part):
-                state = self._known[numbers[number]]
+                state = self._records[numbers[number]]
                 if (owner, last_seq) == (state.owner, state.last_seq):
                     states[numbers[number]] = state
         for run in runs:
             if run not in states:
-                self._known.pop(run, None)
+                self._records.pop(run, None)
                 if (loaded := self._load(run)) is not None:
-                    self._known[run] = states[run] = loaded
+                    self._records[run] = states[run] = loaded
         return states
 
     def _load(self, run: str) -> RunRecord | None:
@@ -360,8 +360,8 @@ class JournalTables:
 
     def _write_loop(self, state: RunRecord, change: LoopChange) -> bool:
         place = (state.number, change.address)
-        known = self.connection.execute(_MARK_OF, place).get if state.mark else ""
-        is_gone = bool(known) and known != change.mark
+        mark = self.connection.execute(_MARK_OF, place).get if state.mark else ""
+        is_gone = bool(mark) and mark != change.mark
         if change.finished is not None:
             self.connection.execute(_LOOP_FINISHED, (*place, change.finished, change.mark))
         elif change.started is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,25 +61,25 @@ def this_process() -> Identity:
     return Identity(pid, _start_time(pid) or "", boot, namespace)
 
 
-def is_alive(owner: Identity, last: Pulse, here: Identity, now: Pulse) -> bool:
+def is_alive(owner: Identity, last: Pulse, observer: Identity, now: Pulse) -> bool:
     """Whether an owner may still be at work; a run of one that is not may be claimed."""
-    if owner.boot != here.boot:
+    if owner.boot != observer.boot:
         return abs(now.at - last.at) <= LEASE_S
-    if is_gone(owner, here):
+    if is_gone(owner, observer):
         return False
     return -_CLOCK_SLACK_S <= now.monotonic - last.monotonic <= LEASE_S
 
 
-def has_living(process: Sequence[Any], here: Identity, now: Pulse) -> bool:
+def has_living(process: Sequence[Any], observer: Identity, now: Pulse) -> bool:
     """Whether a row of `processes`, which may be all null, is that of a living process."""
     if process[0] is None:
         return False
-    return is_alive(Identity(*process[:4]), Pulse(*process[4:]), here, now)
+    return is_alive(Identity(*process[:4]), Pulse(*process[4:]), observer, now)
 
 
-def is_gone(owner: Identity, here: Identity) -> bool:
+def is_gone(owner: Identity, observer: Identity) -> bool:
     """Whether an owner is known to be dead; one that cannot be seen from here is not."""
-    if (owner.boot, owner.namespace) != (here.boot, here.namespace):
+    if (owner.boot, owner.namespace) != (observer.boot, observer.namespace):
         return False
     if owner.started:
         return _start_time(owner.pid) != owner.started
@@ -107,7 +107,7 @@ class Ownership:
     """The runs that this store has claimed with their owner numbers, and its sign of life."""
 
     connection: apsw.Connection
-    here: Identity
+    process: Identity
     pulse: Callable[[], Pulse]
     runs: dict[str, int] = field(default_factory=dict)
     _row: int | None = None
@@ -127,7 +127,7 @@ class Ownership:
                 code="R901",
                 help="go on with the newer Whorl that started it",
             )
-        if has_living(process, self.here, self.pulse()):
+        if has_living(process, self.process, self.pulse()):
             pid = process[0]
             holder = "this very process" if row == self._row else f"process {pid}"
             raise StoreError(
@@ -148,7 +148,7 @@ class Ownership:
 
     def is_driven(self, run: str) -> bool:
         rows = fetch(self.connection, _OWNER, (run,))
-        return bool(rows) and has_living(rows[0][4:], self.here, self.pulse())
+        return bool(rows) and has_living(rows[0][4:], self.process, self.pulse())
 
     def release(self, run: str, owner: int) -> None:
         self.forget(run, owner)
@@ -192,16 +192,16 @@ class Ownership:
 
     def _register(self) -> None:
         """Puts this process on the list of the living, and takes the dead off it."""
-        known = "SELECT id, pid, started, boot, namespace FROM processes"
-        for row, *process in fetch(self.connection, known):
-            if is_gone(Identity(*process), self.here):
+        statement = "SELECT id, pid, started, boot, namespace FROM processes"
+        for row, *process in fetch(self.connection, statement):
+            if is_gone(Identity(*process), self.process):
                 self.connection.execute("DELETE FROM processes WHERE id = ?", (row,))
-        now, here = self.pulse(), self.here
+        now = self.pulse()
         self._beaten = now.monotonic
         self._registered = True
         self.connection.execute(
             "INSERT INTO processes(pid, started, boot, namespace, beat_at, beat_monotonic)"
             " VALUES(?, ?, ?, ?, ?, ?)",
-            (here.pid, here.started, here.boot, here.namespace, now.at, now.monotonic),
+            (*astuple(self.process), now.at, now.monotonic),
         )
         self._row = self.connection.last_insert_rowid()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -124,7 +124,7 @@ class StoreReading:
         self.path = place.path
         self.is_closed = False
         self._reader = Reader(place)
-        self._here = this_process()
+        self._process = this_process()
 
     def runs(
         self,
@@ -206,12 +206,12 @@ class StoreReading:
         now = Pulse(self.clock(), self.monotonic())
         # A run that was just made is about to be claimed.
         is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
-        is_driven = is_new or has_living(process, self._here, now)
+        is_driven = is_new or has_living(process, self._process, now)
         return shown if is_driven else replace(shown, status="interrupted")
 
     def is_owned(self, run: str) -> bool:
         rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())
-        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._here, now)
+        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._process, now)
 
     def _newest_ids(self, limit: int) -> list[str]:
         newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
@@ -342,9 +342,8 @@ class StoreReading:
 
     def mail(self) -> list[Message]:
         """The requests to all runs that this process owns, oldest first."""
-        here = self._here
         owned = "pid = ? AND started = ? AND boot = ? AND namespace = ?"
-        return self._messages(owned, here.pid, here.started, here.boot, here.namespace)
+        return self._messages(owned, *astuple(self._process))
 
     def _messages(self, chosen: str, *values: str | int) -> list[Message]:
         messages = []

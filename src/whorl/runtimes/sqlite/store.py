@@ -204,13 +204,13 @@ class SqliteStore(StoreReading):
         try:
             writer = self._started()
         except StoreError as fault:
-            settle([(job, None, copy_of(fault)) for job in jobs], here=loop)
+            settle([(job, None, copy_of(fault)) for job in jobs], own_loop=loop)
             return
         outcomes = writer.commit_now(jobs)
         if outcomes is None:
             writer.submit(jobs)
         else:
-            settle(outcomes, here=loop)
+            settle(outcomes, own_loop=loop)
 
     def _started(self) -> Writer:
         """The writer; a store that is only read never has one."""

@@ -112,7 +112,7 @@ class Writer:
             # A thread that is not ours, perhaps with a transaction open.
             self._broken = self._ended("writing to the store {!r} was interrupted")
             # An event loop may only log what a callback of it raises: nobody may wait for ever.
-            settle([(job, None, self._stopped()) for job in jobs], here=jobs[0].loop)
+            settle([(job, None, self._stopped()) for job in jobs], own_loop=jobs[0].loop)
             raise
         finally:
             self._turn.release()
@@ -311,12 +311,12 @@ class Writer:
             settle([(job, None, self._stopped()) for job in jobs or ()])
 
 
-def settle(outcomes: Iterable[Outcome], *, here: asyncio.AbstractEventLoop | None = None) -> None:
-    """Gives every outcome to whoever waits for it; `here` is the event loop of this thread."""
+def settle(outcomes: Iterable[Outcome], own_loop: asyncio.AbstractEventLoop | None = None) -> None:
+    """Gives every outcome to whoever waits for it; `own_loop` is the event loop of this thread."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Outcome]] = {}
     for outcome in outcomes:
         loop = outcome[0].loop
-        if loop is None or loop is here:
+        if loop is None or loop is own_loop:
             _answer((outcome,))
         else:
             by_loop.setdefault(loop, []).append(outcome)

@@ -19,15 +19,6 @@ from whorl.interfaces.progress import usage_of
 from whorl.interfaces.wording import advised, with_help
 from whorl.runtimes.folding import fold
 from whorl.services import results
-from whorl.services.results import (
-    Line,
-    full_result,
-    loop_named,
-    loop_node,
-    requests_of,
-    status_words,
-    workflow_of,
-)
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
@@ -72,8 +63,8 @@ def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_
     if at and run is None:
         raise UsageError("--at is a place in one run", help="say which, such as `last`")
     number, lines = _cost_lines(project, run, by, limit, at)
-    total = Line("total")
-    for name in (field.name for field in fields(Line)[1:]):
+    total = results.Line("total")
+    for name in (field.name for field in fields(results.Line)[1:]):
         setattr(total, name, sum((getattr(usage, name) for usage in lines), getattr(total, name)))
     if as_json:
         print_json({"by": by, "lines": [asdict(usage) for usage in lines], "total": asdict(total)})
@@ -92,7 +83,7 @@ def cost(project: Project, *, run: str | None, by: Any, at: str, limit: int, as_
 
 def _cost_lines(
     project: Project, run: str | None, by: By, limit: int, at: str
-) -> tuple[int, list[Line]]:
+) -> tuple[int, list[results.Line]]:
     """How many runs were looked at, and what they used."""
     if run is None and not project.has_runs():
         return 0, []
@@ -106,7 +97,7 @@ def _cost_lines(
         return len(chosen), results.roll_up(store, chosen, by, at)
 
 
-def _cost_cells(usage: Line) -> tuple[str, ...]:
+def _cost_cells(usage: results.Line) -> tuple[str, ...]:
     priced = dollars(usage.cost_usd)
     if usage.unpriced_calls:
         priced = f"{priced} + ?" if usage.cost_usd else "not known"
@@ -128,7 +119,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
     """
     with closing(project.open_store()) as store:
         chosen = find_run(store, run)
-        meant = loop_named(store, chosen, at) if at else None
+        meant = results.loop_named(store, chosen, at) if at else None
         loops = [row for row in store.loops(chosen) if meant in (None, row.address)]
         if as_json:
             print_json(_why_document(store, chosen, loops))
@@ -137,7 +128,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
 
 
 def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[str, object]:
-    result: dict[str, Any] = with_help(full_result(store, run))
+    result: dict[str, Any] = with_help(results.full_result(store, run))
     loops = [
         {
             "path": row.address,
@@ -148,17 +139,17 @@ def _why_document(store: SqliteStore, run: RunId, rows: list[LoopRow]) -> dict[s
         for row in rows
     ]
     people = [{name: getattr(request, name) for name in ("kind", "place", "body")}
-              for request in requests_of(store, run)]  # fmt: skip
+              for request in results.requests_of(store, run)]  # fmt: skip
     names = ("status", "paused_by", "waiting_for", "warnings", "error")
     return {"run": run, "loops": loops, "people": people} | {name: result[name] for name in names}
 
 
 def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
-    result: dict[str, Any] = with_help(full_result(store, run))
+    result: dict[str, Any] = with_help(results.full_result(store, run))
     following = summary.next_command(store, run, result)
-    workflow, row = workflow_of(store, run), store.run(run)
+    workflow, row = results.workflow_of(store, run), store.run(run)
     mark = f": {badge(row.status, row.mark)[0]}" if row.mark else ""
-    yield f"run {run} of {line(row.name, 60)} {status_words(str(result['status']))}{mark}"
+    yield f"run {run} of {line(row.name, 60)} {results.status_words(str(result['status']))}{mark}"
     machine = fold(store, run).machine
     if len(loops) > _LOOPS_MAX:
         yield ""
@@ -170,7 +161,7 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         yield from _loop_lines(store, run, loop, workflow=workflow, machine=machine)
     if not result["loops"] and not result["error"] and result["status"] == "succeeded":
         yield "it has no loop; all its steps are done"
-    requests = [f"  {wording.request_words(item)}" for item in requests_of(store, run)]
+    requests = [f"  {wording.request_words(item)}" for item in results.requests_of(store, run)]
     yield from ["", "people:", *requests[-_REQUESTS_MAX:]] if requests else []
     warnings = [_warning(item) for item in result["warnings"][-_WARNINGS_MAX:]]
     yield from ["", *warnings] if warnings else []
@@ -192,7 +183,7 @@ def _warning(warning: dict[str, Any]) -> str:
 def _loop_lines(
     store: SqliteStore, run: RunId, row: LoopRow, *, workflow: Workflow, machine: Machine
 ) -> Iterator[str]:
-    node = loop_node(workflow, row.path)
+    node = results.loop_node(workflow, row.path)
     limit = results.limit_now(machine, row)
     of = f" of at most {limit}" if limit is not None else ""
     ended = "it has not ended"
@@ -240,7 +231,7 @@ def diff(
     name, first, second = _iterations_meant(words)
     with closing(project.open_store()) as store:
         run = find_run(store, name)
-        loop = loop_named(store, run, at)
+        loop = results.loop_named(store, run, at)
         both = results.sides(store, run, loop, (first, second))
     changes = _changes(both, node)
     if as_json:

@@ -10,33 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
+from whorl.interfaces import wording
 from whorl.interfaces.cli import summary
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
 from whorl.interfaces.cli.terminal import SIGNS, badge, indented, paint, print_lines
 from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
 from whorl.interfaces.figures import allowed, joined, line, paragraphs, seconds, used, written
 from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
-from whorl.interfaces.wording import (
-    ENDED,
-    advised,
-    condition_words,
-    exit_words,
-    request_words,
-    status_lines,
-    with_help,
-)
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.projection import iterations_in
 from whorl.services import results
-from whorl.services.results import (
-    computed,
-    full_result,
-    hidden_names,
-    results_of,
-    shown,
-    unknown_place,
-)
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
@@ -86,8 +70,8 @@ class _Status:
         self.store = store
         self.progress = past_of(store, run)
         self.row, self.machine = results.row_and_machine(store, run)
-        result = full_result(store, run, (self.row, self.machine))
-        self.result: dict[str, Any] = with_help(result)
+        result = results.full_result(store, run, (self.row, self.machine))
+        self.result: dict[str, Any] = wording.with_help(result)
         self.workflow = results.workflow_of(store, run)
         is_running = self.result["status"] == "running"
         self.until = time.time() if is_running else self.row.updated_at
@@ -117,7 +101,7 @@ class _Status:
     def dialect_lines(self) -> list[str]:
         """The same as the dialect of its file says it; nothing while the run is in no loop."""
         loops = [loop for loop in self.progress.loops.values() if not loop.exit_reason]
-        if not loops or self.result["status"] in ENDED:
+        if not loops or self.result["status"] in wording.ENDED:
             return []
         loop = loops[-1]
         last = next((words for _, words in self._last_result(loop)), "null")
@@ -130,7 +114,7 @@ class _Status:
             "seconds": f"{max(0.0, self.until - loop.started_at):.0f}",
             "result": last.partition(": ")[2] or last,
         }
-        return status_lines(self.workflow.words, loop.path, facts)
+        return wording.status_lines(self.workflow.words, loop.path, facts)
 
     def rows(self) -> Iterator[tuple[str, str]]:
         """The facts for people, each with its name."""
@@ -167,11 +151,11 @@ class _Status:
             return
         for loop in self.progress.loops.values():
             of = f"/{loop.limit}" if loop.limit else ""
-            ended = exit_words(loop.exit_reason, loop.stopped_by)
+            ended = wording.exit_words(loop.exit_reason, loop.stopped_by)
             yield "iteration", joined(f"{loop.number}{of} of {line(loop.address, 60)}", ended)
             node = results.loop_node(self.workflow, loop.path)
             if node is not None and node.until is not None:
-                yield "until", condition_words(node.until)
+                yield "until", wording.condition_words(node.until)
             if loop.iterations:
                 last = loop.iterations[-1]
                 measured = f", score {last.shown_score}" if last.score is not None else ""
@@ -183,7 +167,7 @@ class _Status:
         previous = results.loop_frame(self.machine, loop.address).get("previous") or {}
         values = [(name, value) for name, value in previous.items() if value is not None]
         for name, value in values[-1:]:
-            is_hidden = name in hidden_names(self.workflow)
+            is_hidden = name in results.hidden_names(self.workflow)
             words = HIDDEN if is_hidden else line(written(value), 160)
             yield "result", f"{line(name, 40)}: {words}"
 
@@ -223,7 +207,7 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
     for entry in store.read(run):
         if entry.event.kind == "task.finished":
             answers.pop(entry.event.address, None)
-            answers[entry.event.address] = shown(entry.event).get("value")
+            answers[entry.event.address] = results.shown(entry.event).get("value")
             if len(answers) > _ANSWERS_MAX:
                 del answers[next(iter(answers))]
     about = {
@@ -236,7 +220,7 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
         "updated_at": row.updated_at,
         "answers": answers,
     }
-    return {**with_help(full_result(store, run)), **about}
+    return {**wording.with_help(results.full_result(store, run)), **about}
 
 
 def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
@@ -253,8 +237,8 @@ def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
     yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
     requests = results.requests_of(store, run)
     inside = [request for request in requests if request.place not in progress.steps]
-    yield from (f"  {request_words(request)}" for request in inside[-_REQUESTS_MAX:])
-    result: dict[str, Any] = with_help(full_result(store, run))
+    yield from (f"  {wording.request_words(request)}" for request in inside[-_REQUESTS_MAX:])
+    result: dict[str, Any] = wording.with_help(results.full_result(store, run))
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
         yield from _indented(value, _VALUE_MAX * 10)
@@ -302,7 +286,7 @@ def step_words(step: Step) -> str:
 def loop_table(loop: LoopProgress) -> Iterator[str]:
     """A loop with a row for each of its finished iterations."""
     of = f"/{loop.limit}" if loop.limit else ""
-    ended = exit_words(loop.exit_reason, loop.stopped_by)
+    ended = wording.exit_words(loop.exit_reason, loop.stopped_by)
     head = f"{'!' if loop.mark else '↻'} {line(loop.address, 60)}"
     yield joined(head, f"{loop.number}{of}", ended)
     rows: list[tuple[str, ...]] = [("#", "score", "Δ", "time", "tokens", "cost", "verdict")]
@@ -316,9 +300,9 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
 
 def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) -> None:
     entries = list(store.entries_at(run, address))
-    value = computed(store, run, address) if not entries else None
+    value = results.computed(store, run, address) if not entries else None
     if not entries and value is None:
-        raise unknown_place(store, run, address)
+        raise results.unknown_place(store, run, address)
     if as_json:
         events = [event_json(run, entry) for entry in entries]
         print_json({"run": run, "address": address, "value": value, "entries": events})
@@ -349,7 +333,7 @@ def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) 
         measured = f"score {row.shown_score}" if row.score is not None else ""
         if row.number == number and (words := joined(measured, verdict(row))):
             yield words
-    for name, value in results_of(store, run, loop, (number,)).get(number, {}).items():
+    for name, value in results.results_of(store, run, loop, (number,)).get(number, {}).items():
         yield f"{line(name, 60)}:"
         yield from _indented(value, _VALUE_MAX)
 
@@ -358,7 +342,7 @@ def _attempts(run: RunId, entries: list[Entry]) -> Iterator[str]:
     """A task: for each attempt what it was given, what it gave, what it used."""
     for entry in entries:
         event = entry.event
-        body: dict[str, Any] = shown(event)
+        body: dict[str, Any] = results.shown(event)
         match event.kind:
             case "task.started":
                 yield f"{line(event.address, 100)}  {body.get('kind', '')}"
@@ -380,9 +364,9 @@ def _attempts(run: RunId, entries: list[Entry]) -> Iterator[str]:
                 gate = {"address": event.address, "show": None, "reason": ""} | body
                 yield from summary.gate_lines(gate)
             case "gate.decided":
-                yield f"  {request_words(results.Request(event.kind, event.address, body))}"
+                yield f"  {wording.request_words(results.Request(event.kind, event.address, body))}"
             case "warning":
-                yield f"  warning[{body.get('code')}]: {safe(advised(body, run))}"
+                yield f"  warning[{body.get('code')}]: {safe(wording.advised(body, run))}"
             case "timer.fired" if event.address.endswith("/:wait"):
                 yield f"  the wait was over at {_clock(event.at)}"
             case "node.skipped":

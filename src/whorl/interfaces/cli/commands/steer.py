@@ -210,8 +210,6 @@ async def accept(session: RunSession, run: RunId, *, number: int, at: str) -> in
 
 
 def _answer(words: str, *, approved: bool) -> click.Command:
-    """A command that answers what a run asks."""
-
     @click.command(help=words)
     @click.option("--feedback", "-m", default="", metavar="TEXT", help="Your words to it.")
     @click.option("--at", default="", metavar="ADDRESS", help="Which one, if several wait.")

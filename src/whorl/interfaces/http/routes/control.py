@@ -31,12 +31,12 @@ async def start_run(state: State, new: schemas.NewRun, response: Response) -> sc
 
     201: it was started. 200: a run with this key exists already, and this is its id.
     """
-    workflow, start, told = await asyncio.to_thread(_prepared, state, new)
+    workflow, start, details = await asyncio.to_thread(_prepared, state, new)
     run, created = await state.runtime.start(workflow, start)
     if created:
         state.driving.drive(run)
     response.status_code = 201 if created else 200
-    return schemas.Started(run=run, created=created, **told)
+    return schemas.Started(run=run, created=created, **details)
 
 
 @router.post("/{run}/pause", status_code=202)

@@ -134,15 +134,15 @@ def compare(
 ) -> schemas.Comparison:
     """Two iterations of a loop side by side."""
     loop, numbers = results.loop_named(state.store, run, query.loop), (query.one, query.other)
-    one, other = results.sides(state.store, run, loop, numbers)
+    left, right = results.sides(state.store, run, loop, numbers)
     nodes = []
-    for name in dict.fromkeys([*one.results, *other.results]):
-        first, second = one.results.get(name), other.results.get(name)
+    for name in dict.fromkeys([*left.results, *right.results]):
+        first, second = left.results.get(name), right.results.get(name)
         alike = 1.0 if first == second else _alike(first, second)
         nodes.append(schemas.NodeChange(name=name, similarity=alike, same=first == second))
     feedback = results.carried_into(state.store, run, loop, max(numbers))
     return schemas.Comparison(
-        loop=loop, one=_side(one), other=_side(other), nodes=nodes, feedback=feedback
+        loop=loop, one=_side(left), other=_side(right), nodes=nodes, feedback=feedback
     )
 
 
@@ -184,8 +184,8 @@ def show_node(
         previous = schemas.Previous(address=before, output=results.computed(store, run, before))
     return schemas.NodeDetail(
         address=address,
-        kind=next((one.kind for one in attempts if one.kind), "" if attempts else "compute"),
-        attempts=[run_views.attempt_item(one) for one in attempts],
+        kind=next((call.kind for call in attempts if call.kind), "" if attempts else "compute"),
+        attempts=[run_views.attempt_item(attempt) for attempt in attempts],
         value=value,
         previous=previous,
     )
@@ -233,8 +233,8 @@ def _side(side: results.Side) -> schemas.Side:
     )
 
 
-def _alike(one: Json, other: Json) -> float:
-    alike = similarity(written(one)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX])
+def _alike(value: Json, other: Json) -> float:
+    alike = similarity(written(value)[:_COMPARED_MAX], written(other)[:_COMPARED_MAX])
     # Beyond what was compared they differ, or they would be the same.
     return min(round(alike, 4), 0.9999)
 

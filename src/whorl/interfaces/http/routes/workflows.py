@@ -59,7 +59,7 @@ def show_project(state: State) -> schemas.ProjectItem:
 @router.get("/workflows", dependencies=[Depends(no_query)])
 def list_workflows(state: State) -> schemas.WorkflowList:
     """The workflow files of the project, of any dialect."""
-    return schemas.WorkflowList(workflows=[_item(one) for one in state.catalogue.listed()])
+    return schemas.WorkflowList(workflows=list(map(_item, state.catalogue.listed())))
 
 
 @router.get("/workflows/graph")
@@ -100,7 +100,7 @@ def validate(state: State, request: schemas.Validation) -> schemas.Validated:
             name = str(state.file(request.name or "workflow.yaml"))
             reading = state.project.read_text(request.text or "", name)
     except InvalidWorkflow as fault:
-        missing = (one.code == "W016" and one.span is None for one in fault.diagnostics)
+        missing = (mistake.code == "W016" and mistake.span is None for mistake in fault.diagnostics)
         if request.workflow is not None and all(missing):
             raise
         findings: Any = [finding(diagnostic, root) for diagnostic in fault.diagnostics]
@@ -181,22 +181,22 @@ class _Drawing:
                 self._called(node, address, parent)
                 continue
             # Two cases of a branch may have steps of one name, which events cannot tell apart.
-            path = here = join(address, node.name)
+            path = location = join(address, node.name)
             number = 2
             while path in self._paths:
-                path, number = f"{here}~{number}", number + 1
+                path, number = f"{location}~{number}", number + 1
             self._paths.add(path)
             paths.append(path)
             if len(self.nodes) >= NODES_MAX:
                 continue
             self.nodes.append(_node(node, workflow, path, parent, case))
             if isinstance(node, Call):
-                self._called(node, here, path)
+                self._called(node, location, path)
             for slot, inner in blocks_of(node):
                 named = None if slot == "body" else slot.removeprefix("case.")
-                self.block(inner, workflow, here, path, named)
+                self.block(inner, workflow, location, path, named)
             if isinstance(node, Loop) and node.body.nodes:
-                self._feedback(node, here)
+                self._feedback(node, location)
         self._order(block, paths)
 
     def _called(self, node: Call, address: str, parent: str) -> None:
@@ -224,11 +224,11 @@ class _Drawing:
 
     def _feedback(self, node: Loop, address: str) -> None:
         nodes = node.body.nodes
-        followed = {after.node for one in nodes for after in one.after}
-        first = next((one for one in nodes if not one.after), nodes[0])
-        last = [one for one in nodes if one.name not in followed] or [nodes[-1]]
+        followed = {after.node for inner in nodes for after in inner.after}
+        first = next((inner for inner in nodes if not inner.after), nodes[0])
+        last = [inner for inner in nodes if inner.name not in followed] or [nodes[-1]]
         names = ", ".join(carry.name for carry in node.carry)
-        ends = [join(address, one.name) for one in (last[-1], first)]
+        ends = [join(address, inner.name) for inner in (last[-1], first)]
         if all(end in self._paths for end in ends):
             self._edge(ends[0], ends[1], line(names, 60), "feedback")
 
