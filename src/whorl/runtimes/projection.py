@@ -7,16 +7,16 @@ missing or has an odd type counts as not there: no entry is refused because of w
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import (dataclass, field)
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import (Any, Final, Generic, TYPE_CHECKING, TypeVar)
-from whorl.interpreter.events import (Event, charged, split_iteration)
-from whorl.runtimes.journal import (Entry, Journal, LoopRow, RunId)
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-
+from whorl.interpreter.events import Event, charged, split_iteration
+from whorl.runtimes.journal import Entry, Journal, LoopRow, RunId
 
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Iterable)
+    from collections.abc import Callable, Iterable
+
     from whorl.language import Json
 
 
