@@ -17,9 +17,8 @@ from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
-from whorl.providers.functions import Tasks
 from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Request
+from whorl.providers.task import Request, Tasks
 from whorl.runtimes.driver import Driver, SystemClock
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import NewRun, RunId

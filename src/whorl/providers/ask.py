@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.errors import ProviderError
 from whorl.ir.worst_case import TURNS
+from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean, without_middle
 from whorl.providers.models.conversation import (
     Conversation,
@@ -29,14 +30,14 @@ from whorl.providers.models.conversation import (
 )
 from whorl.providers.models.selection import choose_models
 from whorl.providers.redaction import redact
-from whorl.providers.task import Inputs, OwnTask, Reply
+from whorl.providers.task import Inputs, Reply
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Role, ToolOffer
     from whorl.providers.models.selection import Choice
     from whorl.providers.task import Effect, Emit, Estimate, Request
-    from whorl.providers.tools.servers import ToolOffers
+    from whorl.providers.tools.tool import ToolOffers
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
@@ -81,7 +82,7 @@ class Ask(OwnTask):
         names = inputs.items("tools")
         if not names:
             return None
-        from whorl.providers.tools.servers import offered_tools
+        from whorl.providers.tools.tool import offered_tools
 
         return await offered_tools(
             self._context, names, request.run, pins_of(inputs.items("turns"))

@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, ProviderError
+from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_text, clean, parse_json
-from whorl.providers.task import Inputs, OwnTask, Reply
+from whorl.providers.task import Inputs, Reply
 from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:

@@ -17,20 +17,19 @@ from urllib.parse import quote
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
-from whorl.providers.functions import Raised
+from whorl.providers.context import OwnTask
 from whorl.providers.http import checked_value, detail_of, value_of
 from whorl.providers.json_values import NotJson, as_json, json_bytes
 from whorl.providers.models.conversation import without_nulls
 from whorl.providers.outbound.client import Call
-from whorl.providers.task import Inputs, OwnTask, Reply, Usage, iteration_of
+from whorl.providers.task import Inputs, Raised, Reply, Usage, import_function, iteration_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language import Json
-    from whorl.providers.functions import Function, Threads
-    from whorl.providers.settings import Settings
-    from whorl.providers.task import Context, Effect, Emit, Estimate, Request, TaskKind
+    from whorl.providers.context import Context
+    from whorl.providers.task import Effect, Emit, Estimate, Function, Request, TaskKind, Threads
 
 URL_TIMEOUT_S = 60.0
 CONNECTOR_TIMEOUT_S = 120.0
@@ -121,28 +120,6 @@ def _inner(request: Request) -> Request:
     except NotJson as cause:
         raise ProviderError(f"input 'with' of task 'use': {cause}", code="P113") from None
     return replace(request, kind=inputs.needed("task"), inputs=own)
-
-
-def import_function(place: str, settings: Settings) -> Function:
-    """The function that `python:module:function` names; modules of the project are found too."""
-    import sys
-    from pathlib import Path
-
-    from whorl.plugins import load_reference
-
-    root = str(Path(settings.project_root).resolve())
-    if root not in sys.path:
-        # Last, so that no file of the project takes the place of an installed module.
-        sys.path.append(root)
-    try:
-        function = load_reference(place.removeprefix("python:"))
-    # The module of the operator may raise anything while it is imported.
-    except Exception as cause:
-        why = f"task {place!r} does not load: {type(cause).__name__}: {cause}"
-        raise ProviderError(why, code="P114") from cause
-    if not callable(function):
-        raise ProviderError(f"task {place!r} is not a function", code="P114")
-    return function
 
 
 async def _call(function: Function, request: Request, threads: Threads) -> Json:

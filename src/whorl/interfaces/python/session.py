@@ -17,8 +17,8 @@ from whorl.errors import UsageError
 from whorl.interfaces.python import values
 from whorl.interfaces.python.values import Event, Workflow, count, dollars, plain_table, text
 from whorl.interfaces.wording import advice, with_help
-from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
+from whorl.providers.task import Tasks
 from whorl.runtimes.folding import Fork
 from whorl.runtimes.local import Start
 from whorl.services import preflight, steering

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
 from whorl.providers.agents.programs import PROGRAMS, AgentOutput, Invocation, bare_model
-from whorl.providers.commands import Finished, Program, check_permission, folder_in, run_program
+from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
 from whorl.providers.models.conversation import (
     Candidate,
@@ -23,10 +23,11 @@ from whorl.providers.models.conversation import (
     is_strict,
     typed_answer,
 )
+from whorl.providers.processes import Finished, Program, check_permission, folder_in, run_program
 from whorl.providers.redaction import StreamedText, redact, redact_error
 from whorl.providers.settings import revealed
 from whorl.providers.settings.sections import KNOWN_PROVIDERS, agents_from
-from whorl.providers.task import Estimate, Inputs, OwnTask, Reply, Usage
+from whorl.providers.task import Estimate, Inputs, Reply, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
