@@ -223,8 +223,8 @@ class Lines:
 
 def _source_index(segments: list[Segment], offset: int) -> int:
     place = bisect_right(segments, offset, key=lambda segment: segment[0]) - 1
-    known, index = segments[max(0, place)]
-    return index + max(0, offset - known)
+    start, index = segments[max(0, place)]
+    return index + max(0, offset - start)
 
 
 def _segments(text: str, value: str, style: Style, extent: tuple[int, int]) -> list[Segment]:

@@ -140,8 +140,8 @@ def _reason(error: OSError | RuntimeError | ValueError) -> str:
 def _near(path: Path) -> str:
     """The file that was probably meant, where there is none of that name."""
     try:
-        with os.scandir(path.parent) as found:
-            names = [entry.name for entry in islice(found, _NEIGHBOURS_MAX) if entry.is_file()]
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _NEIGHBOURS_MAX) if entry.is_file()]
     except OSError:
         return f"there is no folder {str(path.parent)!r}"
     return did_you_mean(path.name, names)

@@ -81,8 +81,8 @@ class Report:
             self.stop(Diagnostic(LIMIT, message, again.key.span, "here", "write each key once"))
         if repeated == "keep":
             return
-        before, here = first.key.span.line, again.key.span.line
-        where = f"on line {here}" if before == here else f"on line {before} and on line {here}"
+        before, line = first.key.span.line, again.key.span.line
+        where = f"on line {line}" if before == line else f"on line {before} and on line {line}"
         message = f"key {shown(again.name)} is there twice: {where}"
         label, advice = f"first on line {before}", "remove or rename one of them"
         if repeated == "warn":

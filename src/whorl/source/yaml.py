@@ -243,8 +243,8 @@ class _Builder:
         start, end = _extent(event)
         limit = end if isinstance(event, yaml.ScalarEvent) else len(self._lines.text)
         for name in (event.anchor, event.tag):
-            found = None if name is None else _PROPERTY.match(self._lines.text, start, limit)
-            start = found.end() if found else start
+            match = None if name is None else _PROPERTY.match(self._lines.text, start, limit)
+            start = match.end() if match else start
         return start
 
     def _check_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
@@ -283,8 +283,8 @@ def _explain_syntax(error: yaml.MarkedYAMLError, lines: Lines) -> Diagnostic:
         if character == "\t":
             message, advice = "a tab is used for indentation", "indent with spaces"
         return Diagnostic(SYNTAX, message, lines.span(index), "cannot stand here", advice)
-    for known, opening, message, advice in _ADVICE:
-        if known in problem:
+    for part, opening, message, advice in _ADVICE:
+        if part in problem:
             is_over = opening == "at_end" and not lines.text[index:].strip()
             if error.context_mark and (is_over or opening == "always"):
                 index = error.context_mark.index

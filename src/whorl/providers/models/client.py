@@ -159,8 +159,8 @@ class Models:
                 is_broken = self._kinds.has(kind)
                 why = f"which does not load ({cause})" if is_broken else "which is not known here"
                 what = f"provider {provider.name!r} is of kind {kind!r}, {why}"
-                known = f"known kinds: {', '.join(self._kinds.names())}"
-                raise ProviderError(f"{what}; {known}", code="P110") from cause
+                kinds = f"known kinds: {', '.join(self._kinds.names())}"
+                raise ProviderError(f"{what}; {kinds}", code="P110") from cause
             self._wires[kind] = made(self._outbound)
         return self._wires[kind]
 
@@ -224,8 +224,8 @@ class Prices:
         if provider.kind in FREE_KINDS:
             return 0.0
         # A model behind another address has the name of a listed one at most by chance.
-        known = KNOWN_PROVIDERS.get(provider.name)
-        if known is None or provider.base_url != known.base_url or not known.prices:
+        public = KNOWN_PROVIDERS.get(provider.name)
+        if public is None or provider.base_url != public.base_url or not public.prices:
             return None
         if candidate.name in self._unlisted:
             return None
@@ -238,7 +238,7 @@ class Prices:
             cache_write_tokens=cached[1] or None,
         )
         try:
-            listed = calc_price(usage, model_ref=candidate.model, provider_id=known.prices)
+            listed = calc_price(usage, model_ref=candidate.model, provider_id=public.prices)
         except LookupError:
             self._unlisted.add(candidate.name)
             return None

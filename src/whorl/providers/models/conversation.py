@@ -163,13 +163,13 @@ class Wire(Protocol):
 def input_tokens(conversation: Conversation) -> int:
     tools, messages = conversation.tools, conversation.messages
     offers = [tool.name + tool.description + json.dumps(tool.schema) for tool in tools]
-    said = sum(output_tokens(message) + TOKENS_PER_MESSAGE for message in messages)
-    return sum(map(_text_tokens, offers)) + said
+    spoken_tokens = sum(output_tokens(message) + TOKENS_PER_MESSAGE for message in messages)
+    return sum(map(_text_tokens, offers)) + spoken_tokens
 
 
-def output_tokens(said: Answer | Message) -> int:
-    calls = [call.name + json.dumps(call.arguments) for call in said.calls]
-    return sum(map(_text_tokens, (said.text, *calls)))
+def output_tokens(message: Answer | Message) -> int:
+    calls = [call.name + json.dumps(call.arguments) for call in message.calls]
+    return sum(map(_text_tokens, (message.text, *calls)))
 
 
 def _text_tokens(text: str) -> int:
