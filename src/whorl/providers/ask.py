@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from whorl.providers.models.conversation import Answer, Role, ToolOffer
     from whorl.providers.models.selection import Choice
     from whorl.providers.task import Effect, Emit, Estimate, Request
-    from whorl.providers.tools.tool import ToolOffers
+    from whorl.providers.use import ToolOffers
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
@@ -82,7 +82,7 @@ class Ask(OwnTask):
         names = inputs.items("tools")
         if not names:
             return None
-        from whorl.providers.tools.tool import offered_tools
+        from whorl.providers.use import offered_tools
 
         return await offered_tools(
             self._context, names, request.run, pins_of(inputs.items("turns"))

@@ -29,7 +29,7 @@ KINDS = {
     "javascript": "whorl.providers.commands:JavaScript",
     "use": "whorl.providers.use:Use",
     "memory": "whorl.providers.memory:Memory",
-    "tool": "whorl.providers.tools.tool:Tool",
+    "tool": "whorl.providers.use:Tool",
     "validate": "whorl.providers.memory:Validate",
     "file_glob": "whorl.providers.files:FileGlob",
     "file_read": "whorl.providers.files:FileRead",

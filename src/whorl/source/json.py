@@ -12,12 +12,16 @@ from whorl.source import (
     Entry,
     Limits,
     Mapping,
+    Repeated,
+    Report,
     Scalar,
     Sequence,
     Value,
+    number,
+    open_report,
+    shown,
     without_surrogates,
 )
-from whorl.source.reading import Repeated, Report, number, open_report, shown
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\n\r]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x08\x0a-\x1f]++|\\[^\x00-\x1f])*+)"')

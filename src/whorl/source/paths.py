@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
-from whorl.source import LIMITS, Limits
-from whorl.source.reading import read_text, shown
+from whorl.source import LIMITS, Limits, read_text, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -72,14 +71,12 @@ def open_beside(
 ) -> tuple[str, str]:
     """Return the path and the text of a file that `base_file` names by `reference`."""
     path = resolve_beside(base_file, reference, root=root, span=span)
-    content = _read(path, reference, size_max=size_max, span=span)
-    return str(path), read_text(content, reference, limits=Limits(bytes_max=size_max))
+    return str(path), _read(path, reference, size_max=size_max, span=span)
 
 
 def open_file(path: str, *, size_max: int = LIMITS.bytes_max) -> str:
     """Return the text of a file that the operator named; it may be anywhere."""
-    content = _read(_real(path, path, None), path, size_max=size_max, span=None)
-    return read_text(content, path, limits=Limits(bytes_max=size_max))
+    return _read(_real(path, path, None), path, size_max=size_max, span=None)
 
 
 def _real(path: str | Path, name: str, span: Span | None) -> Path:
@@ -89,7 +86,7 @@ def _real(path: str | Path, name: str, span: Span | None) -> Path:
         _refuse(name, f"cannot be resolved: {_reason(error)}", span)
 
 
-def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> bytes:
+def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> str:
     # Not blocking, since opening a named pipe would wait for ever; not following, since the
     # path is resolved already, and a link that appears by now is someone's trick.
     flags = os.O_RDONLY | _flag("O_NONBLOCK") | _flag("O_NOFOLLOW") | _flag("O_BINARY")
@@ -109,7 +106,7 @@ def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> bytes:
         _refuse(name, _reason(error), span, near)
     if len(content) > size_max:
         _refuse(name, f"has more than {size_max:,} bytes", span)
-    return content
+    return read_text(content, name, limits=Limits(bytes_max=size_max))
 
 
 def _flag(name: str) -> int:

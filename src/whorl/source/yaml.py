@@ -14,16 +14,20 @@ import yaml
 from whorl.errors import Diagnostic, Span
 from whorl.source import (
     LIMITS,
+    SYNTAX,
     Document,
     Entry,
     Limits,
     Mapping,
+    Report,
     Scalar,
     Sequence,
     Value,
+    number,
+    open_report,
+    shown,
     without_surrogates,
 )
-from whorl.source.reading import SYNTAX, Report, number, open_report, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +38,9 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 _TAG_DIRECTIVE = re.compile(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
 _BRACKET_RUN = re.compile(r"[\[{](?:\s*+[\[{])*+")
 _PROPERTY = re.compile(r"[&!]\S*+\s*+(?:#[^\n\r]*+\s*+)*+")
-_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+_WORDS |= dict.fromkeys(("true", "True", "TRUE"), True)
+_WORDS |= dict.fromkeys(("false", "False", "FALSE"), False)
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _RADIX = {"0o": (re.compile(r"0o[0-7]+"), 8), "0x": (re.compile(r"0x[0-9a-fA-F]+"), 16)}
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -166,11 +171,8 @@ class _Builder:
 
     def _resolve(self, text: str, span: Span) -> str | int | float | bool | None:
         """Return the value of a plain scalar by the core schema of YAML 1.2."""
-        if text in _NULL:
-            return None
-        truth = _TRUTH.get(text)
-        if truth is not None:
-            return truth
+        if text in _WORDS:
+            return _WORDS[text]
         if text[0] not in "0123456789+-.":
             return text
         if _DECIMAL.fullmatch(text):

@@ -119,8 +119,7 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_stdin() -> str:
-    from whorl.source import Limits
-    from whorl.source.reading import read_text
+    from whorl.source import Limits, read_text
 
     if sys.stdin.isatty():
         click.echo("reading from the terminal; end with Ctrl-D", err=True)

@@ -16,13 +16,7 @@ from whorl.language.schema import fit
 from whorl.providers.agents.programs import PROGRAMS, AgentOutput, Invocation, bare_model
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
-from whorl.providers.models.conversation import (
-    Candidate,
-    closed,
-    correction_for,
-    is_strict,
-    typed_answer,
-)
+from whorl.providers.models import conversation
 from whorl.providers.processes import Finished, Program, check_permission, folder_in, run_program
 from whorl.providers.redaction import StreamedText, redact, redact_error
 from whorl.providers.settings import revealed
@@ -125,7 +119,7 @@ class Agent(OwnTask):
         is_known = provider is not None and provider.api_key is not None and model and output.ended
         if output.cost_usd is not None or provider is None or not is_known:
             return output.cost_usd
-        candidate = Candidate(provider, bare_model(model, (kind.provider,)))
+        candidate = conversation.Candidate(provider, bare_model(model, (kind.provider,)))
         return self._context.models.prices.cost(
             candidate, output.input_tokens, output.output_tokens
         )
@@ -186,7 +180,7 @@ def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
     prompt = clean(inputs.needed("prompt"))
     if isinstance(request.repair, dict):
         repair = Inputs("agent", request.repair)
-        correction = correction_for([str(fault) for fault in repair.items("errors")])
+        correction = conversation.correction_for([str(fault) for fault in repair.items("errors")])
         if kept := repair.text("session"):
             session, prompt = kept, correction
         else:
@@ -200,8 +194,9 @@ def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
 @contextmanager
 def _schema_file(kind: AgentProgram, invocation: Invocation) -> Iterator[str]:
     """A file with the schema while the program runs, for one that can hold its model to it."""
-    schema = closed(invocation.schema)
-    if not kind.takes_schema_file or not isinstance(schema, dict) or not is_strict(schema):
+    schema = conversation.closed(invocation.schema)
+    is_form = isinstance(schema, dict) and conversation.is_strict(schema)
+    if not kind.takes_schema_file or not is_form:
         yield ""
         return
     with TemporaryDirectory(prefix="whorl-") as folder:
@@ -344,9 +339,10 @@ def reply_of(
     schema = invocation.schema
     if schema is not None:
         # What the program checked itself is checked again.
-        structured = output.structured
-        is_text = structured is None
-        value, faults = typed_answer(schema, text) if is_text else fit(schema, structured)
+        if output.structured is None:
+            value, faults = conversation.typed_answer(schema, text)
+        else:
+            value, faults = fit(schema, output.structured)
         if faults:
             why = f"the answer of agent {invocation.agent!r} does not fit: {'; '.join(faults[:3])}"
             unfit: dict[str, Json] = {"answer": text, "errors": [*faults]}

@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from whorl.errors import ProviderError
 from whorl.language.schema import fit
-from whorl.providers.json_values import (
-    NotJson,
-    as_json,
-    as_text,
-    check_values,
-    clean,
-    parse_json,
-    shorten,
-    table_of,
-    tables_of,
-    without_middle,
-)
+from whorl.providers import json_values
+from whorl.providers.json_values import NotJson, clean, parse_json, shorten, table_of, tables_of
 from whorl.providers.outbound.client import malformed
 
 if TYPE_CHECKING:
@@ -211,7 +201,8 @@ def turn_messages(turns: list[Json]) -> list[Message]:
     for turn in tables_of(turns):
         if turn.get("role") == "tool":
             call_id, failed = str(turn.get("id")), "error" in turn
-            text, _ = without_middle(clean(as_text(turn.get("value"))), RESULT_MAX)
+            result = clean(json_values.as_text(turn.get("value")))
+            text, _ = json_values.without_middle(result, RESULT_MAX)
             if failed:
                 text = clean(f"error: {turn['error']}")[:RESULT_MAX]
             name = names.get(call_id, "")
@@ -361,8 +352,8 @@ def find_json(text: str) -> Json:
         if tried == TRIES_MAX or read > TRIED_MAX:
             break
         try:
-            check_values(text)
-            return as_json(decoder.raw_decode(text, opening.start())[0])
+            json_values.check_values(text)
+            return json_values.as_json(decoder.raw_decode(text, opening.start())[0])
         except json.JSONDecodeError as cause:
             read += cause.pos - opening.start()
         except (ValueError, RecursionError):

@@ -237,10 +237,8 @@ def _load(threads: int) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx = CONTEXT_TOKENS
-    params.n_parallel = 1
-    params.n_threads_http = 1
-    params.cpuparams.n_threads = threads
-    params.cpuparams_batch.n_threads = threads
+    params.n_parallel = params.n_threads_http = 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.cache_ram_mib = 0
     params.verbosity = -1
     # Both make loading longer, and it is the one thing that holds up the whole process.

@@ -320,7 +320,7 @@ def status_fault(
     what: str, status: int, headers: Mapping[str, str], text: str, *, now: float = 0.0
 ) -> ProviderError:
     """The error for a status that is not a success. `what` is the method and the URL."""
-    message, kinds = _told(text)
+    message, kinds = _server_message(text)
     excerpt = shorten(" ".join(clean(message).split()), EXCERPT_MAX)
     words = " ".join((*kinds, message[:EXCERPT_MAX]))
     # What to do, by what the server says of its error, or else by its status.
@@ -342,7 +342,7 @@ def status_fault(
     )
 
 
-def _told(text: str) -> tuple[str, list[str]]:
+def _server_message(text: str) -> tuple[str, list[str]]:
     """What a server says about its error, without the JSON around it, and its codes and types."""
     try:
         reply = parse_json(text)
