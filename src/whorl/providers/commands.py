@@ -10,12 +10,11 @@ from whorl.errors import ProviderError
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean
 from whorl.providers.processes import Program, check_permission, folder_in, run_program
-from whorl.providers.task import Inputs, Reply, Usage, time_limit
+from whorl.providers.task import Emit, Inputs, Reply, Request, Usage, time_limit
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Emit, Request
 
 TIMEOUT_S = 600.0
 # Variables that make a program run others, or read files that do.

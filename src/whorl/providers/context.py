@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from whorl.providers.task import Estimate
+from whorl.providers.task import Effect, Estimate, Request, TaskKind, Tasks, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from whorl.providers.models.client import Models
     from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Effect, Request, TaskKind, Tasks, Threads
     from whorl.providers.tools.servers import Servers
 
 

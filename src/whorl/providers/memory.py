@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
 from whorl.language.schema import fit
-from whorl.providers.context import OwnTask
+from whorl.providers.context import Memories, OwnTask
 from whorl.providers.json_values import NotJson, clean, parse_json, table_of
-from whorl.providers.task import Inputs, Reply
+from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.context import Memories
-    from whorl.providers.task import Effect, Emit, Request
 
 KEPT_MAX = 1_000
 FOUND_MAX = 100

@@ -70,8 +70,7 @@ class Providers:
         from whorl.providers.task import Tasks, Threads
         from whorl.providers.tools.servers import Servers
 
-        policy = Policy.of(self.settings)
-        outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
+        outbound = Outbound(Policy.of(self.settings), secrets=self.secrets, resolve=self._resolve)
         return Context(
             settings=self.settings,
             outbound=outbound,

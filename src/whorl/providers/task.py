@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
@@ -14,7 +14,6 @@ from whorl.errors import ProviderError, UsageError
 from whorl.providers.json_values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
     from concurrent.futures import ThreadPoolExecutor
 
     from whorl.language import Json
@@ -188,8 +187,7 @@ class Inputs:
 
     def texts(self, name: str) -> dict[str, str]:
         """An object of texts; values that are no texts are written as JSON."""
-        table = self.table(name)
-        return {key: as_text(value) for key, value in table.items() if value is not None}
+        return {key: as_text(value) for key, value in self.table(name).items() if value is not None}
 
     def _typed(self, name: str, kind: type[T], wanted: str, default: T) -> T:
         value = self.get(name)

@@ -18,10 +18,10 @@ from urllib.parse import quote
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
-from whorl.providers.context import OwnTask
+from whorl.providers.context import Context, OwnTask
 from whorl.providers.http import checked_value, detail_of, value_of
 from whorl.providers.json_values import NotJson, as_json, json_bytes
-from whorl.providers.models.conversation import ToolOffer, without_nulls
+from whorl.providers.models.conversation import ToolCall, ToolOffer, without_nulls
 from whorl.providers.outbound.client import Call
 from whorl.providers.task import (
     Inputs,
@@ -32,16 +32,13 @@ from whorl.providers.task import (
     iteration_of,
     time_limit,
 )
-from whorl.providers.tools.servers import changed
+from whorl.providers.tools.servers import ListedTool, changed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from whorl.language import Json
-    from whorl.providers.context import Context
-    from whorl.providers.models.conversation import ToolCall
     from whorl.providers.task import Effect, Emit, Estimate, Function, Request, TaskKind, Threads
-    from whorl.providers.tools.servers import ListedTool
 
 URL_TIMEOUT_S = 60.0
 CONNECTOR_TIMEOUT_S = 120.0

@@ -122,8 +122,7 @@ class Mapping:
     _by_name: dict[str, Entry] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        by_name = {entry.name: entry for entry in self.entries}
-        object.__setattr__(self, "_by_name", by_name)
+        object.__setattr__(self, "_by_name", {entry.name: entry for entry in self.entries})
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -220,10 +219,8 @@ class Lines:
         return self.span(first, min(max(stop, first + 1), max(end, first + 1)))
 
     def _line_end(self, number: int) -> int:
-        if number == len(self._starts):
-            return len(self.text)
-        end = self._starts[number]
         start = self._starts[number - 1]
+        end = self._starts[number] if number < len(self._starts) else None
         return start + len(self.text[start:end].rstrip("\r\n"))
 
 

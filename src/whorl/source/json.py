@@ -168,8 +168,7 @@ class _Scanner:
         if letter not in _ESCAPED:
             self._at = start + match.start()
             advice = "write four hexadecimal digits" if letter == "u" else "write '\\\\'"
-            what = f"{match.group()!r} is not an escape of JSON"
-            self._fail(what, self._at + 2, advice)
+            self._fail(f"{match.group()!r} is not an escape of JSON", self._at + 2, advice)
         return _ESCAPED[letter]
 
     def _scalar(

@@ -89,9 +89,10 @@ def _real(path: str | Path, name: str, span: Span | None) -> Path:
 def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> str:
     # Not blocking, since opening a named pipe would wait for ever; not following, since the
     # path is resolved already, and a link that appears by now is someone's trick.
-    flags = os.O_RDONLY | _flag("O_NONBLOCK") | _flag("O_NOFOLLOW") | _flag("O_BINARY")
+    # A flag that the platform lacks is left out.
+    names = ("O_RDONLY", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY", "O_CLOEXEC")
     try:
-        descriptor = os.open(path, flags | _flag("O_CLOEXEC"))
+        descriptor = os.open(path, sum(vars(os).get(name, 0) for name in names))
         try:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
@@ -107,12 +108,6 @@ def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> str:
     if len(content) > size_max:
         _refuse(name, f"has more than {size_max:,} bytes", span)
     return read_text(content, name, limits=Limits(bytes_max=size_max))
-
-
-def _flag(name: str) -> int:
-    """Return a flag of `os.open`, or nothing where the platform lacks it."""
-    flag: int = vars(os).get(name, 0)
-    return flag
 
 
 _REASONS = {

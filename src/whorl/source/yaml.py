@@ -293,8 +293,7 @@ def _explain_syntax(error: yaml.MarkedYAMLError, lines: Lines) -> Diagnostic:
             if _BARE_TEMPLATE.search(lines.line_text(index)[:1000]):
                 advice = "quote a text that begins with '{{' or '{%'"
             return Diagnostic(SYNTAX, message, lines.span(index), problem, advice)
-    message = f"the file is not valid YAML: {problem}"
-    return Diagnostic(SYNTAX, message, lines.span(index), problem)
+    return Diagnostic(SYNTAX, f"the file is not valid YAML: {problem}", lines.span(index), problem)
 
 
 # Part of the parser's problem; when it shows better where the broken part begins; what to say.

@@ -18,19 +18,16 @@ from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
 from whorl.providers.models import conversation
 from whorl.providers.processes import Finished, Program, check_permission, folder_in, run_program
-from whorl.providers.redaction import StreamedText, redact, redact_error
-from whorl.providers.settings import revealed
+from whorl.providers.redaction import Secret, StreamedText, redact, redact_error
+from whorl.providers.settings import AgentSettings, revealed
 from whorl.providers.settings.sections import KNOWN_PROVIDERS, agents_from
-from whorl.providers.task import Estimate, Inputs, Reply, Usage
+from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl.language import Json
     from whorl.providers.agents.programs import AgentProgram
-    from whorl.providers.redaction import Secret
-    from whorl.providers.settings import AgentSettings
-    from whorl.providers.task import Effect, Emit, Request
 
 # A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
 SYSTEM_BYTES_MAX = 100_000
@@ -70,8 +67,7 @@ class Agent(OwnTask):
         return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        agents = {**agents_from({}, {}), **self._settings.agents}
-        invocation = invocation_of(request, agents)
+        invocation = invocation_of(request, {**agents_from({}, {}), **self._settings.agents})
         agent = invocation.settings
         kind = PROGRAMS[agent.kind]
         what = f"{agent.program!r} of agent {agent.name!r}"

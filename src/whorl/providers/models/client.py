@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
-from whorl.providers.models.conversation import (
-    ANSWER_MOST,
-    CUT_SHORT,
-    fault_in,
-    input_tokens,
-    output_tokens,
-)
+from whorl.providers.models.conversation import ANSWER_MOST, fault_in, input_tokens, output_tokens
 from whorl.providers.settings.sections import KNOWN_PROVIDERS
-from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
+from whorl.providers.task import Cap, Emit, Estimate, Held, Request, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +23,6 @@ if TYPE_CHECKING:
     from whorl.providers.models.selection import Choice
     from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
-    from whorl.providers.task import Emit, Held, Request
 
 WIRES = {
     "openai": "whorl.providers.models.wires:OpenAIWire",
@@ -188,7 +181,7 @@ def _detail(
     candidate: Candidate, answer: Answer, conversation: Conversation, tried: list[Json]
 ) -> dict[str, Json]:
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
-    if answer.finish in CUT_SHORT:
+    if answer.is_cut:
         at, most = "the model's own limit", conversation.max_tokens
         if most is not None and answer.finish == "length":
             at = f"max_tokens, which is {most:,}; raise it for a whole answer"

@@ -32,7 +32,6 @@ TRIES_MAX = 50
 # How many characters are read in all in search of a value that words stand around.
 TRIED_MAX = 2_000_000
 _SHOWN_MAX = 500
-CUT_SHORT = frozenset({"length", "context"})
 # What servers call the end of an answer that was withheld.
 _WITHHELD = frozenset({"refusal", "content_filter"})
 _THOUGHT = re.compile(r"<(/?)think>", re.IGNORECASE)
@@ -139,6 +138,10 @@ class Answer:
     cache_written_tokens: int = 0
     refusal: str = ""
     limit: Limit | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        return self.finish in ("length", "context")
 
 
 class Wire(Protocol):
@@ -252,7 +255,7 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
     # Whether the answer was cut at a limit that the file did not set.
     is_limited = conversation.max_tokens is None and answer.limit is not None
     is_capped = is_limited and answer.finish == "length"
-    if answer.finish in CUT_SHORT and (is_empty or is_capped):
+    if answer.is_cut and (is_empty or is_capped):
         return _cut(answer, conversation, model, is_empty=is_empty)
     if answer.calls and not conversation.tools:
         names = ", ".join(sorted({repr(shorten(call.name, 60)) for call in answer.calls}))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
-    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
@@ -154,7 +153,7 @@ class HttpWire:
     has_seed: ClassVar[bool] = True
     end_mark: ClassVar[str] = ""
 
-    def __init__(self, outbound: Outbound) -> None:
+    def __init__(self, outbound: client.Outbound) -> None:
         self._outbound = outbound
         # By address and model: another server with the same name speaks for itself.
         self._refused: dict[tuple[str, str], Fields] = {}
@@ -277,7 +276,7 @@ class HttpWire:
                 await self._read_reply(incoming, reader)
             return reader.answer()
 
-    async def _read_reply(self, incoming: Received, reader: AnswerReader) -> None:
+    async def _read_reply(self, incoming: client.Received, reader: AnswerReader) -> None:
         text = (await incoming.read()).decode("utf-8", "replace")
         # Some streams do not say that they are one.
         is_stream = text.lstrip().startswith(("data:", "event:"))

@@ -9,14 +9,13 @@ from urllib.parse import urlsplit
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.settings import ProviderSettings
+from whorl.providers.settings import ProviderSettings, Settings
 from whorl.providers.settings.sections import ALIASES, KNOWN_PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.language import Json
-    from whorl.providers.settings import Settings
 
 CANDIDATES_MAX = 10
 LOCAL_MODEL = "smollm2-135m"

@@ -289,8 +289,7 @@ class Policy:
                 if scheme == "http":
                     why = "is a public address, which is not called over plain http"
                     advice = "(private addresses are, with permission); use https"
-                    message = f"{shown}:{port} {why} {advice}"
-                    raise ProviderError(message, code="P107", detail=where)
+                    raise ProviderError(f"{shown}:{port} {why} {advice}", code="P107", detail=where)
             elif not self._is_permitted(host, port, address, place):
                 named = shown if shown == text else f"{shown} ({text})"
                 kind = place if place in _GENERALLY_PERMITTED else f"{place} (private)"

@@ -5,18 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import httpcore2
 
-from whorl.providers.outbound.addresses import literal_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from whorl.providers.outbound.addresses import Policy
+from whorl.providers.outbound.addresses import Policy, literal_of
 
 CONNECTIONS_MAX = 500
 IDLE_MAX = 400

@@ -21,7 +21,7 @@ from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.json_values import NotJson, as_json, clean, table_of
 from whorl.providers.models.conversation import ToolOffer
 from whorl.providers.processes import LINE_MAX, Program, ServerErrors, check_permission
-from whorl.providers.settings import revealed
+from whorl.providers.settings import Settings, ToolServer, revealed
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.outbound.client import Outbound
-    from whorl.providers.settings import Settings, ToolServer
 
 RUNS_MAX = 1_000
 DESCRIPTION_MAX = 10_000
@@ -69,13 +68,13 @@ class Servers:
     async def tools(self, name: str, run: str) -> list[ListedTool]:
         """The allowed tools of a server; raises ProviderError P122 when one of them has changed."""
         server = self._server(name)
-        tools = []
-        for tool in await self._connection(server).list_tools():
-            if server.tools is not None and tool.name not in server.tools:
-                continue
-            listed = _listed(tool.name, tool.description or "", tool.input_schema)
-            self._pin(run, name, listed)
-            tools.append(listed)
+        tools = [
+            _listed(tool.name, tool.description or "", tool.input_schema)
+            for tool in await self._connection(server).list_tools()
+            if server.tools is None or tool.name in server.tools
+        ]
+        for tool in tools:
+            self._pin(run, name, tool)
         return tools
 
     async def call(

@@ -15,8 +15,8 @@ from mcp_types import jsonrpc_message_adapter
 
 from whorl.errors import ProviderError
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.outbound.client import Call, Credential, status_fault
-from whorl.providers.processes import end_group, start_program
+from whorl.providers.outbound.client import Call, Credential, Outbound, Received, status_fault
+from whorl.providers.processes import Program, ServerErrors, end_group, start_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
 
-    from whorl.providers.outbound.client import Outbound, Received
-    from whorl.providers.processes import Program, ServerErrors
     from whorl.providers.settings import ToolServer
 
     Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
