@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         load,
     )
     from whorl.language import Json
-    from whorl.providers.functions import Tasks
+    from whorl.providers.task import Tasks
 
 __all__ = [
     "Cause",

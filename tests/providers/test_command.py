@@ -14,7 +14,7 @@ from provider_server import providers_for
 
 from waiting import PATIENCE_S
 from whorl.errors import ProviderError
-from whorl.providers.commands import Program, run_program
+from whorl.providers.processes import Program, run_program
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Reply, Request
 

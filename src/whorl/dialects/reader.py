@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from whorl.dialects.files import Names, NoFiles
 from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
 from whorl.plugins import Plugins
-from whorl.source import Mapping
-from whorl.source.reading import read_text
+from whorl.source import Mapping, read_text
 from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:

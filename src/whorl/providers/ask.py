@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.errors import ProviderError
 from whorl.ir.worst_case import TURNS
+from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean, without_middle
 from whorl.providers.models.conversation import (
     Conversation,
@@ -27,16 +28,14 @@ from whorl.providers.models.conversation import (
     turn_number,
     typed_answer,
 )
-from whorl.providers.models.selection import choose_models
+from whorl.providers.models.selection import Choice, choose_models
 from whorl.providers.redaction import redact
-from whorl.providers.task import Inputs, OwnTask, Reply
+from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Answer, Role, ToolOffer
-    from whorl.providers.models.selection import Choice
-    from whorl.providers.task import Effect, Emit, Estimate, Request
-    from whorl.providers.tools.servers import ToolOffers
+    from whorl.providers.use import ToolOffers
 
 _ROLES: dict[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
@@ -57,8 +56,7 @@ class Ask(OwnTask):
         choice = choose_models(self._settings, request.inputs)
         offered = await self._offered(request)
         conversation = conversation_of(request, tuple(offered.offers) if offered else ())
-        asked = await self._context.models.ask(choice, conversation, request, emit)
-        answer, usage, detail = asked
+        answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
         may_want = not (conversation.must_answer and answer.text)
         if offered is not None and answer.calls and may_want:
             return Reply(answer.text, usage, detail | self._wanted(request, answer, offered))
@@ -81,15 +79,14 @@ class Ask(OwnTask):
         names = inputs.items("tools")
         if not names:
             return None
-        from whorl.providers.tools.servers import offered_tools
+        from whorl.providers.use import offered_tools
 
         return await offered_tools(
             self._context, names, request.run, pins_of(inputs.items("turns"))
         )
 
     def _wanted(self, request: Request, answer: Answer, offered: ToolOffers) -> dict[str, Json]:
-        turns = Inputs("ask", request.inputs).items("turns")
-        turn, ids = next_turn(answer, turns, offered.pins)
+        turn, ids = next_turn(answer, Inputs("ask", request.inputs).items("turns"), offered.pins)
         calls = [offered.wanted(c, i) for c, i in zip(answer.calls, ids, strict=True)]
         detail: Json = {"calls": [*calls], "said": turn, "tools": offered.pins}
         redacted = redact(detail, self._settings.secrets())
@@ -172,8 +169,7 @@ class Judge(OwnTask):
     async def perform(self, request: Request, emit: Emit) -> Reply:
         conversation, left_out = judgement_of(request)
         choice = self._choice(request)
-        asked = await self._context.models.ask(choice, conversation, request, emit)
-        answer, usage, detail = asked
+        answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
         value: Json = {"verdict": verdict_of(answer.text), "answer": answer.text}
         return Reply(value, usage, detail | ({"text_left_out": left_out} if left_out else {}))
 

@@ -19,15 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, ProviderError
+from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_text, clean, parse_json
-from whorl.providers.task import Inputs, OwnTask, Reply
+from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
 from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.language import Json
-    from whorl.providers.task import Effect, Emit, Request
 
 SIZE_MAX = 10_000_000
 TOTAL_MAX = 25_000_000

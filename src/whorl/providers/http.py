@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urljoin
 
 from whorl.errors import ProviderError, did_you_mean
+from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, clean, json_bytes, parse_json
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.outbound.client import Call, Credential, malformed, retry_after
 from whorl.providers.redaction import Secret
 from whorl.providers.settings.sections import basic
-from whorl.providers.task import Inputs, OwnTask, Reply, Usage
+from whorl.providers.task import Emit, Inputs, Reply, Request, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import KeySettings
-    from whorl.providers.task import Emit, Request
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 TIMEOUT_S = 60.0
@@ -68,11 +68,9 @@ class Http(OwnTask):
         received = await self._context.outbound.request(call)
         value = checked_value(self._context.outbound, received, inputs)
         detail = detail_of(received, inputs)
-        pause = _later(inputs, received)
-        if pause is not None:
+        if (pause := _later(inputs, received)) is not None:
             return Reply(value, Usage(calls=1), detail | {"later": pause})
-        wanted = inputs.count("pages")
-        if wanted is not None:
+        if (wanted := inputs.count("pages")) is not None:
             fetch = partial(self._page, inputs, call)
             value = await all_pages(value, len(received.body), wanted, fetch)
         return Reply(value, Usage(calls=1), detail)
@@ -217,12 +215,11 @@ def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) ->
     """Headers for one origin; a file can only name a key, which goes to its own host only."""
     auth = {name.lower(): str(value) for name, value in inputs.texts("auth").items()}
     kind, origin = auth.get("type", ""), origin_of(url)
-    username, password = auth.get("username", ""), auth.get("password", "")
     match kind.lower():
         case "none" | "":
             return None
         case "basic":
-            header = f"Basic {basic(username, password)}"
+            header = f"Basic {basic(auth.get('username', ''), auth.get('password', ''))}"
         case "bearer":
             header = f"Bearer {auth.get('token') or auth.get('value', '')}"
         case "raw":

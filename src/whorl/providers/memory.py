@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError
 from whorl.language.schema import fit
+from whorl.providers.context import Memories, OwnTask
 from whorl.providers.json_values import NotJson, clean, parse_json, table_of
-from whorl.providers.task import Inputs, OwnTask, Reply
+from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.task import Effect, Emit, Memories, Request
 
 KEPT_MAX = 1_000
 FOUND_MAX = 100

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whorl.language import Json
-    from whorl.providers.functions import Tasks
+    from whorl.providers.context import Context, Memories
     from whorl.providers.outbound.connections import Resolve
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Context, Effect, Memories, TaskKind
+    from whorl.providers.task import Effect, TaskKind, Tasks
 
 KINDS = {
     "ask": "whorl.providers.ask:Ask",
@@ -29,7 +29,7 @@ KINDS = {
     "javascript": "whorl.providers.commands:JavaScript",
     "use": "whorl.providers.use:Use",
     "memory": "whorl.providers.memory:Memory",
-    "tool": "whorl.providers.tools.servers:Tool",
+    "tool": "whorl.providers.use:Tool",
     "validate": "whorl.providers.memory:Validate",
     "file_glob": "whorl.providers.files:FileGlob",
     "file_read": "whorl.providers.files:FileRead",
@@ -63,15 +63,14 @@ class Providers:
 
     @cached_property
     def context(self) -> Context:
-        from whorl.providers.functions import Tasks, Threads
+        from whorl.providers.context import Context
         from whorl.providers.models.client import Models
         from whorl.providers.outbound.addresses import Policy
         from whorl.providers.outbound.client import Outbound
-        from whorl.providers.task import Context
+        from whorl.providers.task import Tasks, Threads
         from whorl.providers.tools.servers import Servers
 
-        policy = Policy.of(self.settings)
-        outbound = Outbound(policy, secrets=self.secrets, resolve=self._resolve)
+        outbound = Outbound(Policy.of(self.settings), secrets=self.secrets, resolve=self._resolve)
         return Context(
             settings=self.settings,
             outbound=outbound,

@@ -1,28 +1,27 @@
-"""What a kind of task is: what it is made from, what it is given, and what it gives back."""
+"""What a kind of task is given and gives back, and the functions that are tasks by name."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeAlias, TypeVar, overload
 
-from whorl.errors import ProviderError
+from whorl.errors import ProviderError, UsageError
 from whorl.providers.json_values import as_text
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from concurrent.futures import ThreadPoolExecutor
 
     from whorl.language import Json
-    from whorl.providers.functions import Tasks, Threads
-    from whorl.providers.models.client import Models
-    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import Settings
-    from whorl.providers.tools.servers import Servers
 
 T = TypeVar("T")
+Function: TypeAlias = Callable[..., object]
+F = TypeVar("F", bound=Function)
 # none: repeating it costs nothing and changes nothing, so no intent is journaled before it.
 Effect: TypeAlias = Literal["none", "outside", "priced"]
 
@@ -129,20 +128,6 @@ class TaskKind(Protocol):
         """Does the work; `emit` takes streamed text. Raises ProviderError."""
 
 
-class OwnTask:
-    """What our own kinds have in common: a call without a price, unless one says otherwise."""
-
-    effect: Effect = "outside"
-    calls = 1
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._settings = context.settings
-
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate(calls=self.calls)
-
-
 @asynccontextmanager
 async def time_limit(
     seconds: float | None, message: str, detail: dict[str, object] | None = None
@@ -160,34 +145,6 @@ def iteration_of(address: str) -> int:
     """The iteration of the innermost loop around a task, from 1."""
     numbers = re.findall(r"\[(\d+)\]", address)
     return int(numbers[-1]) if numbers else 1
-
-
-class Memories(Protocol):
-    """Where tasks keep records from run to run: the store of the runs has such a place."""
-
-    def memory(self, key: str) -> list[Json]:
-        """The records under a key, oldest first."""
-
-    async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
-        """Adds a record and keeps the newest ones; False: one whose `id` is `once` is there."""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """Given to every kind of task when it is first used, ours and those of plugins.
-
-    `plugin` finds the kind of task that another package adds under a name, if one does;
-    `memories` gives the place for records, once there is one.
-    """
-
-    settings: Settings
-    outbound: Outbound
-    models: Models
-    functions: Tasks
-    servers: Servers
-    plugin: Callable[[str], TaskKind | None]
-    threads: Threads
-    memories: Callable[[], Memories | None] = lambda: None
 
 
 class Inputs:
@@ -230,8 +187,7 @@ class Inputs:
 
     def texts(self, name: str) -> dict[str, str]:
         """An object of texts; values that are no texts are written as JSON."""
-        table = self.table(name)
-        return {key: as_text(value) for key, value in table.items() if value is not None}
+        return {key: as_text(value) for key, value in self.table(name).items() if value is not None}
 
     def _typed(self, name: str, kind: type[T], wanted: str, default: T) -> T:
         value = self.get(name)
@@ -243,3 +199,141 @@ class Inputs:
 
     def refuse(self, name: str, why: str) -> NoReturn:
         raise ProviderError(f"input {name!r} of task {self._kind!r} {why}", code="P113")
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A function and whether repeating it is free: a pure one is not journaled before it runs."""
+
+    function: Function
+    pure: bool = False
+
+
+class Tasks:
+    """Functions that workflows may use by name: `@tasks.task` puts one in.
+
+    A plain function runs in a thread, a coroutine function in the event loop. Each is given copies
+    of its inputs by name, and gives a value that JSON can hold.
+    """
+
+    def __init__(self) -> None:
+        self._registered: dict[str, Registered] = {}
+
+    @overload
+    def task(self, name: F, /) -> F: ...
+
+    @overload
+    def task(self, name: str | None = None, *, pure: bool = False) -> Callable[[F], F]: ...
+
+    def task(self, name: F | str | None = None, *, pure: bool = False) -> F | Callable[[F], F]:
+        """Registers the decorated function under its own name or another one.
+
+        `@tasks.task`, `@tasks.task()` and `@tasks.task("name")` all do. A `pure` function has no
+        effect, so that after a crash it may be called again without a word.
+        """
+
+        def register(function: F) -> F:
+            task = name if isinstance(name, str) else getattr(function, "__name__", "")
+            self.add(task, function, pure=pure)
+            return function
+
+        if name is None or isinstance(name, str):
+            return register
+        return register(name)
+
+    def add(self, name: str, function: Function, *, pure: bool = False) -> None:
+        """Registers a function; raises UsageError when the name is taken, or it is no function."""
+        if not callable(function):
+            raise UsageError(f"task {name!r} is {function!r:.80}, which is no function")
+        if not isinstance(name, str) or not name:
+            advice = 'give one: `tasks.add("name", function)` or `@tasks.task("name")`'
+            why = f"a task needs a name, which {function!r:.80} does not have"
+            raise UsageError(why, help=advice)
+        if name in self._registered:
+            raise UsageError(f"task {name!r} is registered twice", code="W024")
+        self._registered[name] = Registered(function, pure)
+
+    def get(self, name: str) -> Registered | None:
+        return self._registered.get(name)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._registered)
+
+
+# How many plain functions run at the same time; more of them wait for their turn.
+THREADS_MAX = 100
+
+
+class Threads:
+    def __init__(self, most: int = THREADS_MAX) -> None:
+        self._most = most
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def call(self, function: Callable[[], object], begin: Callable[[], None]) -> object:
+        """What the function gives; `begin` is called when its turn has come. Raises Raised."""
+        loop = asyncio.get_running_loop()
+        begun: asyncio.Future[None] = loop.create_future()
+        context = copy_context()
+
+        def settle() -> None:
+            if not begun.done():
+                begun.set_result(None)
+
+        def work() -> tuple[object, BaseException | None]:
+            loop.call_soon_threadsafe(settle)
+            try:
+                return context.run(function), None
+            # Some exceptions, such as StopIteration, cannot be raised into a future.
+            except BaseException as fault:  # noqa: BLE001
+                return None, fault
+
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._pool = ThreadPoolExecutor(self._most, thread_name_prefix="whorl-task")
+        running = loop.run_in_executor(self._pool, work)
+        try:
+            await begun
+            begin()
+            value, fault = await running
+        except asyncio.CancelledError:
+            running.cancel()
+            raise
+        if fault is not None:
+            raise Raised(fault)
+        return value
+
+    def close(self) -> None:
+        """Takes no more functions; those that run are left to end by themselves."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+
+class Raised(Exception):
+    """A function in a thread raised `fault`, which may be any BaseException."""
+
+    def __init__(self, fault: BaseException) -> None:
+        self.fault = fault
+
+
+def import_function(place: str, settings: Settings) -> Function:
+    """The function that `python:module:function` names; modules of the project are found too."""
+    import sys
+    from pathlib import Path
+
+    from whorl.plugins import load_reference
+
+    root = str(Path(settings.project_root).resolve())
+    if root not in sys.path:
+        # Last, so that no file of the project takes the place of an installed module.
+        sys.path.append(root)
+    try:
+        function = load_reference(place.removeprefix("python:"))
+    # The module of the operator may raise anything while it is imported.
+    except Exception as cause:
+        why = f"task {place!r} does not load: {type(cause).__name__}: {cause}"
+        raise ProviderError(why, code="P114") from cause
+    if not callable(function):
+        raise ProviderError(f"task {place!r} is not a function", code="P114")
+    return function

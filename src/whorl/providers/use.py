@@ -1,4 +1,5 @@
-"""The tasks `use` (functions, plugins and URLs by name) and `connector` (of another platform).
+"""The tasks `use` (functions, plugins and URLs by name), `connector` (of another platform) and
+`tool` (of an MCP server), and the tools that a model is offered.
 
 For a connector these answer, in this order: a task of the operator (`connector:<action>`), a
 recorded reply, the one address that answers for all connectors (`POST /<action>`).
@@ -10,31 +11,42 @@ import asyncio
 import inspect
 import re
 import traceback
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
-from whorl.providers.functions import Raised
+from whorl.providers.context import Context, OwnTask
 from whorl.providers.http import checked_value, detail_of, value_of
 from whorl.providers.json_values import NotJson, as_json, json_bytes
-from whorl.providers.models.conversation import without_nulls
+from whorl.providers.models.conversation import ToolCall, ToolOffer, without_nulls
 from whorl.providers.outbound.client import Call
-from whorl.providers.task import Inputs, OwnTask, Reply, Usage, iteration_of
+from whorl.providers.task import (
+    Inputs,
+    Raised,
+    Reply,
+    Usage,
+    import_function,
+    iteration_of,
+    time_limit,
+)
+from whorl.providers.tools.servers import ListedTool, changed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from whorl.language import Json
-    from whorl.providers.functions import Function, Threads
-    from whorl.providers.settings import Settings
-    from whorl.providers.task import Context, Effect, Emit, Estimate, Request, TaskKind
+    from whorl.providers.task import Effect, Emit, Estimate, Function, Request, TaskKind, Threads
 
 URL_TIMEOUT_S = 60.0
 CONNECTOR_TIMEOUT_S = 120.0
+OFFERS_MAX = 128
+NAME_MAX = 64
 _ATTEMPT = re.compile(r"#[0-9]+$")
+_UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
+_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array"}
 
 
 class Use(OwnTask):
@@ -121,28 +133,6 @@ def _inner(request: Request) -> Request:
     except NotJson as cause:
         raise ProviderError(f"input 'with' of task 'use': {cause}", code="P113") from None
     return replace(request, kind=inputs.needed("task"), inputs=own)
-
-
-def import_function(place: str, settings: Settings) -> Function:
-    """The function that `python:module:function` names; modules of the project are found too."""
-    import sys
-    from pathlib import Path
-
-    from whorl.plugins import load_reference
-
-    root = str(Path(settings.project_root).resolve())
-    if root not in sys.path:
-        # Last, so that no file of the project takes the place of an installed module.
-        sys.path.append(root)
-    try:
-        function = load_reference(place.removeprefix("python:"))
-    # The module of the operator may raise anything while it is imported.
-    except Exception as cause:
-        why = f"task {place!r} does not load: {type(cause).__name__}: {cause}"
-        raise ProviderError(why, code="P114") from cause
-    if not callable(function):
-        raise ProviderError(f"task {place!r} is not a function", code="P114")
-    return function
 
 
 async def _call(function: Function, request: Request, threads: Threads) -> Json:
@@ -250,3 +240,128 @@ def _outputs(given: Json) -> dict[str, Json]:
             headers, body = given.get("headers") or {}, given.get("body")
             return {"status": status if is_status else 200, "headers": headers, "body": body}
     return {"status": 200, "headers": {}, "body": given}
+
+
+class Tool(OwnTask):
+    """Inputs: server, tool, arguments, pin (the hash of its description). Gives its result."""
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        inputs = Inputs("tool", request.inputs)
+        name, tool = inputs.needed("server"), inputs.needed("tool")
+        server = self._settings.mcp.get(name)
+        timeout_s = request.timeout_s or (server.timeout_s if server else 60.0)
+        late = (
+            f"tool {tool!r} of MCP server {name!r} took longer than {timeout_s:g} s; raise "
+            f"timeout of the step, or timeout_s of [mcp.{name}]"
+        )
+        arguments, pin = inputs.table("arguments"), inputs.text("pin")
+        call = self._context.servers.call(name, tool, arguments, run=request.run, pin=pin)
+        async with time_limit(timeout_s, late):
+            value, pin = await call
+        return Reply(value, Usage(calls=1), {"tool": f"{name}/{tool}", "pin": pin})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffers:
+    """What a model is offered, and what stands behind each name that it is told."""
+
+    offers: list[ToolOffer] = field(default_factory=list)
+    targets: dict[str, dict[str, Json]] = field(default_factory=dict)
+    pins: dict[str, Json] = field(default_factory=dict)
+
+    def add(
+        self, wish: str, description: str, schema: dict[str, Json], target: dict[str, Json]
+    ) -> None:
+        plain = _UNUSUAL.sub("_", wish)[:NAME_MAX]
+        name, number = plain, 1
+        while name in self.targets:
+            number += 1
+            name = f"{plain[: NAME_MAX - 4]}_{number}"
+        self.targets[name] = target
+        self.offers.append(ToolOffer(name, description, schema))
+
+    def wanted(self, call: ToolCall, call_id: str) -> dict[str, Json]:
+        target = self.targets.get(call.name)
+        if target is None:
+            near = did_you_mean(call.name, self.targets) or f"known: {', '.join(self.targets)}"
+            return {"id": call_id, "error": f"there is no tool {call.name!r}; {near}"}
+        if call.fault:
+            return {"id": call_id, "error": call.fault}
+        inputs = dict(target)
+        kind = str(inputs.pop("kind"))
+        inputs["arguments" if kind == "tool" else "with"] = call.arguments
+        return {"id": call_id, "name": call.name, "kind": kind, "inputs": inputs}
+
+
+async def offered_tools(
+    context: Context, names: Sequence[Json], run: str, earlier: Mapping[str, str]
+) -> ToolOffers:
+    """The tools behind names; P122 where one is no longer what `earlier` has the hash of."""
+    offers, settings = ToolOffers(), context.settings
+    for name in names:
+        if not isinstance(name, str):
+            raise _unfit(f"holds {name!r:.80}; each is the name of an MCP server or a task")
+        server, _, tool = name.partition("/")
+        if context.functions.get(name) is not None or name in settings.tasks:
+            _add_task(context, name, offers)
+        elif server in settings.mcp:
+            _add_server(server, tool, await context.servers.tools(server, run), offers)
+        else:
+            near = did_you_mean(name, [*settings.mcp, *settings.tasks, *context.functions.names()])
+            raise _unfit(
+                f"names {name!r}, which is neither an MCP server nor a task; add [mcp.{name}] or "
+                f"[tasks] {name} to whorl.toml{'; ' + near if near else ''}"
+            )
+    count = len(offers.offers)
+    if count > OFFERS_MAX:
+        raise _unfit(f"stands for {count} tools, and at most {OFFERS_MAX} can be offered")
+    for name, pin in earlier.items():
+        if offers.pins.get(name, pin) != pin:
+            raise changed(*name.split("/", 1))
+    return offers
+
+
+def _add_server(server: str, only: str, listed: list[ListedTool], offers: ToolOffers) -> None:
+    chosen = [tool for tool in listed if only in ("", tool.name)]
+    if only and not chosen:
+        near = did_you_mean(only, [tool.name for tool in listed])
+        raise _unfit(f"names {server}/{only}, which that server does not have; {near}")
+    for tool in chosen:
+        target: dict[str, Json] = {"kind": "tool", "server": server, "tool": tool.name}
+        offers.pins[f"{server}/{tool.name}"] = tool.pin
+        name = f"{server}__{tool.name}"
+        offers.add(name, tool.description, tool.schema, target | {"pin": tool.pin})
+
+
+def _add_task(context: Context, task: str, offers: ToolOffers) -> None:
+    registered = context.functions.get(task)
+    place = context.settings.tasks.get(task, "")
+    function = None if registered is None else registered.function
+    if function is None and place.startswith("python:"):
+        function = import_function(place, context.settings)
+    described, schema = f"The task {task!r}.", dict[str, "Json"](type="object")
+    if function is not None:
+        described, schema = inspect.getdoc(function) or "", schema_of(function)
+    offers.add(task, described, schema, {"kind": "use", "task": task})
+
+
+def schema_of(function: Function) -> dict[str, Json]:
+    properties: dict[str, Json] = {}
+    required: list[Json] = []
+    is_open = False
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            is_open = True
+            continue
+        annotation = parameter.annotation
+        written = annotation.__name__ if isinstance(annotation, type) else annotation
+        kind = _TYPES.get(written.partition("[")[0]) if isinstance(written, str) else None
+        properties[name] = {"type": kind} if kind else {}
+        if parameter.default is parameter.empty:
+            required.append(name)
+    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": required}
+    return schema | {"additionalProperties": is_open}
+
+
+def _unfit(why: str) -> ProviderError:
+    return ProviderError(f"input 'tools' of task 'ask' {why}", code="P113")

@@ -12,12 +12,16 @@ from whorl.source import (
     Entry,
     Limits,
     Mapping,
+    Repeated,
+    Report,
     Scalar,
     Sequence,
     Value,
+    number,
+    open_report,
+    shown,
     without_surrogates,
 )
-from whorl.source.reading import Repeated, Report, number, open_report, shown
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\n\r]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x08\x0a-\x1f]++|\\[^\x00-\x1f])*+)"')
@@ -77,11 +81,11 @@ class _Scanner:
             return self._array(depth) if first == "[" else self._object(depth)
         if first == '"':
             return self._string()
-        found = _NUMBER.match(self._text, start)
-        if found:
-            self._at = found.end()
+        match = _NUMBER.match(self._text, start)
+        if match:
+            self._at = match.end()
             span = self._lines.span(start, self._at)
-            return self._scalar(number(self._report, found.group(), span), start, found.group())
+            return self._scalar(number(self._report, match.group(), span), start, match.group())
         word = _WORD.match(self._text, start)
         if word is None or word.group() not in _WORDS:
             self._fail_value(word.group() if word else "")
@@ -133,27 +137,27 @@ class _Scanner:
                 name = word.group().strip("'")
                 message = f"key {shown(name)} is not in double quotes"
                 self._fail(message, word.end(), f'write "{name}"')
-            self._fail(f"expected a key in double quotes, found {self._found()}")
+            self._fail(f"expected a key in double quotes, found {self._next_character()}")
         key = self._string()
         self._skip_blanks()
         if not self._text.startswith(":", self._at):
-            self._fail(f"expected ':' after key {shown(key.text)}, found {self._found()}")
+            self._fail(f"expected ':' after key {shown(key.text)}, found {self._next_character()}")
         self._at += 1
         self._skip_blanks()
         return key
 
     def _string(self) -> Scalar:
         start = self._at
-        found = _STRING.match(self._text, start)
-        if found is None:
+        match = _STRING.match(self._text, start)
+        if match is None:
             self._fail_string(start)
-        self._at = found.end()
-        text = found.group(1)
+        self._at = match.end()
+        text = match.group(1)
         if "\\" in text:
             text = without_surrogates(_ESCAPE.sub(partial(self._unescape, start + 1), text))
             if "\0" in text:
                 self._at = start
-                self._fail("a text holds a NUL character", found.end(), "remove it")
+                self._fail("a text holds a NUL character", match.end(), "remove it")
         return self._scalar(text, start, text, quoted=True)
 
     def _unescape(self, start: int, match: re.Match[str]) -> str:
@@ -164,8 +168,7 @@ class _Scanner:
         if letter not in _ESCAPED:
             self._at = start + match.start()
             advice = "write four hexadecimal digits" if letter == "u" else "write '\\\\'"
-            what = f"{match.group()!r} is not an escape of JSON"
-            self._fail(what, self._at + 2, advice)
+            self._fail(f"{match.group()!r} is not an escape of JSON", self._at + 2, advice)
         return _ESCAPED[letter]
 
     def _scalar(
@@ -175,12 +178,12 @@ class _Scanner:
         return Scalar(value, span, quoted, raw, "json" if quoted else "plain", self._lines, extent)
 
     def _skip_blanks(self) -> None:
-        found = _BLANK.match(self._text, self._at)
-        self._at = found.end() if found else self._at
+        blank = _BLANK.match(self._text, self._at)
+        self._at = blank.end() if blank else self._at
         if self._text.startswith("/*", self._at):
             self._fail("a comment is not closed", self._at + 2, "end it with '*/'")
 
-    def _found(self) -> str:
+    def _next_character(self) -> str:
         character = self._text[self._at : self._at + 1]
         return repr(character) if character else "the end of the file"
 
@@ -197,14 +200,14 @@ class _Scanner:
             self._fail("texts need double quotes", end, 'write "..."')
         if word:
             self._fail(f"{shown(word)} is not a value of JSON", end, "quote a text")
-        self._fail(f"expected a value, found {self._found()}")
+        self._fail(f"expected a value, found {self._next_character()}")
 
     def _fail_separator(self, start: int, closing: str) -> NoReturn:
         if self._at == len(self._text):
             opening = self._lines.span(start)
             message = f"{self._text[start]!r} of line {opening.line} is not closed"
             self._report.fail(message, opening, "opened here", f"close it with {closing!r}")
-        self._fail(f"expected ',' or {closing!r}, found {self._found()}")
+        self._fail(f"expected ',' or {closing!r}, found {self._next_character()}")
 
     def _fail_string(self, start: int) -> NoReturn:
         line_end = start + 1

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
-from whorl.source import LIMITS, Limits
-from whorl.source.reading import read_text, shown
+from whorl.source import LIMITS, Limits, read_text, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -72,14 +71,12 @@ def open_beside(
 ) -> tuple[str, str]:
     """Return the path and the text of a file that `base_file` names by `reference`."""
     path = resolve_beside(base_file, reference, root=root, span=span)
-    content = _read(path, reference, size_max=size_max, span=span)
-    return str(path), read_text(content, reference, limits=Limits(bytes_max=size_max))
+    return str(path), _read(path, reference, size_max=size_max, span=span)
 
 
 def open_file(path: str, *, size_max: int = LIMITS.bytes_max) -> str:
     """Return the text of a file that the operator named; it may be anywhere."""
-    content = _read(_real(path, path, None), path, size_max=size_max, span=None)
-    return read_text(content, path, limits=Limits(bytes_max=size_max))
+    return _read(_real(path, path, None), path, size_max=size_max, span=None)
 
 
 def _real(path: str | Path, name: str, span: Span | None) -> Path:
@@ -89,12 +86,13 @@ def _real(path: str | Path, name: str, span: Span | None) -> Path:
         _refuse(name, f"cannot be resolved: {_reason(error)}", span)
 
 
-def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> bytes:
+def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> str:
     # Not blocking, since opening a named pipe would wait for ever; not following, since the
     # path is resolved already, and a link that appears by now is someone's trick.
-    flags = os.O_RDONLY | _flag("O_NONBLOCK") | _flag("O_NOFOLLOW") | _flag("O_BINARY")
+    # A flag that the platform lacks is left out.
+    names = ("O_RDONLY", "O_NONBLOCK", "O_NOFOLLOW", "O_BINARY", "O_CLOEXEC")
     try:
-        descriptor = os.open(path, flags | _flag("O_CLOEXEC"))
+        descriptor = os.open(path, sum(vars(os).get(name, 0) for name in names))
         try:
             mode = os.fstat(descriptor).st_mode
             if not stat.S_ISREG(mode):
@@ -109,13 +107,7 @@ def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> bytes:
         _refuse(name, _reason(error), span, near)
     if len(content) > size_max:
         _refuse(name, f"has more than {size_max:,} bytes", span)
-    return content
-
-
-def _flag(name: str) -> int:
-    """Return a flag of `os.open`, or nothing where the platform lacks it."""
-    flag: int = vars(os).get(name, 0)
-    return flag
+    return read_text(content, name, limits=Limits(bytes_max=size_max))
 
 
 _REASONS = {
@@ -140,8 +132,8 @@ def _reason(error: OSError | RuntimeError | ValueError) -> str:
 def _near(path: Path) -> str:
     """The file that was probably meant, where there is none of that name."""
     try:
-        with os.scandir(path.parent) as found:
-            names = [entry.name for entry in islice(found, _NEIGHBOURS_MAX) if entry.is_file()]
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, _NEIGHBOURS_MAX) if entry.is_file()]
     except OSError:
         return f"there is no folder {str(path.parent)!r}"
     return did_you_mean(path.name, names)

@@ -14,16 +14,20 @@ import yaml
 from whorl.errors import Diagnostic, Span
 from whorl.source import (
     LIMITS,
+    SYNTAX,
     Document,
     Entry,
     Limits,
     Mapping,
+    Report,
     Scalar,
     Sequence,
     Value,
+    number,
+    open_report,
+    shown,
     without_surrogates,
 )
-from whorl.source.reading import SYNTAX, Report, number, open_report, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +38,9 @@ _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U000100
 _TAG_DIRECTIVE = re.compile(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
 _BRACKET_RUN = re.compile(r"[\[{](?:\s*+[\[{])*+")
 _PROPERTY = re.compile(r"[&!]\S*+\s*+(?:#[^\n\r]*+\s*+)*+")
-_NULL = frozenset({"", "~", "null", "Null", "NULL"})
-_TRUTH = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+_WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
+_WORDS |= dict.fromkeys(("true", "True", "TRUE"), True)
+_WORDS |= dict.fromkeys(("false", "False", "FALSE"), False)
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _RADIX = {"0o": (re.compile(r"0o[0-7]+"), 8), "0x": (re.compile(r"0x[0-9a-fA-F]+"), 16)}
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -166,11 +171,8 @@ class _Builder:
 
     def _resolve(self, text: str, span: Span) -> str | int | float | bool | None:
         """Return the value of a plain scalar by the core schema of YAML 1.2."""
-        if text in _NULL:
-            return None
-        truth = _TRUTH.get(text)
-        if truth is not None:
-            return truth
+        if text in _WORDS:
+            return _WORDS[text]
         if text[0] not in "0123456789+-.":
             return text
         if _DECIMAL.fullmatch(text):
@@ -243,8 +245,8 @@ class _Builder:
         start, end = _extent(event)
         limit = end if isinstance(event, yaml.ScalarEvent) else len(self._lines.text)
         for name in (event.anchor, event.tag):
-            found = None if name is None else _PROPERTY.match(self._lines.text, start, limit)
-            start = found.end() if found else start
+            match = None if name is None else _PROPERTY.match(self._lines.text, start, limit)
+            start = match.end() if match else start
         return start
 
     def _check_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
@@ -283,16 +285,15 @@ def _explain_syntax(error: yaml.MarkedYAMLError, lines: Lines) -> Diagnostic:
         if character == "\t":
             message, advice = "a tab is used for indentation", "indent with spaces"
         return Diagnostic(SYNTAX, message, lines.span(index), "cannot stand here", advice)
-    for known, opening, message, advice in _ADVICE:
-        if known in problem:
+    for part, opening, message, advice in _ADVICE:
+        if part in problem:
             is_over = opening == "at_end" and not lines.text[index:].strip()
             if error.context_mark and (is_over or opening == "always"):
                 index = error.context_mark.index
             if _BARE_TEMPLATE.search(lines.line_text(index)[:1000]):
                 advice = "quote a text that begins with '{{' or '{%'"
             return Diagnostic(SYNTAX, message, lines.span(index), problem, advice)
-    message = f"the file is not valid YAML: {problem}"
-    return Diagnostic(SYNTAX, message, lines.span(index), problem)
+    return Diagnostic(SYNTAX, f"the file is not valid YAML: {problem}", lines.span(index), problem)
 
 
 # Part of the parser's problem; when it shows better where the broken part begins; what to say.

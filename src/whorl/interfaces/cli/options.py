@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import wraps
+from typing import (Any, TYPE_CHECKING, TypeVar)
+from whorl.errors import (InvalidWorkflow, UsageError)
+
 import json
 import os
 import sys
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from whorl.errors import InvalidWorkflow, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
+    from collections.abc import (Callable, Iterable)
     from whorl.ir import Workflow
     from whorl.language import Json
+
 
 R = TypeVar("R")
 
@@ -115,8 +116,7 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_stdin() -> str:
-    from whorl.source import Limits
-    from whorl.source.reading import read_text
+    from whorl.source import Limits, read_text
 
     if sys.stdin.isatty():
         click.echo("reading from the terminal; end with Ctrl-D", err=True)

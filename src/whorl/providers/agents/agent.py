@@ -14,28 +14,20 @@ from typing import TYPE_CHECKING
 from whorl.errors import ProviderError, did_you_mean
 from whorl.language.schema import fit
 from whorl.providers.agents.programs import PROGRAMS, AgentOutput, Invocation, bare_model
-from whorl.providers.commands import Finished, Program, check_permission, folder_in, run_program
+from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
-from whorl.providers.models.conversation import (
-    Candidate,
-    closed,
-    correction_for,
-    is_strict,
-    typed_answer,
-)
-from whorl.providers.redaction import StreamedText, redact, redact_error
-from whorl.providers.settings import revealed
+from whorl.providers.models import conversation
+from whorl.providers.processes import Finished, Program, check_permission, folder_in, run_program
+from whorl.providers.redaction import Secret, StreamedText, redact, redact_error
+from whorl.providers.settings import AgentSettings, revealed
 from whorl.providers.settings.sections import KNOWN_PROVIDERS, agents_from
-from whorl.providers.task import Estimate, Inputs, OwnTask, Reply, Usage
+from whorl.providers.task import Effect, Emit, Estimate, Inputs, Reply, Request, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from whorl.language import Json
     from whorl.providers.agents.programs import AgentProgram
-    from whorl.providers.redaction import Secret
-    from whorl.providers.settings import AgentSettings
-    from whorl.providers.task import Effect, Emit, Request
 
 # A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
 SYSTEM_BYTES_MAX = 100_000
@@ -75,8 +67,7 @@ class Agent(OwnTask):
         return Estimate(calls=1, cost_usd=_cost_limit(Inputs("agent", request.inputs)))
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        agents = {**agents_from({}, {}), **self._settings.agents}
-        invocation = invocation_of(request, agents)
+        invocation = invocation_of(request, {**agents_from({}, {}), **self._settings.agents})
         agent = invocation.settings
         kind = PROGRAMS[agent.kind]
         what = f"{agent.program!r} of agent {agent.name!r}"
@@ -124,7 +115,7 @@ class Agent(OwnTask):
         is_known = provider is not None and provider.api_key is not None and model and output.ended
         if output.cost_usd is not None or provider is None or not is_known:
             return output.cost_usd
-        candidate = Candidate(provider, bare_model(model, (kind.provider,)))
+        candidate = conversation.Candidate(provider, bare_model(model, (kind.provider,)))
         return self._context.models.prices.cost(
             candidate, output.input_tokens, output.output_tokens
         )
@@ -185,7 +176,7 @@ def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
     prompt = clean(inputs.needed("prompt"))
     if isinstance(request.repair, dict):
         repair = Inputs("agent", request.repair)
-        correction = correction_for([str(fault) for fault in repair.items("errors")])
+        correction = conversation.correction_for([str(fault) for fault in repair.items("errors")])
         if kept := repair.text("session"):
             session, prompt = kept, correction
         else:
@@ -199,8 +190,9 @@ def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
 @contextmanager
 def _schema_file(kind: AgentProgram, invocation: Invocation) -> Iterator[str]:
     """A file with the schema while the program runs, for one that can hold its model to it."""
-    schema = closed(invocation.schema)
-    if not kind.takes_schema_file or not isinstance(schema, dict) or not is_strict(schema):
+    schema = conversation.closed(invocation.schema)
+    is_form = isinstance(schema, dict) and conversation.is_strict(schema)
+    if not kind.takes_schema_file or not is_form:
         yield ""
         return
     with TemporaryDirectory(prefix="whorl-") as folder:
@@ -343,9 +335,10 @@ def reply_of(
     schema = invocation.schema
     if schema is not None:
         # What the program checked itself is checked again.
-        structured = output.structured
-        is_text = structured is None
-        value, faults = typed_answer(schema, text) if is_text else fit(schema, structured)
+        if output.structured is None:
+            value, faults = conversation.typed_answer(schema, text)
+        else:
+            value, faults = fit(schema, output.structured)
         if faults:
             why = f"the answer of agent {invocation.agent!r} does not fit: {'; '.join(faults[:3])}"
             unfit: dict[str, Json] = {"answer": text, "errors": [*faults]}

@@ -11,15 +11,9 @@ from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins
-from whorl.providers.models.conversation import (
-    ANSWER_MOST,
-    CUT_SHORT,
-    fault_in,
-    input_tokens,
-    output_tokens,
-)
+from whorl.providers.models.conversation import ANSWER_MOST, fault_in, input_tokens, output_tokens
 from whorl.providers.settings.sections import KNOWN_PROVIDERS
-from whorl.providers.task import Cap, Estimate, Usage, Worst, time_limit
+from whorl.providers.task import Cap, Emit, Estimate, Held, Request, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -29,7 +23,6 @@ if TYPE_CHECKING:
     from whorl.providers.models.selection import Choice
     from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings, Settings
-    from whorl.providers.task import Emit, Held, Request
 
 WIRES = {
     "openai": "whorl.providers.models.wires:OpenAIWire",
@@ -159,8 +152,8 @@ class Models:
                 is_broken = self._kinds.has(kind)
                 why = f"which does not load ({cause})" if is_broken else "which is not known here"
                 what = f"provider {provider.name!r} is of kind {kind!r}, {why}"
-                known = f"known kinds: {', '.join(self._kinds.names())}"
-                raise ProviderError(f"{what}; {known}", code="P110") from cause
+                kinds = f"known kinds: {', '.join(self._kinds.names())}"
+                raise ProviderError(f"{what}; {kinds}", code="P110") from cause
             self._wires[kind] = made(self._outbound)
         return self._wires[kind]
 
@@ -188,7 +181,7 @@ def _detail(
     candidate: Candidate, answer: Answer, conversation: Conversation, tried: list[Json]
 ) -> dict[str, Json]:
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
-    if answer.finish in CUT_SHORT:
+    if answer.is_cut:
         at, most = "the model's own limit", conversation.max_tokens
         if most is not None and answer.finish == "length":
             at = f"max_tokens, which is {most:,}; raise it for a whole answer"
@@ -224,8 +217,8 @@ class Prices:
         if provider.kind in FREE_KINDS:
             return 0.0
         # A model behind another address has the name of a listed one at most by chance.
-        known = KNOWN_PROVIDERS.get(provider.name)
-        if known is None or provider.base_url != known.base_url or not known.prices:
+        public = KNOWN_PROVIDERS.get(provider.name)
+        if public is None or provider.base_url != public.base_url or not public.prices:
             return None
         if candidate.name in self._unlisted:
             return None
@@ -238,7 +231,7 @@ class Prices:
             cache_write_tokens=cached[1] or None,
         )
         try:
-            listed = calc_price(usage, model_ref=candidate.model, provider_id=known.prices)
+            listed = calc_price(usage, model_ref=candidate.model, provider_id=public.prices)
         except LookupError:
             self._unlisted.add(candidate.name)
             return None

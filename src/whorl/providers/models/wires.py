@@ -23,15 +23,13 @@ from whorl.providers.models.conversation import (
 )
 from whorl.providers.models.http_wire import AnswerReader, HttpWire
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.outbound.client import status_fault
-from whorl.providers.task import iteration_of
+from whorl.providers.outbound.client import Outbound, status_fault
+from whorl.providers.task import Emit, iteration_of
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.models.conversation import Candidate, Conversation, Message
-    from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import ProviderSettings, ReplyRule
-    from whorl.providers.task import Emit
 
     Body = dict[str, Json]
 

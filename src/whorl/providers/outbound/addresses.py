@@ -77,17 +77,14 @@ def _inside(address: IPv6Address) -> list[IPv4Address]:
     """The IPv4 addresses that this one stands for or leads to."""
     number = int(address)
     low = IPv4Address(number & 0xFFFFFFFF)
-    if any(address in network for network in _IN_LAST):
-        return [low]
-    if address in _COMPATIBLE and number > 1:
+    if any(address in network for network in _IN_LAST) or (address in _COMPATIBLE and number > 1):
         return [low]
     if address in _SIX_TO_FOUR:
         return [IPv4Address(number >> 80 & 0xFFFFFFFF)]
     if address in _TEREDO:
         return [IPv4Address(number >> 64 & 0xFFFFFFFF), IPv4Address(~number & 0xFFFFFFFF)]
-    if address in _GLOBAL_V6 and number >> 32 & 0xFDFFFFFF == _ISATAP:
-        return [low]
-    return []
+    is_isatap = address in _GLOBAL_V6 and number >> 32 & 0xFDFFFFFF == _ISATAP
+    return [low] if is_isatap else []
 
 
 def literal_of(host: str) -> Address | None:
@@ -292,8 +289,7 @@ class Policy:
                 if scheme == "http":
                     why = "is a public address, which is not called over plain http"
                     advice = "(private addresses are, with permission); use https"
-                    message = f"{shown}:{port} {why} {advice}"
-                    raise ProviderError(message, code="P107", detail=where)
+                    raise ProviderError(f"{shown}:{port} {why} {advice}", code="P107", detail=where)
             elif not self._is_permitted(host, port, address, place):
                 named = shown if shown == text else f"{shown} ({text})"
                 kind = place if place in _GENERALLY_PERMITTED else f"{place} (private)"

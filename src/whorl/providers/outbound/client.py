@@ -19,17 +19,15 @@ from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError
 from whorl.providers.json_values import NotJson, clean, parse_json, shorten, table_of
-from whorl.providers.outbound.addresses import Target, target_of
-from whorl.providers.redaction import redact_error
+from whorl.providers.outbound.addresses import Policy, Target, target_of
+from whorl.providers.redaction import Secret, redact_error
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from httpcore2 import Response
 
-    from whorl.providers.outbound.addresses import Policy
     from whorl.providers.outbound.connections import Connections, Resolve
-    from whorl.providers.redaction import Secret
 
 BYTES_MAX = 10_000_000
 BYTES_HARD_MAX = 25_000_000
@@ -222,8 +220,7 @@ def _headers(call: Call, target: Target, what: str) -> list[tuple[bytes, bytes]]
 
 
 def _location(response: Response) -> str:
-    headers = response.headers
-    place = next((value for name, value in headers if name.lower() == b"location"), b"")
+    place = next((value for name, value in response.headers if name.lower() == b"location"), b"")
     try:
         return place.decode("utf-8").strip()
     except UnicodeDecodeError:
@@ -272,8 +269,7 @@ class Received:
         if encoding.strip().lower() in ("gzip", "x-gzip", "deflate"):
             inflate = zlib.decompressobj(zlib.MAX_WBITS | 32)
         elif encoding.strip().lower() not in ("", "identity"):
-            why = f"unknown content encoding {encoding!r}"
-            raise malformed(self.what, why, retryable=False)
+            raise malformed(self.what, f"unknown content encoding {encoding!r}", retryable=False)
         count, is_begun = 0, False
         with network_faults(self.what):
             async for raw in self._response.aiter_stream():
@@ -320,7 +316,7 @@ def status_fault(
     what: str, status: int, headers: Mapping[str, str], text: str, *, now: float = 0.0
 ) -> ProviderError:
     """The error for a status that is not a success. `what` is the method and the URL."""
-    message, kinds = _told(text)
+    message, kinds = _server_message(text)
     excerpt = shorten(" ".join(clean(message).split()), EXCERPT_MAX)
     words = " ".join((*kinds, message[:EXCERPT_MAX]))
     # What to do, by what the server says of its error, or else by its status.
@@ -342,7 +338,7 @@ def status_fault(
     )
 
 
-def _told(text: str) -> tuple[str, list[str]]:
+def _server_message(text: str) -> tuple[str, list[str]]:
     """What a server says about its error, without the JSON around it, and its codes and types."""
     try:
         reply = parse_json(text)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import httpcore2
 
-from whorl.providers.outbound.addresses import literal_of
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
-
-    from whorl.providers.outbound.addresses import Policy
+from whorl.providers.outbound.addresses import Policy, literal_of
 
 CONNECTIONS_MAX = 500
 IDLE_MAX = 400
@@ -110,15 +105,12 @@ class Connections:
     ) -> None:
         if self._idle_count >= IDLE_MAX and time.monotonic() - self._swept_at > KEEP_S:
             self._swept_at = time.monotonic()
-            await self._close(lambda kept: kept.has_expired())
+            await self.aclose(lambda kept: kept.has_expired())
         if connection.is_idle() and not connection.is_closed() and self._idle_count < IDLE_MAX:
             self._idle.setdefault(str(origin), []).append(connection)
             self._idle_count += 1
         else:
             await connection.aclose()
-
-    async def aclose(self) -> None:
-        await self._close(lambda kept: True)
 
     async def _kept(self, origin: httpcore2.Origin) -> httpcore2.AsyncHTTPConnection | None:
         kept = self._idle.get(str(origin), [])
@@ -130,7 +122,9 @@ class Connections:
             await connection.aclose()
         return None
 
-    async def _close(self, which: Callable[[httpcore2.AsyncHTTPConnection], bool]) -> None:
+    async def aclose(
+        self, which: Callable[[httpcore2.AsyncHTTPConnection], bool] = lambda kept: True
+    ) -> None:
         closing = []
         for kept in self._idle.values():
             chosen = [connection for connection in kept if which(connection)]

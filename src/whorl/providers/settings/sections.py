@@ -311,10 +311,10 @@ def _notify(table: Table) -> settings.NotifySettings:
     url = table.url(table.resolved("url"), "an http or https address")
     if table.values and not url:
         refuse("[notify] needs a url, the address that is told")
-    known = get_args(settings.NotifyOn)
-    chosen = table.values.get("on", [*known])
-    if not isinstance(chosen, list) or not all(name in known for name in chosen):
-        refuse(f"[notify] on must be a list of {', '.join(map(repr, known))}")
+    events = get_args(settings.NotifyOn)
+    chosen = table.values.get("on", [*events])
+    if not isinstance(chosen, list) or not all(name in events for name in chosen):
+        refuse(f"[notify] on must be a list of {', '.join(map(repr, events))}")
     return settings.NotifySettings(url, table.headers(), tuple(chosen))
 
 
@@ -332,10 +332,10 @@ def _providers(
 ) -> dict[str, settings.ProviderSettings]:
     """The configured providers, and those whose variables are set; raises UsageError."""
     providers = {name: _provider(name, table, environment) for name, table in tables.items()}
-    for name, known in KNOWN_PROVIDERS.items():
-        key = environment.get(known.key_variable, "")
-        url = environment.get(known.url_variable, "")
-        if name not in providers and (key or (url and not known.key_variable)):
+    for name, public in KNOWN_PROVIDERS.items():
+        key = environment.get(public.key_variable, "")
+        url = environment.get(public.url_variable, "")
+        if name not in providers and (key or (url and not public.key_variable)):
             providers[name] = _provider(name, {}, environment)
     return providers
 
@@ -343,11 +343,11 @@ def _providers(
 def _provider(name: str, value: object, environment: Environment) -> settings.ProviderSettings:
     table = Table(value, f"[providers.{name}]", PROVIDER, environment)
     given_url = table.text("base_url")
-    known = KNOWN_PROVIDERS.get(name)
+    public = KNOWN_PROVIDERS.get(name)
     own_kind = "local" if name == "local" else "openai"
-    kind = table.text("kind") or (known.kind if known else own_kind)
-    base_url = _base_url(table, given_url, kind, known)
-    key, variable = _provider_key(table, base_url, known)
+    kind = table.text("kind") or (public.kind if public else own_kind)
+    base_url = _base_url(table, given_url, kind, public)
+    key, variable = _provider_key(table, base_url, public)
     replies = table.values.get("replies")
     counts = {key: table.count(key) for key in COUNTS}
     # Whether the limit of an answer is our own, or documented as one that always holds.
@@ -359,7 +359,7 @@ def _provider(name: str, value: object, environment: Environment) -> settings.Pr
         base_url=base_url,
         api_key=key,
         key_variable=variable,
-        model=table.text("model") or (known.model if known and not given_url else ""),
+        model=table.text("model") or (public.model if public and not given_url else ""),
         answer_tokens=table.count("answer_tokens") or 1024,
         timeout_s=table.number("timeout_s", 600.0),
         headers=table.headers(),
@@ -372,10 +372,10 @@ def _provider(name: str, value: object, environment: Environment) -> settings.Pr
     )
 
 
-def _base_url(table: Table, given: str, kind: str, known: KnownProvider | None) -> str:
+def _base_url(table: Table, given: str, kind: str, public: KnownProvider | None) -> str:
     url = given
-    if not url and known is not None:
-        url = table.environment.get(known.url_variable, "") or known.base_url
+    if not url and public is not None:
+        url = table.environment.get(public.url_variable, "") or public.base_url
         if "://" not in url:  # OLLAMA_HOST is often written as host:port
             url = f"http://{url}"
     if not url and kind in ("scripted", "local"):
@@ -389,15 +389,15 @@ def _base_url(table: Table, given: str, kind: str, known: KnownProvider | None) 
 
 
 def _provider_key(
-    table: Table, base_url: str, known: KnownProvider | None
+    table: Table, base_url: str, public: KnownProvider | None
 ) -> tuple[Secret | None, str]:
     given, environment = table.text("api_key"), table.environment
     if given and not given.startswith("env:"):
         return Secret(given), ""
-    variable = given[4:].strip() if given else known.key_variable if known else ""
-    if not given and known is not None:
+    variable = given[4:].strip() if given else public.key_variable if public else ""
+    if not given and public is not None:
         # The variable's key belongs to the provider's own host, or to the one named beside it.
-        own_url = environment.get(known.url_variable, "") or known.base_url
+        own_url = environment.get(public.url_variable, "") or public.base_url
         if urlsplit(own_url).netloc != urlsplit(base_url).netloc:
             return None, ""
     key = environment.get(variable, "")

@@ -1,39 +1,44 @@
-"""The MCP servers of the operator, the task `tool`, and the tools that a model is offered."""
+"""The MCP servers of the operator, and the session with each.
+
+A session is kept by a task of its own: it is left where it was entered.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
 import json
-import re
+import logging
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.commands import Program, check_permission
 from whorl.providers.json_values import NotJson, as_json, clean, table_of
 from whorl.providers.models.conversation import ToolOffer
-from whorl.providers.settings import revealed
-from whorl.providers.task import Inputs, OwnTask, Reply, Usage, time_limit
+from whorl.providers.processes import LINE_MAX, Program, ServerErrors, check_permission
+from whorl.providers.settings import Settings, ToolServer, revealed
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+    from mcp import Client
 
     from whorl.language import Json
-    from whorl.providers.functions import Function
-    from whorl.providers.models.conversation import ToolCall
     from whorl.providers.outbound.client import Outbound
-    from whorl.providers.settings import Settings, ToolServer
-    from whorl.providers.task import Context, Emit, Request
-    from whorl.providers.tools.connection import Connection
 
 RUNS_MAX = 1_000
 DESCRIPTION_MAX = 10_000
+PAGES_MAX = 20
+TOOLS_MAX = 500
+CLOSE_S = 10.0
+_FAILURES = (ProviderError, OSError, ValueError, RuntimeError, BaseExceptionGroup)
+INSTALL = "in the folder of Whorl's source: .venv/bin/python -m pip install -e '.[mcp]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +68,13 @@ class Servers:
     async def tools(self, name: str, run: str) -> list[ListedTool]:
         """The allowed tools of a server; raises ProviderError P122 when one of them has changed."""
         server = self._server(name)
-        tools = []
-        for tool in await self._connection(server).list_tools():
-            if server.tools is not None and tool.name not in server.tools:
-                continue
-            listed = _listed(tool.name, tool.description or "", tool.input_schema)
-            self._pin(run, name, listed)
-            tools.append(listed)
+        tools = [
+            _listed(tool.name, tool.description or "", tool.input_schema)
+            for tool in await self._connection(server).list_tools()
+            if server.tools is None or tool.name in server.tools
+        ]
+        for tool in tools:
+            self._pin(run, name, tool)
         return tools
 
     async def call(
@@ -110,8 +115,6 @@ class Servers:
         return server
 
     def _connection(self, server: ToolServer) -> Connection:
-        from whorl.providers.tools.connection import Connection
-
         kept = self._connections.setdefault(asyncio.get_running_loop(), {})
         if server.name not in kept:
             program = None
@@ -143,135 +146,185 @@ def changed(server: str, tool: str) -> ProviderError:
     )
 
 
-class Tool(OwnTask):
-    """Inputs: server, tool, arguments, pin (the hash of its description). Gives its result."""
+class Connection:
+    """Starts its server when it is first needed, and again after it has ended."""
 
-    async def perform(self, request: Request, emit: Emit) -> Reply:
-        inputs = Inputs("tool", request.inputs)
-        name, tool = inputs.needed("server"), inputs.needed("tool")
-        server = self._settings.mcp.get(name)
-        timeout_s = request.timeout_s or (server.timeout_s if server else 60.0)
-        late = (
-            f"tool {tool!r} of MCP server {name!r} took longer than {timeout_s:g} s; raise "
-            f"timeout of the step, or timeout_s of [mcp.{name}]"
-        )
-        arguments, pin = inputs.table("arguments"), inputs.text("pin")
-        call = self._context.servers.call(name, tool, arguments, run=request.run, pin=pin)
-        async with time_limit(timeout_s, late):
-            value, pin = await call
-        return Reply(value, Usage(calls=1), {"tool": f"{name}/{tool}", "pin": pin})
+    def __init__(self, server: ToolServer, outbound: Outbound, program: Program | None) -> None:
+        self._server = server
+        self._outbound = outbound
+        self._program = program
+        self._errors = ServerErrors()
+        self._ready: asyncio.Future[Client] | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self._over = asyncio.Event()
 
+    async def list_tools(self) -> list[Any]:
+        client = await self._client()
+        tools: list[Any] = []
+        cursor: str | None = None
+        try:
+            async with asyncio.timeout(self._server.timeout_s), self._own_errors():
+                for _ in range(PAGES_MAX):
+                    page = await client.list_tools(cursor=cursor)
+                    tools += page.tools
+                    cursor = page.next_cursor
+                    if cursor is None or len(tools) > TOOLS_MAX:
+                        break
+        except TimeoutError:
+            why = "did not list its tools in time"
+            raise self._fault(why, code="P108", retryable=True) from None
+        return tools[:TOOLS_MAX]
 
-OFFERS_MAX = 128
-NAME_MAX = 64
+    async def call(self, tool: str, arguments: dict[str, Json]) -> Json:
+        client = await self._client()
+        async with self._own_errors():
+            result = await client.call_tool(tool, dict(arguments))
+        value = _value(result)
+        if result.is_error:
+            what = f"tool {tool!r} of MCP server {self._server.name!r}"
+            raise ProviderError(f"{what} failed: {str(value)[:1_000]}", code="P123")
+        return value
 
-_UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
-_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "list": "array"}
+    async def close(self) -> None:
+        keeper, ready = self._keeper, self._ready
+        self._keeper = self._ready = None
+        if keeper is None or ready is None:
+            return
+        self._over.set()
+        if ready.done():
+            await asyncio.wait([keeper], timeout=CLOSE_S)
+        # One that still connects does not look up before it is told to.
+        keeper.cancel()
+        await asyncio.wait([keeper], timeout=CLOSE_S)
+        with suppress(asyncio.CancelledError):
+            keeper.exception()
 
+    async def _client(self) -> Client:
+        if self._keeper is not None and self._keeper.done():
+            await self.close()
+        if self._ready is None:
+            self._over = asyncio.Event()
+            self._errors = ServerErrors()
+            self._ready = asyncio.get_running_loop().create_future()
+            # Whoever waits for it may be gone by then.
+            self._ready.add_done_callback(lambda done: done.exception())
+            self._keeper = asyncio.create_task(self._keep(self._ready, self._over))
+        ready = self._ready
+        try:
+            async with asyncio.timeout(self._server.timeout_s):
+                return await asyncio.shield(ready)
+        except TimeoutError:
+            await self.close()
+            raise self._fault("did not answer in time", code="P108", retryable=True) from None
 
-@dataclass(frozen=True, slots=True)
-class ToolOffers:
-    """What a model is offered, and what stands behind each name that it is told."""
+    async def _keep(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
+        try:
+            # It takes a second, in which everything else goes on.
+            await asyncio.to_thread(import_module, "mcp.client.client")
+        except ImportError:
+            ready.set_exception(self._fault(f"needs the package mcp: {INSTALL}"))
+            return
+        # What it has to say is in our errors; it must not write into somebody's terminal.
+        if not (logger := logging.getLogger("mcp")).handlers:
+            logger.addHandler(logging.NullHandler())
+        from mcp import Client, Implementation
+        from mcp.shared.exceptions import MCPError
 
-    offers: list[ToolOffer] = field(default_factory=list)
-    targets: dict[str, dict[str, Json]] = field(default_factory=dict)
-    pins: dict[str, Json] = field(default_factory=dict)
+        from whorl.providers.tools.transports import program_streams, web_streams
 
-    def add(
-        self, wish: str, description: str, schema: dict[str, Json], target: dict[str, Json]
-    ) -> None:
-        plain = _UNUSUAL.sub("_", wish)[:NAME_MAX]
-        name, number = plain, 1
-        while name in self.targets:
-            number += 1
-            name = f"{plain[: NAME_MAX - 4]}_{number}"
-        self.targets[name] = target
-        self.offers.append(ToolOffer(name, description, schema))
+        info = Implementation(name="whorl", version="1")
+        try:
+            if self._program is None:
+                streams: Any = web_streams(self._server, self._outbound, self._errors)
+            else:
+                streams = program_streams(self._program, self._errors)
+            async with Client(streams, cache=None, client_info=info) as client:
+                ready.set_result(client)
+                await over.wait()
+        except (MCPError, *_FAILURES) as cause:
+            self._report(ready, cause)
+        finally:
+            if not ready.done():
+                ready.set_exception(self._fault("was closed"))
 
-    def wanted(self, call: ToolCall, call_id: str) -> dict[str, Json]:
-        target = self.targets.get(call.name)
-        if target is None:
-            near = did_you_mean(call.name, self.targets) or f"known: {', '.join(self.targets)}"
-            return {"id": call_id, "error": f"there is no tool {call.name!r}; {near}"}
-        if call.fault:
-            return {"id": call_id, "error": call.fault}
-        inputs = dict(target)
-        kind = str(inputs.pop("kind"))
-        inputs["arguments" if kind == "tool" else "with"] = call.arguments
-        return {"id": call_id, "name": call.name, "kind": kind, "inputs": inputs}
-
-
-async def offered_tools(
-    context: Context, names: Sequence[Json], run: str, earlier: Mapping[str, str]
-) -> ToolOffers:
-    """The tools behind names; P122 where one is no longer what `earlier` has the hash of."""
-    offers, settings = ToolOffers(), context.settings
-    for name in names:
-        if not isinstance(name, str):
-            raise _unfit(f"holds {name!r:.80}; each is the name of an MCP server or a task")
-        server, _, tool = name.partition("/")
-        if context.functions.get(name) is not None or name in settings.tasks:
-            _add_task(context, name, offers)
-        elif server in settings.mcp:
-            _add_server(server, tool, await context.servers.tools(server, run), offers)
+    def _report(self, ready: asyncio.Future[Client], cause: BaseException) -> None:
+        """Passes on why there is no session, unless there was one, which its callers noticed."""
+        if ready.done():
+            return
+        group = cause.subgroup(ProviderError) if isinstance(cause, BaseExceptionGroup) else cause
+        below = innermost(group) if group else None
+        if not isinstance(below, ProviderError):
+            below = next(iter(self._errors.faults), None)
+        if below is not None:
+            code = below.code if below.code in ("P107", "R110") else "P120"
+            fault = self._fault(f"cannot be reached: {below}", code=code, retryable=below.retryable)
         else:
-            near = did_you_mean(name, [*settings.mcp, *settings.tasks, *context.functions.names()])
-            raise _unfit(
-                f"names {name!r}, which is neither an MCP server nor a task; add [mcp.{name}] or "
-                f"[tasks] {name} to whorl.toml{'; ' + near if near else ''}"
-            )
-    count = len(offers.offers)
-    if count > OFFERS_MAX:
-        raise _unfit(f"stands for {count} tools, and at most {OFFERS_MAX} can be offered")
-    for name, pin in earlier.items():
-        if offers.pins.get(name, pin) != pin:
-            raise changed(*name.split("/", 1))
-    return offers
+            refusal = self._errors.refusal
+            retryable = refusal is not None and refusal.retryable
+            fault = self._fault(f"cannot be used: {first_line(cause)}", retryable=retryable)
+        ready.set_exception(fault)
+
+    @asynccontextmanager
+    async def _own_errors(self) -> AsyncIterator[None]:
+        from mcp.shared.exceptions import MCPError
+
+        try:
+            yield
+        except (ProviderError, TimeoutError):
+            raise
+        except (MCPError, *_FAILURES) as cause:
+            code = cause.code if isinstance(cause, MCPError) else None
+            raise await self._lost(cause, code) from cause
+
+    def _fault(
+        self, why: str, *, code: str = "P120", retryable: bool = False, answered: bool | None = None
+    ) -> ProviderError:
+        message = f"MCP server {self._server.name!r} {why}{self._errors.summary()}"
+        return ProviderError(message, code=code, retryable=retryable, answered=answered)
+
+    async def _lost(self, cause: BaseException, number: int | None) -> ProviderError:
+        """The error of a call during which something went wrong; a session that ended is closed."""
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+
+        below = self._errors.faults.pop() if self._errors.faults else None
+        if number == REQUEST_TIMEOUT:
+            return self._fault("did not answer in time", code="P108", retryable=True)
+        why, code, answered = "ended in the middle of a call", "P101", False
+        if below is not None:
+            why, code, answered = f"cannot be reached: {below}", below.code, below.answered
+        elif not (self._keeper is None or self._keeper.done() or number == CONNECTION_CLOSED):
+            return self._fault(f"refused the call: {first_line(cause)}", code="P123")
+        await self.close()
+        return self._fault(why, code=code, retryable=True, answered=answered)
 
 
-def _add_server(server: str, only: str, listed: list[ListedTool], offers: ToolOffers) -> None:
-    chosen = [tool for tool in listed if only in ("", tool.name)]
-    if only and not chosen:
-        near = did_you_mean(only, [tool.name for tool in listed])
-        raise _unfit(f"names {server}/{only}, which that server does not have; {near}")
-    for tool in chosen:
-        target: dict[str, Json] = {"kind": "tool", "server": server, "tool": tool.name}
-        offers.pins[f"{server}/{tool.name}"] = tool.pin
-        name = f"{server}__{tool.name}"
-        offers.add(name, tool.description, tool.schema, target | {"pin": tool.pin})
+def _value(result: Any) -> Json:
+    """Structured content if there is some that says more than the text, else the text."""
+    parts = [
+        part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content
+    ]
+    texts = [part.get("text", "") for part in parts if part.get("type") == "text"]
+    text = clean("\n".join(texts))
+    try:
+        structured = as_json(result.structured_content)
+        if structured is None:
+            return text if len(texts) == len(parts) else as_json({"content": parts})
+    except NotJson:
+        return text
+    if isinstance(structured, dict) and set(structured) == {"result"}:
+        # Servers wrap a result that is no object; the text then says the same without the wrap.
+        inner = structured["result"]
+        if text in (inner, json.dumps(inner), json.dumps(inner, ensure_ascii=False)):
+            return inner
+    return structured
 
 
-def _add_task(context: Context, task: str, offers: ToolOffers) -> None:
-    registered = context.functions.get(task)
-    place = context.settings.tasks.get(task, "")
-    function = None if registered is None else registered.function
-    if function is None and place.startswith("python:"):
-        from whorl.providers.use import import_function
-
-        function = import_function(place, context.settings)
-    described, schema = f"The task {task!r}.", dict[str, "Json"](type="object")
-    if function is not None:
-        described, schema = inspect.getdoc(function) or "", schema_of(function)
-    offers.add(task, described, schema, {"kind": "use", "task": task})
+def innermost(cause: BaseException) -> BaseException:
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    return cause
 
 
-def schema_of(function: Function) -> dict[str, Json]:
-    properties: dict[str, Json] = {}
-    required: list[Json] = []
-    is_open = False
-    for name, parameter in inspect.signature(function).parameters.items():
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            is_open = True
-            continue
-        annotation = parameter.annotation
-        written = annotation.__name__ if isinstance(annotation, type) else annotation
-        kind = _TYPES.get(written.partition("[")[0]) if isinstance(written, str) else None
-        properties[name] = {"type": kind} if kind else {}
-        if parameter.default is parameter.empty:
-            required.append(name)
-    schema: dict[str, Json] = {"type": "object", "properties": properties, "required": required}
-    return schema | {"additionalProperties": is_open}
-
-
-def _unfit(why: str) -> ProviderError:
-    return ProviderError(f"input 'tools' of task 'ask' {why}", code="P113")
+def first_line(cause: BaseException) -> str:
+    lines = str(innermost(cause)).strip().splitlines()
+    return clean(lines[0])[:LINE_MAX] if lines else type(innermost(cause)).__name__

@@ -14,9 +14,9 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 
 from whorl.errors import ProviderError
-from whorl.providers.commands import end_group, start_program
 from whorl.providers.outbound.addresses import origin_of
-from whorl.providers.outbound.client import Call, Credential, status_fault
+from whorl.providers.outbound.client import Call, Credential, Outbound, Received, status_fault
+from whorl.providers.processes import Program, ServerErrors, end_group, start_program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
 
-    from whorl.providers.commands import Program
-    from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import ToolServer
-    from whorl.providers.tools.connection import ServerErrors
 
     Messages = MemoryObjectReceiveStream[SessionMessage | Exception]
     Sent = MemoryObjectSendStream[SessionMessage]

@@ -226,7 +226,7 @@ def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> None:
     try:
         import mcp.server  # noqa: F401
     except ImportError as error:
-        from whorl.providers.tools.connection import INSTALL
+        from whorl.providers.tools.servers import INSTALL
 
         raise UsageError("the package mcp is not installed", help=INSTALL) from error
     from whorl.interfaces.mcp import serve_stdio

@@ -1,0 +1,227 @@
+"""How any program runs: only with permission, in its own process group, its output bounded, and
+nothing of it outliving it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import os
+import signal
+from asyncio.subprocess import DEVNULL, PIPE
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from whorl.errors import ProviderError
+from whorl.providers.json_values import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from whorl.providers.settings import Settings
+    from whorl.providers.task import Emit
+
+P = TypeVar("P", bound=asyncio.SubprocessProtocol)
+
+OUTPUT_MAX = 1_000_000
+GRACE_S = 2.0
+# How long output may still come from a program that has ended, before what it left is killed.
+DRAIN_S = 0.5
+LINE_MAX = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """No shell reads `argv`, `environment` is all that it sees, stdin of None is written later."""
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    folder: str
+    stdin: bytes | None = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How it ended. `cut` names the outputs whose middle was left out."""
+
+    stdout: str
+    stderr: str
+    exit_code: int
+    cut: tuple[str, ...] = ()
+
+
+def check_permission(settings: Settings, program: str, what: str = "") -> None:
+    if not settings.allow.permits_command(program):
+        advice = f'set [allow] commands = true, or commands = ["{program}"], in whorl.toml'
+        why = f"{what or repr(program)} was not started; to allow it, {advice}"
+        raise ProviderError(f"commands are not allowed: {why}", code="R110")
+
+
+def folder_in(root: str, folder: str) -> str:
+    top = Path(root).resolve()
+    why = "must be a path below the project's folder"
+    if not folder.startswith(("~", "/")) and "\0" not in folder and "\\" not in folder:
+        path = (top / folder).resolve()
+        why = "does not exist"
+        if path != top and top not in path.parents:
+            why = "leads out of the project's folder"
+        elif path.is_dir():
+            return str(path)
+    raise ProviderError(f"folder {folder!r} {why}", code="P113")
+
+
+async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX) -> Finished:
+    """Runs it to its end; when cancelled, its whole group is stopped first."""
+    stdout, stderr = _Output(output_max, emit), _Output(output_max, lambda text: None)
+    transport, watch = await _start(program, {1: stdout, 2: stderr})
+    try:
+        stdin = transport.get_pipe_transport(0)
+        if isinstance(stdin, asyncio.WriteTransport):
+            # The program need not read it.
+            stdin.write(program.stdin or b"")
+            stdin.write_eof()
+        await watch.exited.wait()
+        await watch.drain()
+    finally:
+        await asyncio.shield(_stop(transport, watch))
+    named = (("stdout", stdout), ("stderr", stderr))
+    cut = tuple(name for name, output in named if output.left_out)
+    return Finished(stdout.text(), stderr.text(), transport.get_returncode() or 0, cut)
+
+
+class _Watch(asyncio.SubprocessProtocol):
+    def __init__(self, outputs: Mapping[int, _Output]) -> None:
+        self.exited = asyncio.Event()
+        self.drained = asyncio.Event()
+        self._outputs = outputs
+        self._open = set(outputs)
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._outputs[fd].add(data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd in self._open:
+            self._open.discard(fd)
+            self._outputs[fd].end()
+        if not self._open:
+            self.drained.set()
+
+    def process_exited(self) -> None:
+        self.exited.set()
+
+    async def drain(self) -> None:
+        """Waits a moment for the end of the output: who has the pipes may live on."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.drained.wait(), DRAIN_S)
+
+
+async def start_program(
+    program: Program, protocol: Callable[[], P]
+) -> tuple[asyncio.SubprocessTransport, P]:
+    """Starts it in a process group of its own; raises OSError or ValueError."""
+    return await asyncio.get_running_loop().subprocess_exec(
+        protocol,
+        *program.argv,
+        stdin=DEVNULL if program.stdin == b"" else PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=dict(program.environment),
+        cwd=program.folder,
+        start_new_session=True,
+    )
+
+
+async def _start(
+    program: Program, outputs: Mapping[int, _Output]
+) -> tuple[asyncio.SubprocessTransport, _Watch]:
+    try:
+        return await start_program(program, lambda: _Watch(outputs))
+    except FileNotFoundError:
+        why, exit_code = "was not found; check its name and PATH", 127
+    except PermissionError:
+        why, exit_code = "may not be executed", 126
+    except OSError as cause:
+        why, exit_code = f"cannot be started ({cause}); pass long texts on stdin", 126
+    detail = {"stdout": "", "stderr": "", "exit_code": exit_code}
+    raise ProviderError(f"command {program.argv[0]!r} {why}", code="P109", detail=detail)
+
+
+async def _stop(transport: asyncio.SubprocessTransport, watch: _Watch) -> None:
+    """Ends whatever is left of the group, asking first, and lets the pipes go."""
+    await end_group(transport, watch.exited, (signal.SIGTERM,))
+    await watch.exited.wait()
+    await watch.drain()
+    transport.close()
+
+
+async def end_group(
+    transport: asyncio.SubprocessTransport,
+    exited: asyncio.Event,
+    signals: tuple[signal.Signals | None, ...],
+) -> None:
+    """Ends a program and all of its group by one signal after the other (None: only waits)."""
+    for number in signals:
+        if exited.is_set():
+            break
+        if number is not None:
+            _signal_group(transport, number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(exited.wait(), GRACE_S)
+    _signal_group(transport, signal.SIGKILL)
+
+
+def _signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(transport.get_pid(), number)
+
+
+class _Output:
+    """The first and the last half of an output; what is between is counted and left out."""
+
+    def __init__(self, limit: int, emit: Emit) -> None:
+        self._half = limit // 2
+        self._head = bytearray()
+        self._tail = bytearray()
+        self.left_out = 0
+        self._emit = emit
+        self._emitted = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def add(self, piece: bytes) -> None:
+        if self._emitted < 2 * self._half:
+            self._emitted += len(piece)
+            if text := self._decoder.decode(piece):
+                self._emit(text)
+        room = self._half - len(self._head)
+        self._head += piece[:room]
+        self._tail += piece[room:]
+        over = max(len(self._tail) - self._half, 0)
+        del self._tail[:over]
+        self.left_out += over
+
+    def end(self) -> None:
+        if rest := self._decoder.decode(b"", final=True):
+            self._emit(rest)
+
+    def text(self) -> str:
+        if not self.left_out:
+            return (self._head + self._tail).decode("utf-8", "replace")
+        head, tail = self._head.decode("utf-8", "replace"), self._tail.decode("utf-8", "replace")
+        return f"{head}\n[{self.left_out} bytes left out]\n{tail}"
+
+
+class ServerErrors:
+    """What went wrong with one server: what the network did, who refused, the program's stderr."""
+
+    def __init__(self) -> None:
+        self.faults: deque[ProviderError] = deque(maxlen=5)
+        self.refusal: ProviderError | None = None
+        self.stderr = bytearray()
+
+    def summary(self) -> str:
+        lines = self.stderr.decode("utf-8", "replace").strip().splitlines()
+        last = f"; it said: {clean(lines[-1].strip())[:LINE_MAX]}" if lines else ""
+        return f"; {self.refusal}{last}" if self.refusal else last
