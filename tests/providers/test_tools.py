@@ -2,35 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from pathlib import Path
-from provider_server import (ask, events, providers_for, say, scripted, send, serve)
-from typing import (Any, TYPE_CHECKING)
-from whorl.dialects import (ProjectFiles, read_workflow)
-from whorl.errors import ProviderError
-from whorl.interpreter.events import Event
-from whorl.ir import (content_hash, to_json)
-from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import (Request, Tasks)
-from whorl.runtimes.driver import Driver
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import (NewRun, RunId)
-from whorl.runtimes.simulated import MemoryJournal
-from whorl.services.runs import ProviderWorkers
-from wires import (FORMATS, Format, anthropic_event, anthropic_message, every_format)
-
 import asyncio
 import json
 import sys
 import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from provider_server import ask, events, providers_for, say, scripted, send, serve
+from wires import FORMATS, Format, anthropic_event, anthropic_message, every_format
 
+from whorl.dialects import ProjectFiles, read_workflow
+from whorl.errors import ProviderError
+from whorl.interpreter.events import Event
+from whorl.ir import content_hash, to_json
+from whorl.providers.settings.sections import settings_from
+from whorl.providers.task import Request, Tasks
+from whorl.runtimes.driver import Driver
+from whorl.runtimes.folding import fold
+from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.simulated import MemoryJournal
+from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:
     from provider_server import Seen
-    from whorl.providers.settings import Settings
 
+    from whorl.providers.settings import Settings
 
 
 PROGRAM = [sys.executable, str(Path(__file__).parent / "tool_server.py")]

@@ -5,31 +5,31 @@
 
 from __future__ import annotations
 
-from contextlib import (AsyncExitStack, contextmanager)
+import asyncio
+import logging
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import (ParamSpec, TYPE_CHECKING, cast)
+from typing import TYPE_CHECKING, ParamSpec, cast
+
 from whorl.errors import UsageError
 from whorl.interfaces.python import values
-from whorl.interfaces.python.values import (Event, Workflow, count, dollars, plain_table, text)
-from whorl.interfaces.wording import (advice, with_help)
+from whorl.interfaces.python.values import Event, Workflow, count, dollars, plain_table, text
+from whorl.interfaces.wording import advice, with_help
 from whorl.providers.registry import Providers
 from whorl.providers.task import Tasks
 from whorl.runtimes.folding import Fork
 from whorl.runtimes.local import Start
-from whorl.services import (preflight, steering)
+from whorl.services import preflight, steering
 from whorl.services.results import result_of
-from whorl.services.runs import (Driving, open_runtime)
-
-import asyncio
-import logging
-
+from whorl.services.runs import Driving, open_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import (AsyncIterator, Callable, Coroutine, Iterator, Mapping)
+    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
     from typing import Self
-    from whorl.interfaces.python.values import (FilePath, JsonLike, Mark, Result, Status)
+
+    from whorl.interfaces.python.values import FilePath, JsonLike, Mark, Result, Status
     from whorl.interpreter.events import Event as JournalEvent
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
