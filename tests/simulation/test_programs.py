@@ -10,8 +10,8 @@ import pytest
 from campaign import seeds
 from simulation.runs import crashed, plan_of, result, straight, told
 from whorl import ir
-from whorl.interpreter import block as block_module
 from whorl.interpreter import machine as machine_module
+from whorl.interpreter.constructs import block as block_module
 from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan

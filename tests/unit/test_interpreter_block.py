@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from whorl import ir
-from whorl.interpreter import block as block_module
+from whorl.interpreter.constructs import block as block_module
 from whorl.interpreter.events import Event, Perform
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from whorl import ir
+from whorl.interpreter.constructs.task import DOUBTS_MAX
 from whorl.interpreter.events import Event, Perform, Send
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
-from whorl.interpreter.task import DOUBTS_MAX
 
 RESERVE: Any = {"reserve": {"calls": 1}}
 

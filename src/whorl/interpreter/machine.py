@@ -10,14 +10,15 @@ import json
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
-from whorl.interpreter import budget, loop_limits, nodes, requests, run
-from whorl.interpreter.block import BlockBehaviour
+from whorl.interpreter import budget, requests
+from whorl.interpreter.constructs import loop_limits, nodes, run
+from whorl.interpreter.constructs.block import BlockBehaviour
+from whorl.interpreter.constructs.loop import LoopBehaviour
+from whorl.interpreter.constructs.task import TaskBehaviour
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
-from whorl.interpreter.loop import LoopBehaviour
 from whorl.interpreter.state import ENDED_BY, State
-from whorl.interpreter.task import TaskBehaviour
 from whorl.ir import Task
 from whorl.language import LanguageError
 

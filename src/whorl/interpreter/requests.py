@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import attempts, block, budget, loop, loop_limits, run
+from whorl.interpreter import budget
+from whorl.interpreter.constructs import attempts, block, loop, loop_limits, run
+from whorl.interpreter.constructs.loop_results import end_loop, stop_clock
 from whorl.interpreter.events import SetTimer, inner, split_iteration
 from whorl.interpreter.frames import discard, error_at, failed
-from whorl.interpreter.loop_results import end_loop, stop_clock
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event

@@ -58,7 +58,7 @@ def check_given(
 
     Only whoever `has_options` is told with which option of the command line a value is given.
     """
-    from whorl.interpreter.run import InputError, check_inputs
+    from whorl.interpreter.constructs.run import InputError, check_inputs
 
     try:
         check_inputs(workflow, given)

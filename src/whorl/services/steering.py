@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.interpreter.constructs.loop_limits import to_go_on
 from whorl.interpreter.events import Event, split_iteration
-from whorl.interpreter.loop_limits import to_go_on
 from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
 from whorl.runtimes.folding import Fork, fold, fork_run
 from whorl.services import results

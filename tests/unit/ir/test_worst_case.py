@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from whorl import ir
-from whorl.interpreter import task
+from whorl.interpreter.constructs import task
 from whorl.ir.worst_case import USUAL_RETRIES, Priced, worst_case
 
 ASK = ir.Task(name="a", kind="ask")

@@ -11,7 +11,7 @@ from whorl.interfaces.http import run_views
 from whorl.interfaces.http.schemas import Closed
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.progress import usage_of
-from whorl.interpreter.judging import similarity
+from whorl.interpreter.constructs.judging import similarity
 from whorl.language import Json
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunRow

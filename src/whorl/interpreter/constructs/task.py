@@ -12,8 +12,9 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import attempts, budget, frames
-from whorl.interpreter.attempts import TIMEOUTS, may_help, pause
+from whorl.interpreter import budget, frames
+from whorl.interpreter.constructs import attempts
+from whorl.interpreter.constructs.attempts import TIMEOUTS, may_help, pause
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import Perform, attempted, inner
 from whorl.interpreter.plan import TOOL_KINDS, tool_key

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
 from whorl.interpreter import frames
-from whorl.interpreter.block import new_block
+from whorl.interpreter.constructs.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
 from whorl.interpreter.state import Behaviour

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget, judging, loop_limits, loop_results
-from whorl.interpreter.block import new_block, results
+from whorl.interpreter import budget
+from whorl.interpreter.constructs import judging, loop_limits, loop_results
+from whorl.interpreter.constructs.block import new_block, results
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
@@ -27,9 +28,9 @@ from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from whorl.interpreter.constructs.judging import Verdict
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Error, Outcome, Phase, Values
-    from whorl.interpreter.judging import Verdict
     from whorl.interpreter.state import State
     from whorl.ir import Loop
     from whorl.language import Scope

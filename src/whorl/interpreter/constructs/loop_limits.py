@@ -10,10 +10,11 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from whorl.interpreter import budget, loop_results
+from whorl.interpreter import budget
+from whorl.interpreter.constructs import loop_results
+from whorl.interpreter.constructs.judging import drop_judge
 from whorl.interpreter.events import inner
 from whorl.interpreter.frames import children_of, error_at
-from whorl.interpreter.judging import drop_judge
 
 if TYPE_CHECKING:
     from typing import Any

@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
-from whorl.interpreter import loop_results
-from whorl.interpreter.block import results
+from whorl.interpreter.constructs import loop_results
+from whorl.interpreter.constructs.block import results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner
 from whorl.interpreter.frames import HIDDEN, children_of, is_failure
