@@ -14,7 +14,7 @@ from conformance.person import check_refusal, during, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.runtimes.folding import fold, fork_run
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.local import LocalRuntime, Start

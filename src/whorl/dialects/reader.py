@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, cast
 
-from whorl.dialects.files import Names, NoFiles
-from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
+from whorl.dialects.files import NamedFile, Names, NoFiles, SourceFiles
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.plugins import Plugins
-from whorl.source import Mapping
+from whorl.source import Document, Mapping
 from whorl.source.reading import read_text
 from whorl.source.yaml import read_yaml
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from whorl import ir
-    from whorl.dialects.files import NamedFile, SourceFiles
-    from whorl.errors import Span
-    from whorl.source import Document
 
 CALLED_MAX = 100
 CALL_DEPTH_MAX = 16

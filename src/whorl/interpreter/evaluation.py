@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.ir import Constant, Expression, Items
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.language import UNDEFINED, EvaluationError, evaluate, to_text, truth
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from whorl.interpreter.loop_results import (
 )
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour, out_of_time
-from whorl.ir.durations import parse_count
 from whorl.ir.nodes import ITERATIONS_MAX
+from whorl.ir.values import parse_count
 from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Branch, Break, ForEach, Gate, Stop, Wait
-from whorl.ir.durations import parse_time
+from whorl.ir.values import parse_time
 from whorl.language import EvaluationError, to_text, truth
 
 if TYPE_CHECKING:

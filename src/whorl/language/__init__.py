@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, TypeVar
 
-from whorl.language.entry import FunctionEntry
+from whorl.language.calls import FunctionEntry, Run
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.patterns import pattern
-from whorl.language.run import Run
 from whorl.language.values import (
     LIMITS,
     UNDEFINED,

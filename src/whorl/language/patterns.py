@@ -6,13 +6,12 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from whorl.language.entry import Family, FunctionEntry, text
+from whorl.language.calls import Family, FunctionEntry, Run, text
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.language.run import Run
     from whorl.language.values import Value
 
 PATTERN_MAX = 4_096

@@ -7,14 +7,11 @@ Python object is ever read through a name from a source: `__class__` is a key th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from whorl.language.faults import EvaluationError, LimitExceeded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 

@@ -7,22 +7,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
 from whorl.dialects.native import objects
-from whorl.dialects.native.context import Around, CannotWriteError, Location
+from whorl.dialects.native.context import Around, CannotWriteError, Context, Location
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.scalars import texts_of
 from whorl.errors import nearest
-from whorl.ir.nodes import NodeFields
+from whorl.ir.nodes import NodeFields, Wanted
 from whorl.ir.walk import names_given, node_path
-from whorl.source import Mapping, Scalar
+from whorl.source import Entry, Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Mapping as MappingOf
 
-    from whorl.dialects.native.context import Context
-    from whorl.ir.nodes import Wanted
-    from whorl.source import Entry, Value
 
 # The field of the result of `if` and `choose` that names the branch that was taken.
 BRANCH = "branch"
@@ -261,9 +258,11 @@ def _write_step(context: Context, node: ir.Node) -> dict[str, Any]:
     fault = CannotWriteError(node.name)
     for kind in context.kinds.values():
         try:
-            return kind.write(context, node)
+            step: dict[str, Any] = kind.write(context, node)
         except CannotWriteError as error:
             fault = error
+        else:
+            return step
     raise fault
 
 

@@ -18,13 +18,11 @@ from whorl.dialects.reading.texts import read_tree
 from whorl.errors import Span
 from whorl.ir.expressions import Names
 from whorl.language import Expression
-from whorl.source import Entry, Mapping, Scalar, Sequence, plain
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
     from collections import abc
 
-    from whorl.dialects.native.blocks import Kind
-    from whorl.source import Value
 
 NAME_MAX = 128
 # The names of what the engine tells an iteration about its loop, with the engine's own words.
@@ -89,7 +87,7 @@ class Context(ReadContext):
     of them, `shared` is what they have from the file where they do not say it themselves.
     """
 
-    kinds: abc.Mapping[str, Kind] = field(default_factory=dict)
+    kinds: abc.Mapping[str, Any] = field(default_factory=dict)
     local: set[str] = field(default_factory=set)
     calls: list[abc.Callable[[], None]] = field(default_factory=list)
     shared: abc.Mapping[str, Any] = field(default_factory=dict)

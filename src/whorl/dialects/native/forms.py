@@ -9,6 +9,8 @@ from whorl import ir
 from whorl.dialects.native.context import (
     NOWHERE,
     CannotWriteError,
+    Context,
+    Location,
     as_source,
     is_same,
     is_template,
@@ -16,15 +18,13 @@ from whorl.dialects.native.context import (
 )
 from whorl.dialects.reading.scalars import number_of
 from whorl.errors import did_you_mean
-from whorl.ir.durations import parse_count, parse_duration
-from whorl.source import Scalar, plain
+from whorl.ir.values import parse_count, parse_duration
+from whorl.source import Scalar, Value, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whorl.dialects.native.context import Context, Location
     from whorl.language import Json
-    from whorl.source import Value
 
 # What a form makes of a scalar that it does not take.
 WRONG: Any = object()

@@ -14,24 +14,24 @@ from whorl.dialects.native.context import (
     FACTS,
     NAMES,
     CannotWriteError,
+    Context,
+    Location,
     is_same,
     is_template,
     read_result,
 )
 from whorl.dialects.native.objects import ListOf, MapOf, Object, Short, defaults, write_object
 from whorl.dialects.native.table import EXPRESSION, fields
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, free_names
-from whorl.source import Mapping, Scalar
+from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping as MappingOf
 
-    from whorl.dialects.native.context import Context, Location
     from whorl.language import Json
-    from whorl.source import Value
 
 HISTORY_KEPT = 50
 TAKES = ("last", "best", "first", "all")

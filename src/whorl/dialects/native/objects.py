@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl import ir
-from whorl.dialects.native.context import NAMES, CannotWriteError, Location, is_mark_of, is_same
+from whorl.dialects.native.context import (
+    NAMES,
+    CannotWriteError,
+    Context,
+    Location,
+    is_mark_of,
+    is_same,
+)
 from whorl.dialects.native.forms import Form, OneOf, Raw, report_wrong
 from whorl.errors import nearest
-from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.ir.checks.scopes import suggest
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections import abc
     from collections.abc import Callable
-    from typing import TypeAlias
 
-    from whorl.dialects.native.context import Context
     from whorl.language import Json
-    from whorl.source import Entry, Value
 
-    # What a field is where a file does not say it, given the attributes beside it.
-    Derive: TypeAlias = Callable[[Context, abc.Mapping[str, Any]], Any]
-
+# What a field is where a file does not say it, given the attributes beside it.
+Derive: TypeAlias = "Callable[[Context, abc.Mapping[str, Any]], Any]"
 # The attribute of a field whose form reads several attributes of what it stands in.
 ALL = "*"
 # What a form writes that has nothing to say.

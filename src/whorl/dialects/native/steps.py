@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Any
 from whorl import ir
 from whorl.dialects.native import forms, objects
 from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps
-from whorl.dialects.native.context import CannotWriteError, Location, is_same, is_template
+from whorl.dialects.native.context import CannotWriteError, Context, Location, is_same, is_template
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
 from whorl.dialects.native.tasks import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.structure import check_arguments
 from whorl.errors import nearest
-from whorl.ir.durations import parse_time
+from whorl.ir.values import parse_time
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, parse
-from whorl.source import Mapping, Scalar
+from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.dialects.native.context import Context
     from whorl.language import Json
-    from whorl.source import Value
 
 
 class Called(forms.Text):

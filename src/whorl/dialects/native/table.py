@@ -13,13 +13,12 @@ from dataclasses import fields as attributes_of
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.native import forms
-from whorl.dialects.native.objects import Field, FieldsOf, ListOf, MapOf, Texts
+from whorl.dialects.native.objects import Derive, Field, FieldsOf, FieldTable, ListOf, MapOf, Texts
 from whorl.ir.nodes import ITERATIONS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.dialects.native.objects import Derive, FieldTable
 
 _TABLE = """
 [file]

@@ -11,27 +11,33 @@ from whorl.dialects.native.context import (
     NOWHERE,
     RESULTS,
     CannotWriteError,
+    Context,
+    Location,
     as_source,
     shown,
 )
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
-from whorl.dialects.native.objects import ALL, Object, Short, Values, read_object, write_object
+from whorl.dialects.native.objects import (
+    ALL,
+    FieldTable,
+    Object,
+    Short,
+    Values,
+    read_object,
+    write_object,
+)
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.reading.scalars import text_of
 from whorl.errors import did_you_mean
-from whorl.ir.checks.scopes import uses_in
+from whorl.ir.checks.scopes import View, uses_in
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes
 from whorl.language import LanguageError
-from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
-    from whorl.dialects.native.context import Context, Location
-    from whorl.dialects.native.objects import FieldTable
-    from whorl.ir.checks.scopes import View
     from whorl.ir.expressions import Names
     from whorl.language import Json
     from whorl.language.names import NameUse, Path
-    from whorl.source import Entry, Value
 
 _NAMED = {"text": "string", "list": "array"}
 _SIMPLE = ("string", "text", "number", "integer", "boolean", "list", "object")

@@ -16,6 +16,7 @@ from whorl.dialects.native.context import (
     NAMES,
     RESERVED,
     Around,
+    Context,
     Location,
     library_name,
     read_result,
@@ -29,18 +30,15 @@ from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
 from whorl.dialects.reading.scalars import text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names
-from whorl.ir.places import Places
-from whorl.ir.walk import is_hidden, names_given, walk
-from whorl.source import Mapping
+from whorl.ir.walk import Places, is_hidden, names_given, walk
+from whorl.source import Mapping, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from collections.abc import Mapping as MappingOf
 
-    from whorl.dialects.native.context import Context
     from whorl.errors import Span
     from whorl.language import Json
-    from whorl.source import Value
 
 # What the default of an input of each type can be.
 _ACCEPTED: dict[str, type | tuple[type, ...]] = {

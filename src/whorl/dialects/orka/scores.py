@@ -20,7 +20,7 @@ from whorl.language.values import UNDEFINED, Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
 
 Results: TypeAlias = "dict[str, Value]"
 Settings: TypeAlias = "dict[str, Value]"

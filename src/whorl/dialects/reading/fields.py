@@ -7,9 +7,9 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.reading.scalars import span_of, text_of
-from whorl.errors import did_you_mean, nearest
-from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.errors import Span, did_you_mean, nearest
+from whorl.ir.checks.scopes import suggest
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as SequenceOf
 
     from whorl.dialects.reading.context import ReadContext
-    from whorl.errors import Span
-    from whorl.source import Entry, Value
 
 _ID = re.compile(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.ir.durations import parse_duration
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.ir.values import parse_duration
+from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from whorl.errors import Span
-    from whorl.source import Value
 
 _SHOWN_MAX = 40
 

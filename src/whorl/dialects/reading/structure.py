@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.scalars import duration_of, number_of, shown, text_of, whole_of
 from whorl.dialects.reading.texts import COMPARED_MAX
-from whorl.errors import did_you_mean, nearest
-from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.errors import Span, did_you_mean, nearest
+from whorl.ir.checks.scopes import suggest
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from whorl.dialects.reader import Reading
     from whorl.dialects.reading.context import ReadContext
-    from whorl.errors import Span
-    from whorl.source import Entry, Value
 
 # What a field can hold, and one of a few words.
 _WORDS = {

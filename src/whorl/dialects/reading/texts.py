@@ -8,15 +8,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.errors import did_you_mean
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.errors import Span, did_you_mean
+from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Iterator
 
-    from whorl.errors import Span
-    from whorl.source import Value
 
 # Comparing names costs time, and a hostile file has many of both.
 COMPARED_MAX = 200

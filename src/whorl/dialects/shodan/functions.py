@@ -13,8 +13,8 @@ from itertools import islice
 from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any, cast
 
+from whorl.language.calls import Family
 from whorl.language.core.conversion import from_json
-from whorl.language.entry import Family
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.libraries import Library
 from whorl.language.patterns import pattern
@@ -23,7 +23,7 @@ from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_te
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {"==": eq, "!=": ne, "<": lt, ">": gt}
 OPERATORS |= {"<=": le, ">=": ge}

@@ -20,7 +20,7 @@ from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, flag_of, it
 from whorl.dialects.shodan.levels import Level, expression, given, literal, output, packed
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import nearest
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from whorl.dialects.shodan.graph import COUNT, GraphNode
 from whorl.dialects.shodan.levels import Level, expression, literal, packed
 from whorl.dialects.shodan.ports import SESSION, TAKEN, promised_outputs, read_schema, trigger_ports
 from whorl.errors import nearest
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.reading.scalars import text_of
 from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
 from whorl.dialects.shodan.levels import GraphContext, Level, Reference
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

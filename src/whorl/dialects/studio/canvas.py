@@ -20,7 +20,7 @@ from whorl.dialects.reading.fields import (
 )
 from whorl.dialects.reading.scalars import span_of, text_of, words
 from whorl.errors import did_you_mean
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

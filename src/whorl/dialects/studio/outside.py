@@ -16,7 +16,7 @@ from whorl.dialects.studio.canvas import RESULTS
 from whorl.dialects.studio.regions import expression, known
 from whorl.dialects.studio.texts import is_written, piped, read_script
 from whorl.errors import did_you_mean
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 from whorl.language import LanguageError
 from whorl.source import Mapping, Scalar, plain
 

@@ -19,7 +19,7 @@ from whorl.dialects.studio.canvas import CLOSED_BY, MAIN_FIELDS, RESULTS
 from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES, read_path
 from whorl.dialects.studio.regions import expression, known
 from whorl.errors import did_you_mean
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 from whorl.language import LanguageError
 from whorl.source import Scalar, plain
 

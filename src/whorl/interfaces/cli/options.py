@@ -75,7 +75,7 @@ def _more_dollars(text: str) -> float:
 
 def _more_of(text: str) -> int:
     """`+500` or `+10k`."""
-    from whorl.ir.durations import parse_count
+    from whorl.ir.values import parse_count
 
     try:
         count = parse_count(_added(text))

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.ir.checks import expressions, loops, structure
-from whorl.ir.checks.subject import Subject
+from whorl.ir.checks.scopes import Subject
 from whorl.ir.expressions import Names
 
 if TYPE_CHECKING:
     from whorl.errors import Diagnostic
     from whorl.ir.nodes import Workflow
-    from whorl.ir.places import Places
+    from whorl.ir.walk import Places
 
 _RULES = (
     structure.check_unique,

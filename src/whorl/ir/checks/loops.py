@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from whorl.errors import Diagnostic
+from whorl.errors import Diagnostic, Span
 from whorl.ir.expressions import conditions_in
-from whorl.ir.nodes import ITERATIONS_MAX, ForEach, Task
+from whorl.ir.nodes import ITERATIONS_MAX, ForEach, LoopLimits, RunLimits, Task
 from whorl.ir.values import Plateau, Score
 from whorl.ir.worst_case import worst_case
 from whorl.language import LanguageError, pattern
@@ -15,9 +15,7 @@ from whorl.language import LanguageError, pattern
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.errors import Span
-    from whorl.ir.checks.subject import Subject
-    from whorl.ir.nodes import LoopLimits, RunLimits
+    from whorl.ir.checks.scopes import Subject
 
 TIME_MIN_S = 0.001
 CALLS_MAX = 1_000

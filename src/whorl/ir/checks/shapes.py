@@ -9,16 +9,27 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
-from whorl.ir.nodes import LOOP_TOLD, Branch, Call, ForEach, Gate, Group, Loop, Task
-from whorl.ir.values import Expression
+from whorl.ir.nodes import (
+    LOOP_TOLD,
+    Block,
+    Branch,
+    Call,
+    Fact,
+    ForEach,
+    Gate,
+    Group,
+    Loop,
+    Node,
+    Task,
+    Workflow,
+)
+from whorl.ir.values import Expression, Port, Value
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.ir.nodes import Block, Fact, Node, Workflow
-    from whorl.ir.values import Port, Value
     from whorl.language import Json
 
 

@@ -6,16 +6,14 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING
 
 from whorl.errors import Diagnostic
-from whorl.ir.checks.subject import suggest
-from whorl.ir.nodes import Branch, Break, Call, Continue, Loop
+from whorl.ir.checks.scopes import Subject, suggest
+from whorl.ir.nodes import Block, Branch, Break, Call, Continue, Loop, Workflow
 from whorl.ir.values import BranchTaken
 from whorl.ir.walk import blocks_in, blocks_of, names_given, node_path, slot_path, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.ir.checks.subject import Subject
-    from whorl.ir.nodes import Block, Workflow
 
 _SHOWN_MAX = 8
 

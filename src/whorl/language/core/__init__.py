@@ -19,7 +19,7 @@ from whorl.language.libraries import Library, open_library
 from whorl.language.patterns import REGEX
 
 if TYPE_CHECKING:
-    from whorl.language.entry import FunctionEntry, Kind
+    from whorl.language.calls import FunctionEntry, Kind
 
 CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS

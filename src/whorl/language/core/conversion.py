@@ -6,13 +6,12 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from whorl.language.entry import Family, FunctionEntry, number, text, whole
+from whorl.language.calls import Family, FunctionEntry, Run, number, text, whole
 from whorl.language.faults import EvaluationError, LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
     from whorl.language.values import Value
 
 _DIGITS_MAX = 400

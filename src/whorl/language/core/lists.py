@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.entry import (
+from whorl.language.calls import (
     Family,
     FunctionEntry,
+    Run,
     call_entry,
     items,
     paid_items,
@@ -29,8 +30,6 @@ from whorl.language.values import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from whorl.language.run import Run
 
 
 def length(run: Run, value: Value) -> int:

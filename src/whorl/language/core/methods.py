@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.language.calls import Family, FunctionEntry, Kind, Run, number, paid_items, text, whole
 from whorl.language.core import lists
 from whorl.language.core import text as filters
-from whorl.language.entry import Family, FunctionEntry, Kind, number, paid_items, text, whole
 from whorl.language.faults import EvaluationError, LanguageError
 from whorl.language.operators import COMPARISON, contains, equal, fill_braces
 from whorl.language.patterns import compiled, pay_search
@@ -27,7 +27,6 @@ from whorl.language.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
 
 _Named = dict[str, Value]
 _Extra = tuple[Value, ...]

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
 from whorl.language import tree
 from whorl.language.faults import LanguageError
-from whorl.language.libraries import libraries, open_library
+from whorl.language.libraries import Read, libraries, open_library
 from whorl.language.values import is_index
-
-if TYPE_CHECKING:
-    from whorl.language.libraries import Read
 
 _PLACE = re.compile(
     r"\{\{\s*(?P<root>[^\W\d][\w-]*)"

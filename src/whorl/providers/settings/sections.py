@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.providers import settings
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret

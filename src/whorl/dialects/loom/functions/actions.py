@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, TypeAlias
 from whorl.dialects.loom.functions.strings import join
 from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import type_name
+from whorl.language.calls import FunctionEntry
 from whorl.language.core.conversion import from_json
-from whorl.language.entry import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.schema import STEPS_MAX, misfits
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.schema import Misfit
     from whorl.language.values import Json, Value
 

@@ -20,7 +20,7 @@ from whorl.language.values import INTEGER_MAX
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
     Operations: TypeAlias = tuple[Callable[..., int], Callable[..., float], Callable[..., Decimal]]

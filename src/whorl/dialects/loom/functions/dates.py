@@ -17,7 +17,7 @@ from whorl.language.faults import EvaluationError
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 _UNITS = {

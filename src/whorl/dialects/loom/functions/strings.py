@@ -16,7 +16,7 @@ from whorl.dialects.loom.values.arguments import Family, not_valid, text, type_n
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 STRINGS = Family("string")

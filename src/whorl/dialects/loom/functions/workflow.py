@@ -35,7 +35,7 @@ from whorl.language.values import UNDEFINED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 INTERNAL = arguments.Family("internal")

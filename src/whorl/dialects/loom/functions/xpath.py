@@ -15,7 +15,7 @@ from whorl.language.faults import EvaluationError, LimitExceeded
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 _SOURCE_MAX = 8_192

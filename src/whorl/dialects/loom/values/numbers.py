@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.dialects.loom.values.arguments import Number
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
 
 
 @dataclass(frozen=True, slots=True)

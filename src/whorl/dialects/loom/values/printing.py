@@ -19,7 +19,7 @@ from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED, kind_of, measure, to_result
 
 if TYPE_CHECKING:
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Json, Limits, Value
 
 OCTETS = "application/octet-stream"
