@@ -158,17 +158,17 @@ class Places:
 
     def span(self, expression: object, offset: int | None = None, length: int = 1) -> Span | None:
         """Returns where the characters of an expression stand, as far as it is known."""
-        known = self._texts.get(id(expression))
-        if known is None:
+        place = self._texts.get(id(expression))
+        if place is None:
             return self.part(expression)
-        _, scalar, start = known
+        _, scalar, start = place
         if offset is None:
             return scalar.span
         return scalar.locate(max(0, start + offset), length)
 
     def part(self, part: object) -> Span | None:
-        known = self._parts.get(id(part))
-        return None if known is None else known[1]
+        place = self._parts.get(id(part))
+        return None if place is None else place[1]
 
     def node(self, path: str) -> Span | None:
         """Returns where the node of this path stands; a path that is none: its nearest holder."""

@@ -183,8 +183,8 @@ def path_in(expression: Expression) -> tuple[str, Path] | None:
     from whorl.language.names import whole_path_of
 
     value = parse(expression).value
-    found = None if value is None else whole_path_of(value)
-    return None if found is None else (found[0].name, found[1])
+    path = None if value is None else whole_path_of(value)
+    return None if path is None else (path[0].name, path[1])
 
 
 def functions(library: str = "") -> tuple[FunctionEntry, ...]:

@@ -309,10 +309,10 @@ def items(value: Value, operation: str) -> list[Value]:
 
 def paid_items(run: Run, value: Value, operation: str) -> list[Value]:
     """Return the items of a value that a function will visit one by one, and pay for the visits."""
-    found = items(value, operation)
-    run.check_items(len(found), operation)
-    run.spend(len(found))
-    return found
+    parts = items(value, operation)
+    run.check_items(len(parts), operation)
+    run.spend(len(parts))
+    return parts
 
 
 def whole(value: Value, operation: str, argument: str) -> int:

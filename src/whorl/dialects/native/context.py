@@ -255,9 +255,9 @@ def as_source(value: Any) -> Value:
     return Scalar(value, _WRITTEN)
 
 
-def is_same(one: object, other: object) -> bool:
+def is_same(part: object, other: object) -> bool:
     """Whether two parts of the IR are equal, numbers and truth values told apart."""
-    return one == other and repr(one) == repr(other)
+    return part == other and repr(part) == repr(other)
 
 
 def shown(value: Value) -> str:

@@ -58,11 +58,11 @@ class Form:
         """Reads a value; None where it is wrong, which is reported."""
         if self.marked and context.is_marked(value):
             return context.read_value(value)
-        found = self.parse(context, value) if isinstance(value, Scalar) else WRONG
-        if found is WRONG:
+        parsed = self.parse(context, value) if isinstance(value, Scalar) else WRONG
+        if parsed is WRONG:
             report_wrong(context, value, self, at)
             return None
-        return found
+        return parsed
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         """What a scalar stands for, or WRONG."""
@@ -330,17 +330,17 @@ class OneOf(Form):
             fitting = [form for form in self._options if form.marked]
         if fitting and not isinstance(value, Scalar):
             return fitting[0].read(context, value, at)
-        found = self.parse(context, value) if isinstance(value, Scalar) else WRONG
-        if found is not WRONG:
-            return found
+        parsed = self.parse(context, value) if isinstance(value, Scalar) else WRONG
+        if parsed is not WRONG:
+            return parsed
         is_limit = len(fitting) == 1 and _is_out_of_bounds(value, fitting[0])
         report_wrong(context, value, fitting[0] if is_limit else self, at)
         return None
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         fitting = (form for form in self._options if isinstance(scalar, form.shape))
-        found = (form.parse(context, scalar) for form in fitting)
-        return next((part for part in found if part is not WRONG), WRONG)
+        parsed = (form.parse(context, scalar) for form in fitting)
+        return next((part for part in parsed if part is not WRONG), WRONG)
 
     def write(self, context: Context, value: Any) -> Any:
         for form in self.forms:
@@ -380,9 +380,9 @@ def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:
     return is_read(context, form.read(context, as_source(written), NOWHERE), value)
 
 
-def is_read(context: Context, found: object, value: object) -> bool:
+def is_read(context: Context, result: object, value: object) -> bool:
     """Whether a part of the IR was read without any complaint, which is forgotten."""
-    is_right = not context.diagnostics and is_same(found, value)
+    is_right = not context.diagnostics and is_same(result, value)
     context.diagnostics.clear()
     return is_right
 

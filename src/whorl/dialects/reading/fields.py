@@ -97,19 +97,19 @@ class Fields:
 
 
 def unknown_fields(
-    fields: Iterable[Entry], known: Collection[str], *, ignore_case: bool = False
+    fields: Iterable[Entry], expected: Collection[str], *, ignore_case: bool = False
 ) -> Iterator[tuple[Entry, str]]:
     """The fields that are not known, each with the question that names the nearest one, if any."""
-    names = {name.lower() for name in known} if ignore_case else known
+    names = {name.lower() for name in expected} if ignore_case else expected
     for entry in fields:
         if (entry.name.lower() if ignore_case else entry.name) not in names:
-            yield entry, did_you_mean(entry.name, known)
+            yield entry, did_you_mean(entry.name, expected)
 
 
 def check_spelling(
     context: ReadContext,
     item: Mapping,
-    known: Collection[str],
+    expected: Collection[str],
     owner: str,
     *,
     ignore_case: bool = False,
@@ -121,11 +121,11 @@ def check_spelling(
     fold = str.lower if ignore_case else str
     written = {fold(entry.name) for entry in item}
     is_right = True
-    for entry, question in unknown_fields(item, known, ignore_case=ignore_case):
+    for entry, question in unknown_fields(item, expected, ignore_case=ignore_case):
         if not question:
             continue
         message, label = f"{owner} has no field {entry.name[:60]!r}", "unknown field"
-        if fold(nearest(entry.name, known) or "") in written:
+        if fold(nearest(entry.name, expected) or "") in written:
             message += "; it is ignored"
             context.warn("W004", message, entry.key.span, label=label, help=question)
             continue

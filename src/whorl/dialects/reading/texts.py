@@ -135,8 +135,8 @@ class NearestNames:
     names_max: int = COMPARED_MAX
     _questions: dict[str, str] = field(default_factory=dict)
 
-    def question(self, name: str, known: Iterable[str]) -> str:
+    def question(self, name: str, names: Iterable[str]) -> str:
         """The question that names the nearest of the known names; empty where none is near."""
         if name not in self._questions and len(self._questions) < self.names_max:
-            self._questions[name] = did_you_mean(name, islice(known, self.names_max))
+            self._questions[name] = did_you_mean(name, islice(names, self.names_max))
         return self._questions.get(name, "")

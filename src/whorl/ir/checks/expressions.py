@@ -75,8 +75,8 @@ def _check(subject: Subject, use: Use, name: NameUse) -> Diagnostic | None:
             return None
         offset = use.expression.source.find(name.path[0], name.offset)
         name = replace(name, name=name.path[0], path=name.path[1:], offset=max(offset, name.offset))
-    known, shape = use.view.find(name.name)
-    return _check_path(subject, use, name, shape) if known else _unknown(subject, use, name)
+    is_seen, shape = use.view.find(name.name)
+    return _check_path(subject, use, name, shape) if is_seen else _unknown(subject, use, name)
 
 
 def _check_path(

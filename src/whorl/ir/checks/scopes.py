@@ -61,9 +61,9 @@ class Subject:
                 yield path, loop, condition, self.places.part(condition) or self.places.node(path)
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: str, choices: Iterable[str]) -> str:
     """Returns a help text: the nearest name, or what there is to choose from."""
-    names = list(dict.fromkeys(islice(known, _COMPARED_MAX)))
+    names = list(dict.fromkeys(islice(choices, _COMPARED_MAX)))
     question = did_you_mean(name, names)
     if question or not names:
         return question

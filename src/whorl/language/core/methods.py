@@ -136,8 +136,8 @@ def _listing(parts: str) -> Callable[[Run, dict[str, Value]], list[Value]]:
 
 
 def get(run: Run, value: Value, key: Value, default: Value) -> Value:
-    found = item_of(value, key)
-    return default if found is UNDEFINED else found
+    item = item_of(value, key)
+    return default if item is UNDEFINED else item
 
 
 def cycle(run: Run, loop: LoopVariable, values: _Extra, named: _Named) -> Value:
@@ -290,7 +290,7 @@ def _is_a(*types: type) -> Callable[[Run, Value], bool]:
 
 
 def _known(kind: Kind) -> Callable[[Run, Value], bool]:
-    def known(run: Run, value: Value) -> bool:
+    def is_known(run: Run, value: Value) -> bool:
         if not isinstance(value, str):
             return False
         # A name that is not known is compared with all names, to suggest the nearest.
@@ -301,7 +301,7 @@ def _known(kind: Kind) -> Callable[[Run, Value], bool]:
             return False
         return True
 
-    return known
+    return is_known
 
 
 def _searching(operation: str) -> Callable[[Run, Value, Value, Value], bool]:

@@ -118,11 +118,11 @@ def _if(node: tree.If, context: Context) -> Execute:
 
 def _for(node: tree.For, context: Context) -> Execute:
     bind, uses_loop = compile_target(node.target, node.offset), node.uses_loop
-    found = _loop_items(node, context, bind)
+    items_in = _loop_items(node, context, bind)
     body, otherwise = compile_body(node.body, context), compile_body(node.otherwise, context)
 
     def repeat(run: Run, out: list[str]) -> None:
-        items = found(run)
+        items = items_in(run)
         if not items:
             otherwise(run, out)
             return
@@ -152,15 +152,15 @@ def _loop_items(node: tree.For, context: Context, bind: Bind) -> Callable[[Run],
 
     def items(run: Run) -> list[Value]:
         try:
-            found = items_of(source(run), "for")
-            run.check_items(len(found), "for")
+            values = items_of(source(run), "for")
+            run.check_items(len(values), "for")
         except LanguageError as error:
             raise error.at(offset) from None
         if test is None:
-            return found
+            return values
         outer, kept = run.locals, list[Value]()
         try:
-            for item in found:
+            for item in values:
                 run.spend(weight + (len(outer) >> 2))
                 run.locals = outer.copy()
                 bind(run.locals, item)

@@ -75,6 +75,6 @@ def reader(syntax: str) -> Read:
         return SYNTAXES[syntax]
     read = open_library(syntax).read if libraries().has(syntax) else None
     if read is None:
-        known = [*SYNTAXES, *libraries().names()]
-        raise LanguageError(f"there is no syntax {syntax!r}", help=did_you_mean(syntax, known))
+        syntaxes = [*SYNTAXES, *libraries().names()]
+        raise LanguageError(f"there is no syntax {syntax!r}", help=did_you_mean(syntax, syntaxes))
     return read

@@ -86,7 +86,7 @@ def _positions(source: str, *, inside: bool) -> Iterator[tuple[int, str, str]]:
     The lexer yields every character of the source in order, except white space that a `-` removes
     and the `\\r` of line ends.
     """
-    returns = [found.start() for found in re.finditer("\r\n", source)]
+    returns = [match.start() for match in re.finditer("\r\n", source)]
     flat = source.replace("\r\n", "\n").replace("\r", "\n")
     removed = [position - index for index, position in enumerate(returns)]
     position = 0
