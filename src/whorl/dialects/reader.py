@@ -202,12 +202,10 @@ class Files:
         return self._library.names.is_cut
 
     def text(self, reference: str, span: Span) -> tuple[str, str]:
-        """Returns the name and the text of a file."""
         opened = self._library.files.open(self._base, reference, span)
         return opened.name, opened.text
 
     def open(self, reference: str, span: Span) -> Document:
-        """Returns a YAML or JSON file as a tree."""
         name, text = self.text(reference, span)
         return parse(text, name)
 

@@ -134,7 +134,6 @@ def evaluate_metered(
 
 
 def render(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> str:
-    """Return the text of an expression or template."""
     program = _program(expression)
     text = _outcome(program, Run(scope, limits, program.find), as_text=True)
     assert isinstance(text, str)

@@ -181,7 +181,6 @@ class Run:
         self.locals: dict[str, Value] = {}
 
     def spend(self, steps: int) -> None:
-        """Use up fuel."""
         self.fuel -= steps
         if self.fuel < 0:
             raise LimitExceeded(
@@ -316,7 +315,6 @@ def paid_items(run: Run, value: Value, operation: str) -> list[Value]:
 
 
 def whole(value: Value, operation: str, argument: str) -> int:
-    """Return a whole number."""
     if isinstance(value, int):
         return int(value)
     raise EvaluationError(f"{operation} needs a whole number as {argument!r}, not {kind_of(value)}")
@@ -331,14 +329,12 @@ def positive(value: Value, operation: str, argument: str) -> int:
 
 
 def number(value: Value, operation: str) -> int | float:
-    """Return a number."""
     if isinstance(value, int | float):
         return value
     raise EvaluationError(f"{operation} needs a number, not {kind_of(value)}")
 
 
 def text(value: Value, operation: str, argument: str) -> str:
-    """Return a text."""
     if isinstance(value, str):
         return value
     raise EvaluationError(f"{operation} needs a text as {argument!r}, not {kind_of(value)}")

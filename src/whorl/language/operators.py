@@ -202,7 +202,6 @@ def _numeric(symbol: str, compute: Callable[[Number, Number], Number]) -> Operat
 
 
 def power(run: Run, left: Value, right: Value) -> Value:
-    """Raise a number to a power."""
     first, second = numbers("**", left, right)
     if isinstance(first, int) and isinstance(second, int) and second > 0:
         # A bit length of the result is known before it is computed; 128 bits are past the limit.

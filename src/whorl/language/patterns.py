@@ -31,15 +31,15 @@ _UNSUPPORTED = {
 class Match:
     """Where a pattern was found."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_match",)
 
     def __init__(self, match: Any) -> None:
-        self._found = match
+        self._match = match
 
     def group(self, index: int | str = 0) -> str | None:
         """Return the text of a group, 0 for all of it; None if the group took no part."""
         try:
-            text = self._found.group(index)
+            text = self._match.group(index)
         except (IndexError, KeyError):
             raise LanguageError(f"the regular expression has no group {index!r}") from None
         assert text is None or isinstance(text, str)
@@ -48,12 +48,12 @@ class Match:
     @property
     def groups(self) -> tuple[str | None, ...]:
         """The texts of all groups, from the first."""
-        return tuple(self._found.groups())
+        return tuple(self._match.groups())
 
     @property
     def span(self) -> tuple[int, int]:
         """Where the match begins and ends."""
-        start, end = self._found.span()
+        start, end = self._match.span()
         return start, end
 
 

@@ -59,7 +59,6 @@ class MappingScope:
         self.mapping = mapping
 
     def lookup(self, name: str) -> Json | Undefined:
-        """Return the value of a name, or UNDEFINED."""
         return self.mapping.get(name, UNDEFINED)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.words import CONNECTORS, OWN, TYPES
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.fields import text_of
 from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, to_text
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 

@@ -8,7 +8,7 @@ from whorl import ir
 from whorl.dialects.loom import texts
 from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.words import SETTING
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.fields import text_of
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:

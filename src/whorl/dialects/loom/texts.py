@@ -11,8 +11,7 @@ from whorl import ir
 from whorl.dialects.loom.forms import Template, find, is_deployed, text_at
 from whorl.dialects.loom.words import LIBRARY, OBJECT_FIELDS
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import check_spelling
-from whorl.dialects.reading.scalars import duration_of
+from whorl.dialects.reading.fields import check_spelling, duration_of
 from whorl.dialects.reading.texts import called, read_tree
 from whorl.source import Mapping, Scalar, Sequence, plain
 

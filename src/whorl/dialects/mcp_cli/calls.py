@@ -15,7 +15,7 @@ from whorl.dialects.mcp_cli.functions import HISTORY, NUMBER, PREVIOUS
 from whorl.dialects.mcp_cli.steps import RETRIES, WORKERS, read_shared
 from whorl.dialects.mcp_cli.texts import LIBRARY, PLACE, RESERVED, View
 from whorl.dialects.reader import parse
-from whorl.dialects.reading.scalars import duration_of, is_true, number_of, text_of, whole_of
+from whorl.dialects.reading.fields import duration_of, is_true, number_of, text_of, whole_of
 from whorl.dialects.reading.structure import check_arguments
 from whorl.dialects.reading.texts import placeholders, quoted
 from whorl.errors import InvalidWorkflow, did_you_mean

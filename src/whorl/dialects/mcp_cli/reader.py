@@ -10,7 +10,7 @@ from whorl import ir
 from whorl.dialects.mcp_cli import steps, texts
 from whorl.dialects.mcp_cli.calls import read_loop, read_template
 from whorl.dialects.mcp_cli.format import FileContext, Item, check_structure
-from whorl.dialects.reading.scalars import scalar_of, text_of
+from whorl.dialects.reading.fields import scalar_of, text_of
 from whorl.dialects.reading.texts import quoted
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
 from whorl.dialects.mcp_cli.texts import LIBRARY, View, spelled
-from whorl.dialects.reading import scalars
+from whorl.dialects.reading import fields as scalars
 from whorl.dialects.reading.texts import quoted
 from whorl.source import Mapping, Sequence
 

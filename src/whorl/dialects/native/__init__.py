@@ -16,8 +16,6 @@ __all__ = ["NativeReader", "native_schema"]
 
 
 class NativeReader:
-    """Reads native files."""
-
     name = "native"
     looks_for = "the field `whorl: 1` at the top"
     joined: frozenset[str] | None = None

@@ -10,7 +10,7 @@ from whorl.dialects.native import objects
 from whorl.dialects.native.context import Around, CannotWriteError, Context, Location
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
-from whorl.dialects.reading.scalars import texts_of
+from whorl.dialects.reading.fields import texts_of
 from whorl.errors import nearest
 from whorl.ir.nodes import NodeFields, Wanted
 from whorl.ir.walk import names_given, node_path

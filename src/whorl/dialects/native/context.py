@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
-from whorl.dialects.reading import scalars
+from whorl.dialects.reading import fields
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.texts import read_tree
 from whorl.errors import Span
@@ -53,7 +53,6 @@ class Location:
 
     @property
     def words(self) -> str:
-        """The field and its owner."""
         return f"{self.field!r} of {self.owner}" if self.field else self.owner
 
 
@@ -159,7 +158,7 @@ class Context(ReadContext):
             return ir.Constant(plain(inner))
         if "expr" in value and isinstance(inner, Scalar):
             library = value.get("library")
-            syntax = scalars.text_of(value.get("in")) or "jinja"
+            syntax = fields.text_of(value.get("in")) or "jinja"
             own = None if library is None else library_name(library)
             return self.read_expression(inner, syntax, own)
         items = inner.items if isinstance(inner, Sequence) else None
@@ -263,5 +262,5 @@ def is_same(part: object, other: object) -> bool:
 def shown(value: Value) -> str:
     """What a value is, for a message: a scalar as it is written, else its kind."""
     if isinstance(value, Scalar) or len(value):
-        return scalars.shown(value)
+        return fields.shown(value)
     return "an empty object" if isinstance(value, Mapping) else "an empty list"

@@ -16,7 +16,7 @@ from whorl.dialects.native.context import (
     is_template,
     shown,
 )
-from whorl.dialects.reading.scalars import number_of
+from whorl.dialects.reading.fields import number_of
 from whorl.errors import did_you_mean
 from whorl.ir.values import parse_count, parse_duration
 from whorl.source import Scalar, Value, plain
@@ -85,7 +85,6 @@ class Form:
         return written if isinstance(written, str | int | float) else WRONG
 
     def schema(self) -> dict[str, Json]:
-        """The JSON Schema of what it takes."""
         if self.ref:
             return {"$ref": f"#/$defs/{self.ref}"}
         return {"anyOf": [self.own_schema(), MARKED]} if self.marked else self.own_schema()
@@ -360,7 +359,6 @@ class OneOf(Form):
 
 
 def report_wrong(context: Context, value: Value, form: Form, at: Location) -> None:
-    """Reports a value that a form does not take."""
     meant = ""
     if isinstance(value, Scalar):
         choices = [form.choices for form in form.options() if isinstance(form, Choice)]

@@ -313,7 +313,6 @@ def defaults(maker: Any) -> dict[str, Any]:
 
 
 def report_unknown(context: Context, entry: Entry, table: FieldTable, at: Location) -> None:
-    """Reports a field that an object does not have."""
     message = f"{at.owner} has no field {entry.name[:60]!r}"
     advice = suggest(entry.name, shown_names(table))
     context.report("W004", message, entry.key.span, label="unknown field", help=advice)
@@ -325,7 +324,6 @@ def shown_names(table: FieldTable) -> list[str]:
 
 
 def schema_of(table: FieldTable) -> dict[str, Json]:
-    """The JSON Schema of an object with these fields."""
     required: list[Json] = [name for name, field in table.items() if field.required]
     properties: dict[str, Json] = {
         name: {"description": field.doc, **field.form.schema()} for name, field in table.items()

@@ -27,7 +27,7 @@ from whorl.dialects.native.objects import (
     write_object,
 )
 from whorl.dialects.native.table import VALUE, fields
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.fields import text_of
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import View, uses_in
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes

@@ -20,7 +20,7 @@ from whorl.ir.walk import index_nodes
 from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as MappingOf
+    from collections import abc
 
     from whorl import ir
 
@@ -47,7 +47,7 @@ _RESOLVERS = (
 
 
 def write_native(
-    workflow: ir.Workflow, sources: MappingOf[str, str] | None = None, file: str = ""
+    workflow: ir.Workflow, sources: abc.Mapping[str, str] | None = None, file: str = ""
 ) -> str:
     """A workflow as a native file; comments above its steps come from its sources by file name."""
     for exact in (workflow.dialect != "native", True):
@@ -81,7 +81,7 @@ def _placeless(item: object) -> object:
 
 
 def _with_comments(
-    text: str, workflow: ir.Workflow, again: ir.Workflow, sources: MappingOf[str, str]
+    text: str, workflow: ir.Workflow, again: ir.Workflow, sources: abc.Mapping[str, str]
 ) -> str:
     """The text with the comments that stand above steps in the sources."""
     lines, nodes = text.splitlines(), index_nodes(again)

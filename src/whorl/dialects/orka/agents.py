@@ -8,8 +8,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import unknown_fields
-from whorl.dialects.reading.scalars import scalar_of, text_of, words
+from whorl.dialects.reading.fields import scalar_of, text_of, unknown_fields, words
 from whorl.errors import Severity, Span, did_you_mean
 from whorl.ir.expressions import Names
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value

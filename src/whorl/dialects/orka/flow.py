@@ -16,7 +16,7 @@ from whorl.dialects.orka import agents, tasks
 from whorl.dialects.orka.agents import Agent, Section, forked_by, items_of, scalars_of
 from whorl.dialects.orka.loops import read_loop, texts_within
 from whorl.dialects.orka.tasks import computed, literal, read_timeout
-from whorl.dialects.reading.scalars import text_of, texts_of
+from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.errors import did_you_mean
 from whorl.source import Scalar
 

@@ -13,7 +13,7 @@ from whorl import ir
 from whorl.dialects.orka import outputs, scores, tasks
 from whorl.dialects.orka.agents import SILENT, items_of, mapping_of, read_section, scalars_of
 from whorl.dialects.orka.tasks import computed, literal, template
-from whorl.dialects.reading.scalars import is_true, number_of, text_of, whole_of
+from whorl.dialects.reading.fields import is_true, number_of, text_of, whole_of
 from whorl.errors import did_you_mean
 from whorl.language import Json, LanguageError
 from whorl.source import Mapping, Scalar, Sequence, Value

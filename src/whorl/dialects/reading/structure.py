@@ -6,15 +6,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading.scalars import duration_of, number_of, shown, text_of, whole_of
+from whorl.dialects.reading.fields import duration_of, number_of, shown, text_of, whole_of
 from whorl.dialects.reading.texts import COMPARED_MAX
 from whorl.errors import Span, did_you_mean, nearest
 from whorl.ir.checks.scopes import suggest
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from collections.abc import Mapping as MappingOf
+    from collections import abc
 
     from whorl.dialects.reader import Reading
     from whorl.dialects.reading.context import ReadContext
@@ -88,9 +87,9 @@ class Table:
     """
 
     title: str
-    fields: MappingOf[str, Field]
-    instead: MappingOf[str, str] = field(default_factory=dict)
-    check: Callable[[ReadContext, Mapping, str], None] | None = None
+    fields: abc.Mapping[str, Field]
+    instead: abc.Mapping[str, str] = field(default_factory=dict)
+    check: abc.Callable[[ReadContext, Mapping, str], None] | None = None
 
 
 def check_table(
@@ -155,7 +154,7 @@ def _check_item(context: ReadContext, item: Value, table: Table, owner: str) -> 
 def check_arguments(
     context: ReadContext,
     reading: Reading,
-    names: MappingOf[str, Span],
+    names: abc.Mapping[str, Span],
     *,
     owner: str,
     span: Span,
@@ -201,5 +200,5 @@ def check_arguments(
             context.report("W005", message, place, label="not given", help=advice)
 
 
-def _meant(name: str, names: Iterable[str]) -> str:
+def _meant(name: str, names: abc.Iterable[str]) -> str:
     return did_you_mean(name, islice(names, COMPARED_MAX))

@@ -7,8 +7,16 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, cast
 
-from whorl.dialects.reading.fields import check_id, check_node, check_spelling, objects_of
-from whorl.dialects.reading.scalars import scalar_of, span_of, text_of, words
+from whorl.dialects.reading.fields import (
+    check_id,
+    check_node,
+    check_spelling,
+    objects_of,
+    scalar_of,
+    span_of,
+    text_of,
+    words,
+)
 from whorl.dialects.shodan.functions import TYPES
 from whorl.ir.checks.scopes import suggest
 from whorl.language import Json, LanguageError

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from whorl import ir
-from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
+from whorl.dialects.reading.fields import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.functions import OPERATORS
 from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, flag_of, items_of, object_of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.native.shell import PREFIX, read_script
 from whorl.dialects.reading.context import REPORTED_MAX
-from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
+from whorl.dialects.reading.fields import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text
 from whorl.dialects.shodan.graph import COUNT, GraphNode
 from whorl.dialects.shodan.levels import Level, expression, literal, packed

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.fields import text_of
 from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
 from whorl.dialects.shodan.levels import GraphContext, Level, Reference
 from whorl.ir.checks.scopes import suggest

@@ -7,7 +7,7 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, cast
 
 from whorl import ir
-from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
+from whorl.dialects.reading.fields import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, check_part, object_of, read_graph, read_ports
 from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output

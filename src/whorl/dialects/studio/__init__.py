@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.scalars import number_of, text_of
+from whorl.dialects.reading.fields import number_of, text_of
 from whorl.dialects.studio import outside, steps
 from whorl.dialects.studio.canvas import (
     BEGINNINGS,

@@ -16,9 +16,11 @@ from whorl.dialects.reading.fields import (
     check_node,
     check_spelling,
     objects_of,
+    span_of,
+    text_of,
     unknown_fields,
+    words,
 )
-from whorl.dialects.reading.scalars import span_of, text_of, words
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import suggest
 from whorl.source import Mapping, Scalar, Sequence

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.fields import text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import (
     CLOSED_BY,

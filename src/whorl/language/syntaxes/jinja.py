@@ -160,7 +160,6 @@ def _bounded(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def read_template(source: str, library: str) -> tree.Tree:
-    """Read a text template."""
     tokens = list(_bounded(_tokens(source, inside=False)))
     parsed, _ = _parsed(tokens, Parser.subparse)
     converter = Converter(library)
