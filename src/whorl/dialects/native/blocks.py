@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
 from whorl.dialects.native import objects
-from whorl.dialects.native.context import Around, CannotWriteError, Context, Location
+from whorl.dialects.native.context import Around, Attributes, CannotWriteError, Context, Location
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.fields import texts_of
@@ -305,7 +305,7 @@ class OnFailure(OneOf):
         return objects.OMIT if value.on_failure == "halt" else value.on_failure
 
 
-def _previous(context: Context, attributes: objects.Attributes) -> tuple[ir.After, ...]:
+def _previous(context: Context, attributes: Attributes) -> tuple[ir.After, ...]:
     return () if context.around.previous is None else (ir.After(context.around.previous),)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl import ir
 from whorl.dialects.reading import fields
@@ -37,6 +37,7 @@ _OPERATORS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
 RESERVED = frozenset({*FACTS, RESULTS, *_CONSTANTS, *_OPERATORS, "steps", "loop", "it"})
 NAMES = {"plain": "[A-Za-z_][A-Za-z0-9_]*", "dashed": "[A-Za-z_][A-Za-z0-9_-]*"}
 _WRITTEN = Span("", 1, 1)
+Attributes: TypeAlias = "abc.Mapping[str, Any]"
 
 
 class CannotWriteError(Exception):

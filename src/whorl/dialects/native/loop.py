@@ -13,6 +13,7 @@ from whorl.dialects.native.blocks import NODE, ON_FAILURE, OPTIONS, Steps
 from whorl.dialects.native.context import (
     FACTS,
     NAMES,
+    Attributes,
     CannotWriteError,
     Context,
     Location,
@@ -20,15 +21,7 @@ from whorl.dialects.native.context import (
     is_template,
     read_result,
 )
-from whorl.dialects.native.objects import (
-    Attributes,
-    ListOf,
-    MapOf,
-    Object,
-    Short,
-    defaults,
-    write_object,
-)
+from whorl.dialects.native.objects import ListOf, MapOf, Object, Short, defaults, write_object
 from whorl.dialects.native.table import EXPRESSION, fields
 from whorl.ir.checks.scopes import suggest
 from whorl.ir.expressions import inner_values

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
-Attributes: TypeAlias = "abc.Mapping[str, Any]"
 # What a field is where a file does not say it, given the attributes beside it.
-Derive: TypeAlias = "Callable[[Context, Attributes], Any]"
+Derive: TypeAlias = "Callable[[Context, abc.Mapping[str, Any]], Any]"
 # The attribute of a field whose form reads several attributes of what it stands in.
 ALL = "*"
 # What a form writes that has nothing to say.

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import objects
 from whorl.dialects.native.blocks import COMMON, NODE, Kind
 from whorl.dialects.native.context import (
     NOWHERE,
@@ -17,15 +18,6 @@ from whorl.dialects.native.context import (
     shown,
 )
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
-from whorl.dialects.native.objects import (
-    ALL,
-    FieldTable,
-    Object,
-    Short,
-    Values,
-    read_object,
-    write_object,
-)
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.reading.fields import text_of
 from whorl.errors import did_you_mean
@@ -265,11 +257,11 @@ class TaskKind(Kind):
         inputs = _write_inputs(context, self.inside or self.own, entries)
         if self.inside:
             inputs = {self.name: inputs["url"] if list(inputs) == ["url"] else inputs}
-        table = {name: field for name, field in self.own.items() if field.attribute != ALL}
-        step |= inputs | write_object(context, {**table, **COMMON}, node)
+        table = {name: field for name, field in self.own.items() if field.attribute != objects.ALL}
+        step |= inputs | objects.write_object(context, {**table, **COMMON}, node)
         source = as_source(step)
         assert isinstance(source, Mapping)
-        attributes = read_object(context, source, self.fields, NOWHERE)
+        attributes = objects.read_object(context, source, self.fields, NOWHERE)
         again = self.make(context, {"name": node.name, "place": node.place, **attributes})
         if not is_read(context, again, node):
             raise CannotWriteError(node)
@@ -277,7 +269,7 @@ class TaskKind(Kind):
 
 
 def _write_inputs(
-    context: Context, table: FieldTable, entries: list[tuple[Any, ir.Value]]
+    context: Context, table: objects.FieldTable, entries: list[tuple[Any, ir.Value]]
 ) -> dict[str, Any]:
     fields = {field.attribute: (name, field.form) for name, field in table.items()}
     step: dict[str, Any] = {}
@@ -299,10 +291,10 @@ _ALL_TASKS = fields("task", None, ir.Task, *_OWN, *NODE, **_SECURE)
 _HTTP = fields("request")
 _TASK_FORMS: dict[str, Form] = {
     "returns": Returns(),
-    "command": Command((Text("a text for the shell"), Values(VALUE, least=1))),
-    "request": Short("url", Object("http", _HTTP), Template("a URL")),
+    "command": Command((Text("a text for the shell"), objects.Values(VALUE, least=1))),
+    "request": objects.Short("url", objects.Object("http", _HTTP), Template("a URL")),
     "task_name": TaskName("a name", needed=True),
-    "any_task": Object("task", fields("any_task")),
+    "any_task": objects.Object("task", fields("any_task")),
 }
 TASKS = [
     TaskKind(name, ir.Task, {**fields(name, _TASK_FORMS), **_ALL_TASKS}, inside)

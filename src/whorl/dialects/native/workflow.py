@@ -16,6 +16,7 @@ from whorl.dialects.native.context import (
     NAMES,
     RESERVED,
     Around,
+    Attributes,
     Context,
     Location,
     library_name,
@@ -135,7 +136,7 @@ class Port(objects.Object):
         return {"type": value.type, **written} if "type" in written or not written else written
 
 
-def _main_input(context: Context, attributes: objects.Attributes) -> str:
+def _main_input(context: Context, attributes: Attributes) -> str:
     inputs: tuple[ir.Port, ...] = attributes.get("inputs", ())
     if len(inputs) == 1:
         return inputs[0].name
@@ -143,12 +144,12 @@ def _main_input(context: Context, attributes: objects.Attributes) -> str:
     return texts[0] if texts else ""
 
 
-def _outputs(context: Context, attributes: objects.Attributes) -> tuple[tuple[str, ir.Value], ...]:
+def _outputs(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Value], ...]:
     last = last_with_result(attributes["body"])
     return () if last is None else ((last.name, read_result(last.name)),)
 
 
-def _hidden(context: Context, attributes: objects.Attributes) -> tuple[str, ...]:
+def _hidden(context: Context, attributes: Attributes) -> tuple[str, ...]:
     """A secure step that is only the last one gives its output to nobody who looks on."""
     last = last_with_result(attributes["body"])
     if last is None or attributes["outputs"] != _outputs(context, attributes):
@@ -156,9 +157,7 @@ def _hidden(context: Context, attributes: objects.Attributes) -> tuple[str, ...]
     return (last.name,) if is_hidden(last, context.workflows) else ()
 
 
-def _defaults(
-    context: Context, attributes: objects.Attributes
-) -> tuple[tuple[str, ir.Fields], ...]:
+def _defaults(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Fields], ...]:
     """`model` and `system` hold for all questions; judges share the model."""
     inputs = {name: attributes.get(f"inputs.{name}") for name in ("model", "system")}
     ask = [(name, value) for name, value in inputs.items() if value is not None]

@@ -7,22 +7,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import Diagnostic, Span
+from whorl.ir import nodes
 from whorl.ir.checks.scopes import Subject, suggest
 from whorl.ir.expressions import conditions_in
-from whorl.ir.nodes import (
-    ITERATIONS_MAX,
-    Block,
-    Branch,
-    Break,
-    Call,
-    Continue,
-    ForEach,
-    Loop,
-    LoopLimits,
-    RunLimits,
-    Task,
-    Workflow,
-)
 from whorl.ir.values import BranchTaken, Plateau, Score
 from whorl.ir.walk import blocks_in, blocks_of, names_given, node_path, slot_path, walk
 from whorl.ir.worst_case import worst_case
@@ -44,7 +31,7 @@ _ADD_A_SCORE = (
 
 
 def check_unique(
-    subject: Subject, block: Block | None = None, path: str = "", taken: Taken | None = None
+    subject: Subject, block: nodes.Block | None = None, path: str = "", taken: Taken | None = None
 ) -> Iterator[Diagnostic]:
     """Names are unique within a scope, which open blocks share with what is around them (W012)."""
     taken = {} if taken is None else taken
@@ -98,7 +85,7 @@ def check_cycles(subject: Subject) -> Iterator[Diagnostic]:
         )
 
 
-def _circle(block: Block) -> list[str]:
+def _circle(block: nodes.Block) -> list[str]:
     """A circle of nodes, each of which waits for the next one; it begins with the first written."""
     names = [node.name for node in block.nodes]
     waits = {
@@ -115,12 +102,12 @@ def _circle(block: Block) -> list[str]:
 
 
 def check_jumps(
-    subject: Subject, block: Block | None = None, path: str = "", loops: tuple[str, ...] = ()
+    subject: Subject, block: nodes.Block | None = None, path: str = "", loops: tuple[str, ...] = ()
 ) -> Iterator[Diagnostic]:
     """`break` and `continue` name a loop that they stand in (W010)."""
     for node in (block or subject.workflow.body).nodes:
         at = node_path(path, node.name)
-        if isinstance(node, Break | Continue) and node.loop and node.loop not in loops:
+        if isinstance(node, nodes.Break | nodes.Continue) and node.loop and node.loop not in loops:
             yield Diagnostic(
                 "W010",
                 f"{node.name!r} names {node.loop[:60]!r}, which is no loop around it",
@@ -128,7 +115,7 @@ def check_jumps(
                 "no such loop",
                 suggest(node.loop, loops) or "put it inside of the loop",
             )
-        inside = (*loops, node.name) if isinstance(node, Loop) else loops
+        inside = (*loops, node.name) if isinstance(node, nodes.Loop) else loops
         for slot, inner in blocks_of(node):
             yield from check_jumps(subject, inner, slot_path(at, slot), inside)
 
@@ -138,7 +125,8 @@ def check_branches(subject: Subject) -> Iterator[Diagnostic]:
     for _, loop, condition, span in subject.conditions():
         if not isinstance(condition, BranchTaken):
             continue
-        branches = {name: node for name, node in names_given(loop.body) if isinstance(node, Branch)}
+        given = names_given(loop.body)
+        branches = {name: node for name, node in given if isinstance(node, nodes.Branch)}
         branch = branches.get(condition.node)
         if branch is None:
             message = f"{condition.node[:60]!r} is no branch in the loop"
@@ -160,7 +148,7 @@ def check_calls(subject: Subject) -> Iterator[Diagnostic]:
     """
     called = dict(subject.workflow.workflows)
     for path, node in subject.nodes():
-        if not isinstance(node, Call) or not node.workflow:
+        if not isinstance(node, nodes.Call) or not node.workflow:
             continue
         span, calls = subject.places.node(path), f"{node.name!r} calls {node.workflow[:60]!r}, "
         if node.workflow not in called:
@@ -171,14 +159,14 @@ def check_calls(subject: Subject) -> Iterator[Diagnostic]:
             yield Diagnostic("W017", f"{calls}which calls itself", span, "leads back", advice)
 
 
-def _leads_back(start: str, called: dict[str, Workflow]) -> bool:
+def _leads_back(start: str, called: dict[str, nodes.Workflow]) -> bool:
     queue = [start]
     for key in queue:
         workflow = called.get(key)
         for _, node in walk(workflow.body) if workflow else ():
-            if isinstance(node, Call) and node.workflow == start:
+            if isinstance(node, nodes.Call) and node.workflow == start:
                 return True
-            if isinstance(node, Call) and node.workflow not in queue:
+            if isinstance(node, nodes.Call) and node.workflow not in queue:
                 queue.append(node.workflow)
     return False
 
@@ -230,8 +218,8 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
     for path, loop in subject.loops():
         span = subject.places.field(path, "at_most")
         iterations = loop.limits.iterations
-        if isinstance(iterations, int) and not 1 <= iterations <= ITERATIONS_MAX:
-            message = f"loop {loop.name!r} may take from 1 to {ITERATIONS_MAX:,} iterations"
+        if isinstance(iterations, int) and not 1 <= iterations <= nodes.ITERATIONS_MAX:
+            message = f"loop {loop.name!r} may take from 1 to {nodes.ITERATIONS_MAX:,} iterations"
             advice = f"it says {iterations:,}; nest loops if more are needed"
             yield Diagnostic("W015", message, span, "out of range", advice)
         each = ("iteration time limit", TIME_MIN_S, loop.limits.iteration_time_s)
@@ -239,8 +227,8 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
             text = f"loop {loop.name!r}: {message}"
             yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
     for path, node in subject.nodes():
-        total_s = node.total_timeout_s if isinstance(node, Task) else None
-        item_s = node.item_timeout_s if isinstance(node, ForEach) else None
+        total_s = node.total_timeout_s if isinstance(node, nodes.Task) else None
+        item_s = node.item_timeout_s if isinstance(node, nodes.ForEach) else None
         times = [("timeout", TIME_MIN_S, time_s) for time_s in (node.timeout_s, total_s)]
         for message in _out_of_range(*times, ("item timeout", TIME_MIN_S, item_s)):
             span = subject.places.field(path, "timeout")
@@ -248,7 +236,7 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
             yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
 
 
-def _wrong(limits: LoopLimits | RunLimits) -> Iterator[str]:
+def _wrong(limits: nodes.LoopLimits | nodes.RunLimits) -> Iterator[str]:
     return _out_of_range(
         ("time limit", TIME_MIN_S, limits.time_s),
         ("cost limit", 0.0, limits.cost_usd),
