@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interfaces.wording import advised
 from whorl.interpreter.events import Event, numbered
 from whorl.interpreter.requests import objection
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.runtimes.folding import Fork, fold, look_into
 
 if TYPE_CHECKING:

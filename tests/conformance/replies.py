@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import ProviderError
 from whorl.interpreter.events import unescape
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.providers.ask import verdict_of
 from whorl.providers.models.conversation import typed_answer
 from whorl.providers.registry import KINDS

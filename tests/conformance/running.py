@@ -8,7 +8,7 @@ from conformance.expecting import Result
 from conformance.person import check_refusal, during, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.runtimes.folding import fold
 from whorl.runtimes.projection import document, usage_document
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime

@@ -12,7 +12,7 @@ from conformance.running import options_of, requests_of, result_of
 from crash.promise import Trace, watch
 from whorl.errors import UsageError
 from whorl.interpreter.plan import Plan
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 

@@ -16,7 +16,7 @@ from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
 from crash.promise import Trace, watch
 from whorl.errors import StoreError
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
 

@@ -6,14 +6,12 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from whorl.errors import Diagnostic, InvalidWorkflow
-from whorl.source.paths import find_beside, list_beside, open_beside, resolve_beside
+from whorl.errors import Diagnostic, InvalidWorkflow, Span
+from whorl.source.paths import Place, find_beside, list_beside, open_beside, resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from whorl.errors import Span
-    from whorl.source.paths import Place
 
 # A project may be a home folder by mistake; loading a file must not read through all of it.
 FILES_MAX = 1_000

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, cast
-
-from whorl.dialects.files import Names, NoFiles
-from whorl.errors import Diagnostic, InvalidWorkflow, did_you_mean
+from dataclasses import (dataclass, field)
+from typing import (Protocol, TYPE_CHECKING, cast)
+from whorl.dialects.files import (NamedFile, Names, NoFiles, SourceFiles)
+from whorl.errors import (Diagnostic, InvalidWorkflow, Span, did_you_mean)
 from whorl.plugins import Plugins
-from whorl.source import Mapping, read_text
+from whorl.source import (Document, Mapping, read_text)
 from whorl.source.yaml import read_yaml
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from collections.abc import Mapping as MappingOf
-    from typing import Literal
 
+
+if TYPE_CHECKING:
+    from collections.abc import (Callable, Iterator, Mapping as MappingOf, Sequence)
+    from typing import Literal
     from whorl import ir
-    from whorl.dialects.files import NamedFile, SourceFiles
-    from whorl.errors import Span
-    from whorl.source import Document
+
 
 CALLED_MAX = 100
 CALL_DEPTH_MAX = 16
@@ -204,12 +201,10 @@ class Files:
         return self._library.names.is_cut
 
     def text(self, reference: str, span: Span) -> tuple[str, str]:
-        """Returns the name and the text of a file."""
         opened = self._library.files.open(self._base, reference, span)
         return opened.name, opened.text
 
     def open(self, reference: str, span: Span) -> Document:
-        """Returns a YAML or JSON file as a tree."""
         name, text = self.text(reference, span)
         return parse(text, name)
 

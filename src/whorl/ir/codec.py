@@ -60,11 +60,11 @@ def _decode(encoded: Json) -> Any:
         name: Any = encoded.get("is")
         if name not in _CLASSES:
             raise InternalError(f"the stored workflow holds an unknown {name!r}")
-        known = {key: encoded[key] for key in _FIELDS[name] if key in encoded}
-        for key, value in known.items():
+        arguments = {key: encoded[key] for key in _FIELDS[name] if key in encoded}
+        for key, value in arguments.items():
             if (name, key) not in _RAW:
-                known[key] = _decode(value)
-        return _CLASSES[name](**known)
+                arguments[key] = _decode(value)
+        return _CLASSES[name](**arguments)
     return encoded
 
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from whorl.ir import nodes, values
-from whorl.ir.nodes import ForEach, Loop
-from whorl.ir.values import AllOf, AnyOf, Constant, Expression, Fields, Items
+from whorl.ir.nodes import Block, ForEach, Loop, Node
+from whorl.ir.values import AllOf, AnyOf, Condition, Constant, Expression, Fields, Items, Value
 from whorl.ir.walk import blocks_of
 from whorl.language import LanguageError, free_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.ir.nodes import Block, Node
-    from whorl.ir.values import Condition, Value
     from whorl.language import NameUse
 
 

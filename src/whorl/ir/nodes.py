@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from whorl.ir.values import Constant, Fields
+from whorl.ir.values import Condition, Constant, Expression, Fields, Port, Retry, Value
 
 if TYPE_CHECKING:
-    from whorl.ir.values import Condition, Expression, Port, Retry, Value
     from whorl.language import Json
 
 # How a node can have ended. `passed` in an `After` stands for: succeeded, skipped by its own

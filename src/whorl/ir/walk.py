@@ -1,6 +1,7 @@
 """Walking over a workflow: its blocks and nodes, each with the path that names it for ever.
 
-Also which nodes give what nobody is shown: secure tasks, and what holds them.
+Also where its parts stand in its file, and which nodes give what nobody is shown: secure tasks,
+and what holds them.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from operator import is_
 from typing import TYPE_CHECKING, assert_never
 
 from whorl.ir import nodes
-from whorl.ir.nodes import Branch, Call, ForEach, Group, Loop, Task
+from whorl.ir.nodes import Block, Branch, Call, Case, ForEach, Group, Loop, Node, Task, Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from whorl.ir.nodes import Block, Case, Node, Workflow
+    from whorl.errors import Span
+    from whorl.source import Scalar
 
 
 def blocks_of(node: Node) -> tuple[tuple[str, Block], ...]:
@@ -123,3 +125,57 @@ def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
 def hides(block: Block, name: str, called: Mapping[str, Workflow]) -> bool:
     """Whether the node of a name, anywhere in a block, gives what nobody is shown."""
     return any(node.name == name and is_hidden(node, called) for _, node in walk(block))
+
+
+class Places:
+    """Spans of expressions, of nodes by path, and of any other part of the IR.
+
+    The IR is data without positions; a reader remembers them here, by identity, while it reads.
+    """
+
+    __slots__ = ("_fields", "_nodes", "_parts", "_texts")
+
+    def __init__(self) -> None:
+        # The part itself is kept beside its place, so that its id stays its own.
+        self._texts: dict[int, tuple[object, Scalar, int]] = {}
+        self._parts: dict[int, tuple[object, Span]] = {}
+        self._nodes: dict[str, Span] = {}
+        self._fields: dict[tuple[str, str], Span] = {}
+
+    def remember(self, expression: object, scalar: Scalar, offset: int = 0) -> None:
+        """An expression is this scalar's text from `offset` on."""
+        self._texts[id(expression)] = (expression, scalar, offset)
+
+    def remember_part(self, part: object, span: Span) -> None:
+        """A condition, an order or another part of the IR stands here."""
+        self._parts[id(part)] = (part, span)
+
+    def remember_node(self, path: str, span: Span) -> None:
+        self._nodes.setdefault(path, span)
+
+    def remember_field(self, path: str, field: str, span: Span) -> None:
+        self._fields.setdefault((path, field), span)
+
+    def span(self, expression: object, offset: int | None = None, length: int = 1) -> Span | None:
+        """Returns where the characters of an expression stand, as far as it is known."""
+        place = self._texts.get(id(expression))
+        if place is None:
+            return self.part(expression)
+        _, scalar, start = place
+        if offset is None:
+            return scalar.span
+        return scalar.locate(max(0, start + offset), length)
+
+    def part(self, part: object) -> Span | None:
+        place = self._parts.get(id(part))
+        return None if place is None else place[1]
+
+    def node(self, path: str) -> Span | None:
+        """Returns where the node of this path stands; a path that is none: its nearest holder."""
+        while path not in self._nodes and "/" in path:
+            holder = path.rpartition("/")[0]
+            path = holder if holder in self._nodes else holder.split("@")[0]
+        return self._nodes.get(path)
+
+    def field(self, path: str, field: str) -> Span | None:
+        return self._fields.get((path, field)) or self.node(path)

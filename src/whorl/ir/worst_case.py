@@ -9,16 +9,12 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from whorl.ir.expressions import conditions_in
-from whorl.ir.nodes import Call, ForEach, Loop, Task, Workflow
-from whorl.ir.values import Constant, Fields, Items, Judge
+from whorl.ir.nodes import Block, Call, ForEach, Loop, Node, Task, Workflow
+from whorl.ir.values import Constant, Fields, Items, Judge, Value
 from whorl.ir.walk import blocks_of, node_path, slot_path
-
-if TYPE_CHECKING:
-    from whorl.ir.nodes import Block, Node
-    from whorl.ir.values import Value
 
 PRICED = frozenset({"ask", "agent", "judge"})
 # The turns of a model with tools, where the author says nothing.

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, TypeVar
 
-from whorl.language.entry import FunctionEntry
+from whorl.language.calls import FunctionEntry, Run
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.patterns import pattern
-from whorl.language.run import Run
 from whorl.language.values import (
     LIMITS,
     UNDEFINED,
@@ -135,7 +134,6 @@ def evaluate_metered(
 
 
 def render(expression: Expression, scope: Scope, *, limits: Limits = LIMITS) -> str:
-    """Return the text of an expression or template."""
     program = _program(expression)
     text = _outcome(program, Run(scope, limits, program.find), as_text=True)
     assert isinstance(text, str)
@@ -184,8 +182,8 @@ def path_in(expression: Expression) -> tuple[str, Path] | None:
     from whorl.language.names import whole_path_of
 
     value = parse(expression).value
-    found = None if value is None else whole_path_of(value)
-    return None if found is None else (found[0].name, found[1])
+    path = None if value is None else whole_path_of(value)
+    return None if path is None else (path[0].name, path[1])
 
 
 def functions(library: str = "") -> tuple[FunctionEntry, ...]:

@@ -12,21 +12,18 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.language.calls import FunctionEntry, Run
 from whorl.language.faults import LanguageError
-from whorl.language.run import Run
-from whorl.language.values import item_of, member_of, to_result
+from whorl.language.values import Json, Limits, Value, item_of, member_of, to_result
 from whorl.plugins import Plugins, load_reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.language.entry import FunctionEntry
     from whorl.language.tree import Tree
-    from whorl.language.values import Json, Limits, Value
 
-    # Reads a source into the tree; the second text is the name of the library for its functions.
-    Read: TypeAlias = Callable[[str, str], Tree]
-
+# Reads a source into the tree; the second text is the name of the library for its functions.
+Read: TypeAlias = "Callable[[str, str], Tree]"
 # Where our own libraries are listed; nothing of it is imported before the first one is opened.
 _BUILT_IN = "whorl.dialects.reader:LIBRARIES"
 

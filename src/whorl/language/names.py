@@ -44,9 +44,9 @@ class _Walker:
         self, node: tree.Expr, bound: set[str], guards: Guards, *, handled: bool = False
     ) -> None:
         """Visit an expression; `handled` means that it may be undefined without harm."""
-        found = path_of(node)
-        if found is not None:
-            self._use(*found, bound, guards, handled=handled)
+        path = path_of(node)
+        if path is not None:
+            self._use(*path, bound, guards, handled=handled)
             # The computed keys inside a path, such as `b` in `a[b].c`.
             while isinstance(node, tree.Member | tree.Item):
                 if isinstance(node, tree.Item) and not isinstance(node.key, tree.Literal):
@@ -149,8 +149,8 @@ def path_of(node: tree.Expr) -> tuple[tree.Name, Path] | None:
 
 def whole_path_of(node: tree.Expr) -> tuple[tree.Name, Path] | None:
     """Return the name and the path of an expression that is nothing else, and all of it static."""
-    found = path_of(node)
-    return found if found is not None and len(found[1]) == len(_keys_of(node)[1]) else None
+    path = path_of(node)
+    return path if path is not None and len(path[1]) == len(_keys_of(node)[1]) else None
 
 
 def _keys_of(node: tree.Expr) -> tuple[tree.Name | None, list[str | int | None]]:
@@ -195,7 +195,7 @@ def guards_of(test: tree.Expr, outcome: bool) -> Guards:
             return NO_GUARDS.union(*(guards_of(operand, outcome) for operand in test.operands))
         case tree.Apply() if test.function.kind == "test":
             wanted = "defined" if outcome else "undefined"
-            found = path_of(test.arguments[0])
-            if test.function.name == wanted and found is not None:
-                return frozenset(((found[0].name, found[1]),))
+            path = path_of(test.arguments[0])
+            if test.function.name == wanted and path is not None:
+                return frozenset(((path[0].name, path[1]),))
     return NO_GUARDS

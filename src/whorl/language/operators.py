@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from whorl.language.calls import Place, Run
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.run import Place, Run
 from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, kind_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 WIDTH_MAX = 1_000
 _NONE_LEFT = object()
@@ -205,7 +202,6 @@ def _numeric(symbol: str, compute: Callable[[Number, Number], Number]) -> Operat
 
 
 def power(run: Run, left: Value, right: Value) -> Value:
-    """Raise a number to a power."""
     first, second = numbers("**", left, right)
     if isinstance(first, int) and isinstance(second, int) and second > 0:
         # A bit length of the result is known before it is computed; 128 bits are past the limit.

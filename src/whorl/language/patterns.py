@@ -6,13 +6,12 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from whorl.language.entry import Family, FunctionEntry, text
+from whorl.language.calls import Family, FunctionEntry, Run, text
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.language.run import Run
     from whorl.language.values import Value
 
 PATTERN_MAX = 4_096
@@ -32,15 +31,15 @@ _UNSUPPORTED = {
 class Match:
     """Where a pattern was found."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_match",)
 
-    def __init__(self, found: Any) -> None:
-        self._found = found
+    def __init__(self, match: Any) -> None:
+        self._match = match
 
     def group(self, index: int | str = 0) -> str | None:
         """Return the text of a group, 0 for all of it; None if the group took no part."""
         try:
-            text = self._found.group(index)
+            text = self._match.group(index)
         except (IndexError, KeyError):
             raise LanguageError(f"the regular expression has no group {index!r}") from None
         assert text is None or isinstance(text, str)
@@ -49,12 +48,12 @@ class Match:
     @property
     def groups(self) -> tuple[str | None, ...]:
         """The texts of all groups, from the first."""
-        return tuple(self._found.groups())
+        return tuple(self._match.groups())
 
     @property
     def span(self) -> tuple[int, int]:
         """Where the match begins and ends."""
-        start, end = self._found.span()
+        start, end = self._match.span()
         return start, end
 
 
@@ -71,13 +70,13 @@ class Pattern:
 
     def search(self, text: str) -> Match | None:
         """Find the first match in a text."""
-        found = self._program.search(_checked(text))
-        return None if found is None else Match(found)
+        match = self._program.search(_checked(text))
+        return None if match is None else Match(match)
 
     def match(self, text: str) -> Match | None:
         """Match at the start of a text."""
-        found = self._program.match(_checked(text))
-        return None if found is None else Match(found)
+        match = self._program.match(_checked(text))
+        return None if match is None else Match(match)
 
     def search_all(self, text: str) -> Iterator[Match]:
         """Find all matches that do not overlap."""
@@ -165,8 +164,8 @@ def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase
     pay_search(run, program, len(subject))
     if not isinstance(group, int | str):
         raise EvaluationError("regex_search needs the number or the name of a group")
-    found = program.search(subject)
-    return None if found is None else found.group(group)
+    match = program.search(subject)
+    return None if match is None else match.group(group)
 
 
 def regex_findall(run: Run, value: Value, source: Value, ignorecase: Value) -> list[Value]:
@@ -185,9 +184,9 @@ def _all(run: Run, program: Pattern, subject: str) -> list[Match]:
     """All matches; each is paid for, as every one may read on to the end of the text."""
     result: list[Match] = []
     pay_search(run, program, len(subject))
-    for found in program.search_all(subject):
-        pay_search(run, program, len(subject) - found.span[1] >> 4)
-        result.append(found)
+    for match in program.search_all(subject):
+        pay_search(run, program, len(subject) - match.span[1] >> 4)
+        result.append(match)
     return result
 
 

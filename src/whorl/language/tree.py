@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias, dataclass_transform
 from typing import Literal as OneOf
 
 if TYPE_CHECKING:
-    from whorl.language.entry import FunctionEntry
+    from whorl.language.calls import FunctionEntry
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)

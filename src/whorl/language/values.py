@@ -7,14 +7,11 @@ Python object is ever read through a name from a source: `__class__` is a key th
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from whorl.language.faults import EvaluationError, LimitExceeded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -62,7 +59,6 @@ class MappingScope:
         self.mapping = mapping
 
     def lookup(self, name: str) -> Json | Undefined:
-        """Return the value of a name, or UNDEFINED."""
         return self.mapping.get(name, UNDEFINED)
 
 

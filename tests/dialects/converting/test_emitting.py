@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from campaign import amount
 from whorl.dialects.native.forms import duration_text
 from whorl.dialects.native.writing import emit_yaml
-from whorl.ir.durations import parse_duration
+from whorl.ir.values import parse_duration
 from whorl.source import plain
 from whorl.source.yaml import read_yaml
 

@@ -12,13 +12,13 @@ from whorl import ir
 from whorl.dialects import Reading
 from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.ir.checks import check
-from whorl.ir.places import Places
+from whorl.ir.walk import Places
 from whorl.language import FunctionEntry, LanguageError, Library, Semantics, tree
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
     from whorl.dialects import Files
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.source import Document
 
 _COUNTED: dict[object, str] = {1: "one", 2: "two", 3: "three"}

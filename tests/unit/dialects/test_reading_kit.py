@@ -11,16 +11,20 @@ from whorl import ir
 from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import parse
 from whorl.dialects.reading.context import REPORTED_MAX, ReadContext
-from whorl.dialects.reading.fields import Fields, check_id, check_node, objects_of, unknown_fields
-from whorl.dialects.reading.scalars import (
+from whorl.dialects.reading.fields import (
+    Fields,
+    check_id,
+    check_node,
     duration_of,
     is_true,
     number_of,
+    objects_of,
     scalar_of,
     shown,
     span_of,
     text_of,
     texts_of,
+    unknown_fields,
     whole_of,
 )
 from whorl.dialects.reading.structure import Field, Table, check_table

@@ -7,7 +7,7 @@ import pytest
 from whorl import ir
 from whorl.errors import Span
 from whorl.ir.checks import check
-from whorl.ir.places import Places
+from whorl.ir.walk import Places
 from whorl.source.yaml import read_yaml
 
 TEXT = ir.Constant("x")

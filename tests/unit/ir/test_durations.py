@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whorl.ir.durations import parse_count, parse_duration, parse_time
+from whorl.ir.values import parse_count, parse_duration, parse_time
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from whorl.dialects.loom.values.arguments import forgiving_item, strict_item
 from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.errors import did_you_mean
 from whorl.language import tree
-from whorl.language.entry import FunctionEntry
+from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import Library, Semantics, additions
 from whorl.language.values import INTEGER_MAX, LIMITS
@@ -25,7 +25,7 @@ from whorl.language.values import INTEGER_MAX, LIMITS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (

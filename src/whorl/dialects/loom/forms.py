@@ -7,20 +7,21 @@ deployment knows (subscriptions, resource groups, keys) stays as it is written.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import (dataclass, field)
 from typing import TYPE_CHECKING
+from whorl.dialects.loom.words import (CONNECTORS, OWN, TYPES)
+from whorl.dialects.reading.fields import text_of
+from whorl.language import (Expression, LanguageError, MappingScope, evaluate_metered, to_text)
+from whorl.source import (Entry, Mapping, Scalar, Sequence, plain)
 
-from whorl.dialects.loom.words import CONNECTORS, OWN, TYPES
-from whorl.dialects.reading.scalars import text_of
-from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, to_text
-from whorl.source import Entry, Mapping, Scalar, Sequence, plain
+import re
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
     from whorl.language import Json
     from whorl.source import Value
+
 
 _DEPTH_MAX = 30
 # A whole string in brackets that begins with a call is computed when a template is deployed.

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
-
+from typing import (Literal, TYPE_CHECKING)
 from whorl import ir
 from whorl.dialects.loom import texts
-from whorl.dialects.loom.forms import find, text_at
+from whorl.dialects.loom.forms import (find, text_at)
 from whorl.dialects.loom.words import SETTING
-from whorl.dialects.reading.scalars import text_of
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.dialects.reading.fields import text_of
+from whorl.source import (Mapping, Scalar, Sequence)
+
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
     from whorl.dialects.loom.action import Action
     from whorl.language import Json
     from whorl.source import Value
+
 
 _ENDS: dict[str, Literal["succeeded", "cancelled"]] = {
     "succeeded": "succeeded",

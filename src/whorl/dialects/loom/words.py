@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading.scalars import words
+from whorl.dialects.reading.fields import words
 
 if TYPE_CHECKING:
     from whorl.ir.nodes import Wanted

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
-
+from typing import (Any, TYPE_CHECKING)
+from whorl.language.calls import (FunctionEntry, text, whole)
 from whorl.language.core.conversion import from_json
-from whorl.language.entry import FunctionEntry, text, whole
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
-from whorl.language.values import UNDEFINED, kind_of
+from whorl.language.values import (UNDEFINED, kind_of)
+
+import re
+
 
 if TYPE_CHECKING:
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 SEPARATOR = "---"

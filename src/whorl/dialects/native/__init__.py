@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 from whorl.dialects.native.context import Context
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.native.workflow import native_schema, read_file
-from whorl.source import Mapping
+from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
     from whorl.dialects.reader import Files, Reading
-    from whorl.source import Document
 
 __all__ = ["NativeReader", "native_schema"]
 
 
 class NativeReader:
-    """Reads native files."""
-
     name = "native"
     looks_for = "the field `whorl: 1` at the top"
     joined: frozenset[str] | None = None

@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
 from whorl.dialects.native import objects
-from whorl.dialects.native.context import Around, CannotWriteError, Location
+from whorl.dialects.native.context import Around, Attributes, CannotWriteError, Context, Location
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
-from whorl.dialects.reading.scalars import texts_of
+from whorl.dialects.reading.fields import texts_of
 from whorl.errors import nearest
-from whorl.ir.nodes import NodeFields
+from whorl.ir.nodes import NodeFields, Wanted
 from whorl.ir.walk import names_given, node_path
-from whorl.source import Mapping, Scalar
+from whorl.source import Entry, Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from collections.abc import Mapping as MappingOf
 
-    from whorl.dialects.native.context import Context
-    from whorl.ir.nodes import Wanted
-    from whorl.source import Entry, Value
 
 # The field of the result of `if` and `choose` that names the branch that was taken.
 BRANCH = "branch"
@@ -49,19 +45,19 @@ class Kind:
         self.name, self.doc = self.section.strip("~"), DOCS[self.section]
         self.rare = self.section.startswith("~")
         self.fields = {**COMMON, **self.own}
-        known = {**self.fields, **self.inside}
-        self._derived = {name: one for name, one in known.items() if one.derive is not None}
+        table = {**self.fields, **self.inside}
+        self._derived = {name: entry for name, entry in table.items() if entry.derive is not None}
         attributes = objects.defaults(self.node).items()
         self._needed = [name for name, default in attributes if default is MISSING]
 
-    def make(self, context: Context, found: dict[str, Any]) -> Any:
+    def make(self, context: Context, attributes: dict[str, Any]) -> Any:
         """The node with these attributes; one that lacks something, which is told, is a stub."""
         if "body" in self._needed:
-            found.setdefault("body", ir.Block(()))
-        objects.derive(context, self._derived, found)
-        if any(name not in found for name in self._needed):
-            return _stub(context, found)
-        node = self.node(**found)
+            attributes.setdefault("body", ir.Block(()))
+        objects.derive(context, self._derived, attributes)
+        if any(name not in attributes for name in self._needed):
+            return _stub(context, attributes)
+        node = self.node(**attributes)
         if self.check is not None and not context.exact:
             self.check(context, node)
         return node
@@ -73,10 +69,10 @@ class Kind:
         return objects.write_object(context, {**self.own, **COMMON}, node)
 
 
-def _stub(context: Context, found: dict[str, Any]) -> ir.Compute:
+def _stub(context: Context, attributes: dict[str, Any]) -> ir.Compute:
     """A step that cannot be read: others may still refer to its name."""
-    objects.derive(context, COMMON, found)
-    kept = {name: found[name] for name in ("name", "place", "after")}
+    objects.derive(context, COMMON, attributes)
+    kept = {name: attributes[name] for name in ("name", "place", "after")}
     return ir.Compute(value=ir.Constant(None), **kept)
 
 
@@ -171,19 +167,19 @@ class Body(Steps):
         if slot:
             context = context.within(path=f"{context.around.path}@{slot}")
         if isinstance(value, Mapping) and "steps" in value:
-            found = objects.read_object(context, value, self.fields, owner or at)
+            attributes = objects.read_object(context, value, self.fields, owner or at)
         else:
-            found = {"body": super().read(context, value, at)}
-        if found.get("body") is None:
+            attributes = {"body": super().read(context, value, at)}
+        if attributes.get("body") is None:
             return {}
-        is_taken = any(name == BRANCH for name, _ in names_given(found["body"]))
+        is_taken = any(name == BRANCH for name, _ in names_given(attributes["body"]))
         if slot and is_taken and not context.exact:
             message = f"a step inside of {context.around.step!r} cannot be called {BRANCH!r}: that "
             message += "is where the result says which branch was taken"
             span = context.places.node(f"{context.around.path}/{BRANCH}")
             advice = f"choose another name, such as {('my_' + BRANCH)!r}"
             context.report("W012", message, span, label="reserved here", help=advice)
-        return found
+        return attributes
 
     def write(self, context: Context, value: Any) -> Any:
         return self.write_parts(context, value, {})
@@ -203,29 +199,29 @@ def _read_step(context: Context, entry: Entry, previous: str | None) -> ir.Node:
     path = node_path(outer.path, name)
     context.places.remember_node(path, span)
     at = Location(f"step {name[:60]!r}", "", span)
-    found: dict[str, Any] = {"name": name, "place": f"{span.line}:{span.column}"}
+    attributes: dict[str, Any] = {"name": name, "place": f"{span.line}:{span.column}"}
     fields_of_step = step if isinstance(step, Mapping) else None
     # A copy of the context for each step would take longer than reading it.
     context.around = Around(path, name, fields_of_step, previous, outer.loops)
     try:
-        return _read_kind(context, step, found, at)
+        return _read_kind(context, step, attributes, at)
     finally:
         context.around = outer
 
 
-def _read_kind(context: Context, step: Value, found: dict[str, Any], at: Location) -> ir.Node:
+def _read_kind(context: Context, step: Value, attributes: dict[str, Any], at: Location) -> ir.Node:
     if not isinstance(step, Mapping):
         report_wrong(context, step, Text("an object such as {ask: ...}"), at)
-        return _stub(context, found)
+        return _stub(context, attributes)
     kinds = [name for name in context.kinds if name in step and name != "if"]
     # `if` alone is a field of every step; with `then` or `else` it is a step of its own.
     kinds += ["if"] if "then" in step or "else" in step else []
     if len(kinds) != 1:
         _report_kinds(context, step, kinds, at)
         order = Mapping(tuple(entry for entry in step if entry.name == "after"), step.span)
-        return _stub(context, found | objects.read_object(context, order, COMMON, at))
+        return _stub(context, attributes | objects.read_object(context, order, COMMON, at))
     kind = context.kinds[kinds[0]]
-    found |= objects.read_object(context, step, kind.fields, at)
+    attributes |= objects.read_object(context, step, kind.fields, at)
     timeout, failure = step.get("timeout"), step.entry("on_failure")
     if timeout is not None:
         context.places.remember_field(context.around.path, "timeout", timeout.span)
@@ -234,7 +230,7 @@ def _read_kind(context: Context, step: Value, found: dict[str, Any], at: Locatio
         advice = "keep 'retry', which can also say `wait`, `backoff` and `on`"
         label = "retried in two ways"
         context.report("W007", message, failure.key.span, label=label, help=advice)
-    return cast("ir.Node", kind.make(context, found))
+    return cast("ir.Node", kind.make(context, attributes))
 
 
 def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Location) -> None:
@@ -247,9 +243,9 @@ def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Locatio
         return
     kinds_of_steps = context.kinds.values()
     usual = {kind.name: objects.Field(Text(), "") for kind in kinds_of_steps if not kind.rare}
-    known = {name for kind in kinds_of_steps for name in kind.fields}
+    names = {name for kind in kinds_of_steps for name in kind.fields}
     for entry in step:
-        if nearest(entry.name, usual) and entry.name not in known:
+        if nearest(entry.name, usual) and entry.name not in names:
             objects.report_unknown(context, entry, usual, at)
             return
     message, advice = f"{at.owner} does not say what it does", f"give it one of {', '.join(usual)}"
@@ -261,9 +257,11 @@ def _write_step(context: Context, node: ir.Node) -> dict[str, Any]:
     fault = CannotWriteError(node.name)
     for kind in context.kinds.values():
         try:
-            return kind.write(context, node)
+            step: dict[str, Any] = kind.write(context, node)
         except CannotWriteError as error:
             fault = error
+        else:
+            return step
     raise fault
 
 
@@ -278,13 +276,13 @@ class After(OneOf):
         else:
             items = (value,) if isinstance(value, Scalar) else value.items
             pairs = [(item, ()) for item in items if isinstance(item, Scalar)]
-        found: dict[str, ir.After] = {}
+        waits: dict[str, ir.After] = {}
         for scalar, words in pairs:
             ends = [end for word in words for end in (_ENDS if word == "any" else (word,))]
             wanted = cast("tuple[Wanted, ...]", tuple(dict.fromkeys(ends)) or ("passed",))
-            found[scalar.text] = ir.After(scalar.text, wanted)
-            context.places.remember_part(found[scalar.text], scalar.span)
-        return tuple(found.values())
+            waits[scalar.text] = ir.After(scalar.text, wanted)
+            context.places.remember_part(waits[scalar.text], scalar.span)
+        return tuple(waits.values())
 
     def write(self, context: Context, value: Any) -> Any:
         if all(after.statuses == ("passed",) for after in value):
@@ -298,21 +296,21 @@ class OnFailure(OneOf):
     """What happens after a failure; another attempt is the same as `retry` of every fault."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        if isinstance(found, dict):
-            return {"retry": ir.Retry(found["times"], on=("*",))} if found else {}
-        return None if found is None else {"on_failure": found}
+        action = super().read(context, value, at)
+        if isinstance(action, dict):
+            return {"retry": ir.Retry(action["times"], on=("*",))} if action else {}
+        return None if action is None else {"on_failure": action}
 
     def write(self, context: Context, value: Any) -> Any:
         return objects.OMIT if value.on_failure == "halt" else value.on_failure
 
 
-def _previous(context: Context, found: MappingOf[str, Any]) -> tuple[ir.After, ...]:
+def _previous(context: Context, attributes: Attributes) -> tuple[ir.After, ...]:
     return () if context.around.previous is None else (ir.After(context.around.previous),)
 
 
 ON_FAILURE = (Choice(("halt", "continue")), objects.Object("on_failure", fields("on_failure")))
-_WAIT_MAX = {"wait_max": lambda _, found: max(60.0, found.get("wait_s", 1.0))}
+_WAIT_MAX = {"wait_max": lambda _, attributes: max(60.0, attributes.get("wait_s", 1.0))}
 _RETRY = objects.Object("retry", fields("retry", None, ir.Retry, **_WAIT_MAX), ir.Retry)
 _ENDED = OneOf((Choice(_STATUSES), objects.ListOf(Choice(_STATUSES), least=1)))
 _WAITED = objects.MapOf(_ENDED, "an object such as {review: failed}", "any")

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl import ir
-from whorl.dialects.reading import scalars
+from whorl.dialects.reading import fields
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.texts import read_tree
 from whorl.errors import Span
 from whorl.ir.expressions import Names
 from whorl.language import Expression
-from whorl.source import Entry, Mapping, Scalar, Sequence, plain
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
     from collections import abc
 
-    from whorl.dialects.native.blocks import Kind
-    from whorl.source import Value
 
 NAME_MAX = 128
 # The names of what the engine tells an iteration about its loop, with the engine's own words.
@@ -39,6 +37,7 @@ _OPERATORS = frozenset({"and", "or", "not", "in", "is", "if", "else"})
 RESERVED = frozenset({*FACTS, RESULTS, *_CONSTANTS, *_OPERATORS, "steps", "loop", "it"})
 NAMES = {"plain": "[A-Za-z_][A-Za-z0-9_]*", "dashed": "[A-Za-z_][A-Za-z0-9_-]*"}
 _WRITTEN = Span("", 1, 1)
+Attributes: TypeAlias = "abc.Mapping[str, Any]"
 
 
 class CannotWriteError(Exception):
@@ -55,7 +54,6 @@ class Location:
 
     @property
     def words(self) -> str:
-        """The field and its owner."""
         return f"{self.field!r} of {self.owner}" if self.field else self.owner
 
 
@@ -89,7 +87,7 @@ class Context(ReadContext):
     of them, `shared` is what they have from the file where they do not say it themselves.
     """
 
-    kinds: abc.Mapping[str, Kind] = field(default_factory=dict)
+    kinds: abc.Mapping[str, Any] = field(default_factory=dict)
     local: set[str] = field(default_factory=set)
     calls: list[abc.Callable[[], None]] = field(default_factory=list)
     shared: abc.Mapping[str, Any] = field(default_factory=dict)
@@ -161,7 +159,7 @@ class Context(ReadContext):
             return ir.Constant(plain(inner))
         if "expr" in value and isinstance(inner, Scalar):
             library = value.get("library")
-            syntax = scalars.text_of(value.get("in")) or "jinja"
+            syntax = fields.text_of(value.get("in")) or "jinja"
             own = None if library is None else library_name(library)
             return self.read_expression(inner, syntax, own)
         items = inner.items if isinstance(inner, Sequence) else None
@@ -257,13 +255,13 @@ def as_source(value: Any) -> Value:
     return Scalar(value, _WRITTEN)
 
 
-def is_same(one: object, other: object) -> bool:
+def is_same(part: object, other: object) -> bool:
     """Whether two parts of the IR are equal, numbers and truth values told apart."""
-    return one == other and repr(one) == repr(other)
+    return part == other and repr(part) == repr(other)
 
 
 def shown(value: Value) -> str:
     """What a value is, for a message: a scalar as it is written, else its kind."""
     if isinstance(value, Scalar) or len(value):
-        return scalars.shown(value)
+        return fields.shown(value)
     return "an empty object" if isinstance(value, Mapping) else "an empty list"

@@ -9,22 +9,22 @@ from whorl import ir
 from whorl.dialects.native.context import (
     NOWHERE,
     CannotWriteError,
+    Context,
+    Location,
     as_source,
     is_same,
     is_template,
     shown,
 )
-from whorl.dialects.reading.scalars import number_of
+from whorl.dialects.reading.fields import number_of
 from whorl.errors import did_you_mean
-from whorl.ir.durations import parse_count, parse_duration
-from whorl.source import Scalar, plain
+from whorl.ir.values import parse_count, parse_duration
+from whorl.source import Scalar, Value, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from whorl.dialects.native.context import Context, Location
     from whorl.language import Json
-    from whorl.source import Value
 
 # What a form makes of a scalar that it does not take.
 WRONG: Any = object()
@@ -58,11 +58,11 @@ class Form:
         """Reads a value; None where it is wrong, which is reported."""
         if self.marked and context.is_marked(value):
             return context.read_value(value)
-        found = self.parse(context, value) if isinstance(value, Scalar) else WRONG
-        if found is WRONG:
+        parsed = self.parse(context, value) if isinstance(value, Scalar) else WRONG
+        if parsed is WRONG:
             report_wrong(context, value, self, at)
             return None
-        return found
+        return parsed
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         """What a scalar stands for, or WRONG."""
@@ -85,7 +85,6 @@ class Form:
         return written if isinstance(written, str | int | float) else WRONG
 
     def schema(self) -> dict[str, Json]:
-        """The JSON Schema of what it takes."""
         if self.ref:
             return {"$ref": f"#/$defs/{self.ref}"}
         return {"anyOf": [self.own_schema(), MARKED]} if self.marked else self.own_schema()
@@ -330,17 +329,17 @@ class OneOf(Form):
             fitting = [form for form in self._options if form.marked]
         if fitting and not isinstance(value, Scalar):
             return fitting[0].read(context, value, at)
-        found = self.parse(context, value) if isinstance(value, Scalar) else WRONG
-        if found is not WRONG:
-            return found
+        parsed = self.parse(context, value) if isinstance(value, Scalar) else WRONG
+        if parsed is not WRONG:
+            return parsed
         is_limit = len(fitting) == 1 and _is_out_of_bounds(value, fitting[0])
         report_wrong(context, value, fitting[0] if is_limit else self, at)
         return None
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
         fitting = (form for form in self._options if isinstance(scalar, form.shape))
-        found = (form.parse(context, scalar) for form in fitting)
-        return next((part for part in found if part is not WRONG), WRONG)
+        parsed = (form.parse(context, scalar) for form in fitting)
+        return next((part for part in parsed if part is not WRONG), WRONG)
 
     def write(self, context: Context, value: Any) -> Any:
         for form in self.forms:
@@ -360,7 +359,6 @@ class OneOf(Form):
 
 
 def report_wrong(context: Context, value: Value, form: Form, at: Location) -> None:
-    """Reports a value that a form does not take."""
     meant = ""
     if isinstance(value, Scalar):
         choices = [form.choices for form in form.options() if isinstance(form, Choice)]
@@ -380,9 +378,9 @@ def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:
     return is_read(context, form.read(context, as_source(written), NOWHERE), value)
 
 
-def is_read(context: Context, found: object, value: object) -> bool:
+def is_read(context: Context, result: object, value: object) -> bool:
     """Whether a part of the IR was read without any complaint, which is forgotten."""
-    is_right = not context.diagnostics and is_same(found, value)
+    is_right = not context.diagnostics and is_same(result, value)
     context.diagnostics.clear()
     return is_right
 

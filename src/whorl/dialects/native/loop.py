@@ -13,25 +13,24 @@ from whorl.dialects.native.blocks import NODE, ON_FAILURE, OPTIONS, Steps
 from whorl.dialects.native.context import (
     FACTS,
     NAMES,
+    Attributes,
     CannotWriteError,
+    Context,
+    Location,
     is_same,
     is_template,
     read_result,
 )
 from whorl.dialects.native.objects import ListOf, MapOf, Object, Short, defaults, write_object
 from whorl.dialects.native.table import EXPRESSION, fields
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, free_names
-from whorl.source import Mapping, Scalar
+from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as MappingOf
-
-    from whorl.dialects.native.context import Context, Location
     from whorl.language import Json
-    from whorl.source import Value
 
 HISTORY_KEPT = 50
 TAKES = ("last", "best", "first", "all")
@@ -55,13 +54,13 @@ class Subject(forms.Form):
         if is_template(text):
             return context.read_text(scalar)
         name = text.strip()
-        known = dict(names_given(context.body))
-        if name in known:
-            return result_text(known[name])
+        steps = dict(names_given(context.body))
+        if name in steps:
+            return result_text(steps[name])
         if not _STEP_NAME.fullmatch(name):
             return context.read_expression(scalar)
         message = f"'of' names {name!r}, but the loop has no such step"
-        advice = suggest(name, known)
+        advice = suggest(name, steps)
         context.report("W010", message, scalar.span, label="no step of the loop", help=advice)
         return ir.Constant(None)
 
@@ -85,7 +84,7 @@ def last_with_result(block: ir.Block) -> ir.Node | None:
     return next(reversed(loud or block.nodes), None)
 
 
-def _last(context: Context, found: MappingOf[str, Any]) -> ir.Value:
+def _last(context: Context, attributes: Attributes) -> ir.Value:
     node = last_with_result(context.body)
     return ir.Constant(None) if node is None else result_text(node)
 
@@ -120,10 +119,11 @@ class _Score(Object):
                 advice = f"lower '{name}', or raise 'high'"
                 context.report("W007", message, place.span, label="above 'high'", help=advice)
 
-    def build(self, context: Context, found: dict[str, Any]) -> Any:
-        if _is_share(context, found.get("at_least")) and not {"low", "high"} & found.keys():
-            found |= {"low": 0.0, "high": 1.0}
-        return super().build(context, found)
+    def build(self, context: Context, attributes: dict[str, Any]) -> Any:
+        has_range = "low" in attributes or "high" in attributes
+        if _is_share(context, attributes.get("at_least")) and not has_range:
+            attributes |= {"low": 0.0, "high": 1.0}
+        return super().build(context, attributes)
 
     def write(self, context: Context, value: Any) -> Any:
         written = super().write(context, value)
@@ -145,8 +145,8 @@ def _is_share(context: Context, at_least: float | None) -> bool:
 class _Judge(Object):
     """A question to a model: it is an instruction, so no step may put words into it."""
 
-    def build(self, context: Context, found: dict[str, Any]) -> Any:
-        question, read = found.get("question"), set()
+    def build(self, context: Context, attributes: dict[str, Any]) -> Any:
+        question, read = attributes.get("question"), set()
         if isinstance(question, ir.Expression) and not context.exact:
             with suppress(LanguageError):
                 read = {use.name for use in free_names(question)}
@@ -158,7 +158,7 @@ class _Judge(Object):
             advice += f'judge: {{question: "The draft is good", of: {name}}}'
             label, span = "a step's words as an instruction", context.places.span(question)
             context.warn("W023", message, span, label=label, help=advice)
-        return super().build(context, found)
+        return super().build(context, attributes)
 
 
 class _Branches(MapOf):
@@ -195,11 +195,11 @@ class Until(forms.Form):
     ref = "condition"
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = FORM.read(context, value, at)
-        if isinstance(found, tuple):
-            return found[0] if len(found) == 1 else ir.AnyOf(found) if found else None
+        condition = FORM.read(context, value, at)
+        if isinstance(condition, tuple):
+            return ir.AnyOf(condition) if len(condition) > 1 else next(iter(condition), None)
         is_condition = isinstance(value, Mapping) and not context.is_marked(value)
-        return found if found is None or is_condition else ir.When(found)
+        return condition if condition is None or is_condition else ir.When(condition)
 
     def write(self, context: Context, value: Any) -> Any:
         if isinstance(value, ir.When) and not value.described:
@@ -216,19 +216,19 @@ class _Conditions(Object):
         self.words = "an object with one of " + ", ".join(self.fields)
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
+        conditions = super().read(context, value, at)
         assert isinstance(value, Mapping)
-        known = [entry for entry in value if entry.name in self.fields]
-        if len(known) > 1:
-            names = f"{known[0].name!r} and {known[1].name!r}"
+        entries = [entry for entry in value if entry.name in self.fields]
+        if len(entries) > 1:
+            names = f"{entries[0].name!r} and {entries[1].name!r}"
             message = f"{at.words} has {names}, but takes one of them"
             advice = "write them as a list: any of them counts; {all: [...]} wants all of them"
-            context.report("W007", message, known[1].key.span, label="one too many", help=advice)
+            context.report("W007", message, entries[1].key.span, label="one too many", help=advice)
         elif not value.entries:
             forms.report_wrong(context, value, self, at)
-        condition = next(iter(found.values()), None)
+        condition = next(iter(conditions.values()), None)
         if condition is not None and context.places.part(condition) is None:
-            context.places.remember_part(condition, known[0].key.span)
+            context.places.remember_part(condition, entries[0].key.span)
         return condition
 
     def own_schema(self) -> dict[str, Json]:
@@ -264,15 +264,15 @@ class Repeat(Object):
     """The fields of a loop: they stand in the loop, and know its steps."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(inside(context), value, at)
-        if found is None or not isinstance(value, Mapping):
-            return found
+        attributes = super().read(inside(context), value, at)
+        if attributes is None or not isinstance(value, Mapping):
+            return attributes
         for entry in value:
             span = entry.key.span if entry.name == "at_most" else entry.value.span
             context.places.remember_field(context.around.path, entry.name, span)
-        if not context.exact and "body" in found:
-            _check_clashes(context, value, found["body"])
-        return found
+        if not context.exact and "body" in attributes:
+            _check_clashes(context, value, attributes["body"])
+        return attributes
 
     def write(self, context: Context, value: Any) -> Any:
         inner = inside(context)
@@ -343,11 +343,11 @@ class _Failure(forms.OneOf):
     """What happens when an iteration fails; the object says more in converted files."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        if isinstance(found, dict):
-            found = {"action": "retry" if found.get("times") else "halt", **found}
-            return ir.IterationFailure(**found)
-        return None if found is None else ir.IterationFailure(found)
+        action = super().read(context, value, at)
+        if isinstance(action, dict):
+            action = {"action": "retry" if action.get("times") else "halt", **action}
+            return ir.IterationFailure(**action)
+        return None if action is None else ir.IterationFailure(action)
 
     def write(self, context: Context, value: Any) -> Any:
         written: dict[str, Any] = self.forms[1].write(context, value)
@@ -357,33 +357,33 @@ class _Failure(forms.OneOf):
         return {**written, "retry": value.times, **action}
 
 
-def _facts(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, str], ...]:
+def _facts(context: Context, attributes: Attributes) -> tuple[tuple[str, str], ...]:
     """What the engine tells an iteration, as far as anything in the loop asks for it."""
-    known = {name: found[name] for name in found if name in defaults(ir.Loop)}
-    loop = ir.Loop(**{"name": "", **known})
+    own = {name: attributes[name] for name in attributes if name in defaults(ir.Loop)}
+    loop = ir.Loop(**{"name": "", **own})
     named = context.names.in_block(loop.body) | context.names.in_values(inner_values(loop))
     return tuple((name, fact) for name, fact in FACTS.items() if name in named)
 
 
-def _history(context: Context, found: MappingOf[str, Any]) -> int:
-    return HISTORY_KEPT if "history" in dict(found["facts"]) else 0
+def _history(context: Context, attributes: Attributes) -> int:
+    return HISTORY_KEPT if "history" in dict(attributes["facts"]) else 0
 
 
-def _key(context: Context, found: MappingOf[str, Any]) -> str:
-    return f"{context.name}/{context.around.path}" if found.get("across_runs") else ""
+def _key(context: Context, attributes: Attributes) -> str:
+    return f"{context.name}/{context.around.path}" if attributes.get("across_runs") else ""
 
 
 _FAILED = Object("on_failure", fields("on_failure", None, ir.IterationFailure))
 _CARRY = MapOf(
     Carried(),
     "names with values, such as {feedback: '{{ review.feedback }}'}",
-    make=lambda name, found: ir.Carry(name, **found),
+    make=lambda name, attributes: ir.Carry(name, **attributes),
 )
 _COLLECT = MapOf(
     Collected(),
     "names with {all: ...}, {first: ...}, {last: ...} or {best: ...}",
     "dashed",
-    make=lambda name, found: ir.Collect(name, **found),
+    make=lambda name, attributes: ir.Collect(name, **attributes),
 )
 _LIMITS = Object("at_most", fields("limits", None, ir.LoopLimits), ir.LoopLimits)
 _LOOP: dict[str, forms.Form] = {

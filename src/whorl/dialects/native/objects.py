@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl import ir
-from whorl.dialects.native.context import NAMES, CannotWriteError, Location, is_mark_of, is_same
+from whorl.dialects.native.context import (
+    NAMES,
+    CannotWriteError,
+    Context,
+    Location,
+    is_mark_of,
+    is_same,
+)
 from whorl.dialects.native.forms import Form, OneOf, Raw, report_wrong
 from whorl.errors import nearest
-from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.ir.checks.scopes import suggest
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections import abc
     from collections.abc import Callable
-    from typing import TypeAlias
 
-    from whorl.dialects.native.context import Context
     from whorl.language import Json
-    from whorl.source import Entry, Value
 
-    # What a field is where a file does not say it, given the attributes beside it.
-    Derive: TypeAlias = Callable[[Context, abc.Mapping[str, Any]], Any]
-
+# What a field is where a file does not say it, given the attributes beside it.
+Derive: TypeAlias = "Callable[[Context, abc.Mapping[str, Any]], Any]"
 # The attribute of a field whose form reads several attributes of what it stands in.
 ALL = "*"
 # What a form writes that has nothing to say.
@@ -71,15 +74,15 @@ class Object(Form):
         owner = at.words if at.field else f"{self.title} of {at.owner}"
         if self.title == "repeat":
             owner = at.owner.replace("step ", "loop ", 1)
-        found = read_object(context, value, self.fields, Location(owner, "", value.span))
-        return found if self.make is None else self.build(context, found)
+        attributes = read_object(context, value, self.fields, Location(owner, "", value.span))
+        return attributes if self.make is None else self.build(context, attributes)
 
-    def build(self, context: Context, found: dict[str, Any]) -> Any:
+    def build(self, context: Context, attributes: dict[str, Any]) -> Any:
         """The part of the IR that has these attributes; None where it lacks one."""
         assert self.make is not None
-        derive(context, self.fields, found)
+        derive(context, self.fields, attributes)
         needed = [name for name, default in defaults(self.make).items() if default is MISSING]
-        return self.make(**found) if all(name in found for name in needed) else None
+        return self.make(**attributes) if all(name in attributes for name in needed) else None
 
     def write(self, context: Context, value: Any) -> Any:
         return write_object(context, self.fields, value)
@@ -96,10 +99,10 @@ class Short(OneOf):
         self.name, self.long = name, long
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        if found is None or (isinstance(value, Mapping) and not context.is_marked(value)):
-            return found
-        attributes = {self.long.fields[self.name].attribute: found}
+        result = super().read(context, value, at)
+        if result is None or (isinstance(value, Mapping) and not context.is_marked(value)):
+            return result
+        attributes = {self.long.fields[self.name].attribute: result}
         return attributes if self.long.make is None else self.long.build(context, attributes)
 
     def write(self, context: Context, value: Any) -> Any:
@@ -227,8 +230,8 @@ class FieldsOf(MapOf):
     gives_value = True
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        return None if found is None else ir.Fields(found)
+        entries = super().read(context, value, at)
+        return None if entries is None else ir.Fields(entries)
 
     def write(self, context: Context, value: Any) -> Any:
         if not isinstance(value, ir.Fields):
@@ -237,32 +240,32 @@ class FieldsOf(MapOf):
 
 
 def read_object(
-    context: Context, value: Mapping, known: FieldTable, at: Location
+    context: Context, value: Mapping, table: FieldTable, at: Location
 ) -> dict[str, Any]:
     """Reads the fields of an object into attributes; what is unknown, wrong or missing is told.
 
     Steps come first: what stands beside them may speak of them. `block` says more about them.
     """
-    found: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for entry in sorted(value, key=lambda entry: entry.name != "steps"):
         if context.is_full:
             break
-        if entry.name in known:
-            found |= _read_field(context, entry, known[entry.name], at)
+        if entry.name in table:
+            attributes |= _read_field(context, entry, table[entry.name], at)
         else:
-            report_unknown(context, entry, known, at)
-    missing = [name for name, field in known.items() if field.required and name not in value]
-    unknown = [entry.name for entry in value if entry.name not in known] if missing else []
-    misspelt = {nearest(name, shown_names(known)) for name in unknown}
+            report_unknown(context, entry, table, at)
+    missing = [name for name, field in table.items() if field.required and name not in value]
+    unknown = [entry.name for entry in value if entry.name not in table] if missing else []
+    misspelt = {nearest(name, shown_names(table)) for name in unknown}
     for name in missing:
         if name not in misspelt:
             message, label = f"{at.owner} lacks the field {name!r}", f"{name!r} is missing"
-            advice = f"add {name!r}: {known[name].doc}"
+            advice = f"add {name!r}: {table[name].doc}"
             context.report("W006", message, at.span, label=label, help=advice)
-    options = found.pop("block", {})
-    if "body" in found:
-        found["body"] = replace(found["body"], **options)
-    return found
+    options = attributes.pop("block", {})
+    if "body" in attributes:
+        attributes["body"] = replace(attributes["body"], **options)
+    return attributes
 
 
 def _read_field(context: Context, entry: Entry, field: Field, at: Location) -> dict[str, Any]:
@@ -277,20 +280,20 @@ def _read_field(context: Context, entry: Entry, field: Field, at: Location) -> d
     return {field.attribute: read}
 
 
-def derive(context: Context, known: FieldTable, found: dict[str, Any]) -> None:
+def derive(context: Context, table: FieldTable, attributes: dict[str, Any]) -> None:
     """Adds the attributes that follow from others where a file does not say them."""
-    for field in known.values():
-        if field.derive is not None and field.attribute not in found:
-            found[field.attribute] = field.derive(context, found)
+    for field in table.values():
+        if field.derive is not None and field.attribute not in attributes:
+            attributes[field.attribute] = field.derive(context, attributes)
 
 
-def write_object(context: Context, known: FieldTable, item: Any) -> dict[str, Any]:
+def write_object(context: Context, table: FieldTable, item: Any) -> dict[str, Any]:
     """The fields that say what a part of the IR is, but for those that it has by default."""
     maker: Any = type(item)
     usual = dict(defaults(maker))
     attributes = {name: getattr(item, name) for name in usual}
     written: dict[str, Any] = {}
-    for name, field in known.items():
+    for name, field in table.items():
         attribute = field.attribute or name
         if field.is_read_only:
             continue
@@ -299,32 +302,30 @@ def write_object(context: Context, known: FieldTable, item: Any) -> dict[str, An
             usual[attribute] = field.derive(context, attributes)
         if value is not OMIT and not is_same(value, usual.get(attribute, OMIT)):
             written[name] = field.form.write(context, value)
-    return {name: one for name, one in written.items() if one is not OMIT}
+    return {name: part for name, part in written.items() if part is not OMIT}
 
 
 @cache
 def defaults(maker: Any) -> dict[str, Any]:
     """The attributes of a class of the IR with their defaults, but for the place in the text."""
-    return {one.name: one.default for one in fields(maker) if one.name != "place"}
+    return {item.name: item.default for item in fields(maker) if item.name != "place"}
 
 
-def report_unknown(context: Context, entry: Entry, known: FieldTable, at: Location) -> None:
-    """Reports a field that an object does not have."""
+def report_unknown(context: Context, entry: Entry, table: FieldTable, at: Location) -> None:
     message = f"{at.owner} has no field {entry.name[:60]!r}"
-    advice = suggest(entry.name, shown_names(known))
+    advice = suggest(entry.name, shown_names(table))
     context.report("W004", message, entry.key.span, label="unknown field", help=advice)
 
 
-def shown_names(known: FieldTable) -> list[str]:
+def shown_names(table: FieldTable) -> list[str]:
     """The names of the fields that people write."""
-    return [name for name, field in known.items() if not field.rare]
+    return [name for name, field in table.items() if not field.rare]
 
 
-def schema_of(known: FieldTable) -> dict[str, Json]:
-    """The JSON Schema of an object with these fields."""
-    required: list[Json] = [name for name, field in known.items() if field.required]
+def schema_of(table: FieldTable) -> dict[str, Json]:
+    required: list[Json] = [name for name, field in table.items() if field.required]
     properties: dict[str, Json] = {
-        name: {"description": field.doc, **field.form.schema()} for name, field in known.items()
+        name: {"description": field.doc, **field.form.schema()} for name, field in table.items()
     }
     schema: dict[str, Json] = {"type": "object", "properties": properties}
     schema["additionalProperties"] = False

@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING, Any
 from whorl import ir
 from whorl.dialects.native import forms, objects
 from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps
-from whorl.dialects.native.context import CannotWriteError, Location, is_same, is_template
+from whorl.dialects.native.context import CannotWriteError, Context, Location, is_same, is_template
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
 from whorl.dialects.native.tasks import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.structure import check_arguments
 from whorl.errors import nearest
-from whorl.ir.durations import parse_time
+from whorl.ir.values import parse_time
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, parse
-from whorl.source import Mapping, Scalar
+from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.dialects.native.context import Context
     from whorl.language import Json
-    from whorl.source import Value
 
 
 class Called(forms.Text):
@@ -39,11 +37,11 @@ class Called(forms.Text):
         if reference in context.local:
             context.calls.append(partial(_check_inputs, context.within(), reference))
             return reference
-        known = dict(context.workflows)
+        workflows = dict(context.workflows)
         called = context.call(reference, value.span)
         if called is None:
             return ""
-        for key, workflow in known.items():
+        for key, workflow in workflows.items():
             if context.workflows[key] != workflow:
                 message = f"two workflows are called {key!r}: one of them in {called.key!r}"
                 advice = "choose another name for one of them"
@@ -119,10 +117,10 @@ class Stop(forms.OneOf):
     """The end of the run: true, a message, or an object."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        if isinstance(found, bool) or found == ir.Constant(""):
+        message = super().read(context, value, at)
+        if isinstance(message, bool) or message == ir.Constant(""):
             return {}
-        return found if found is None or isinstance(found, dict) else {"message": found}
+        return message if message is None or isinstance(message, dict) else {"message": message}
 
     def write(self, context: Context, value: Any) -> Any:
         written = self.forms[-1].write(context, value)
@@ -135,9 +133,9 @@ class Jump(forms.OneOf):
     """The loop that a step leaves: by name, or the innermost one."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        if found is None or (isinstance(found, str) and found):
-            return found
+        loop = super().read(context, value, at)
+        if loop is None or (isinstance(loop, str) and loop):
+            return loop
         if context.around.loops:
             return context.around.loops[-1]
         message = f"{at.owner} stands in no loop that it could {at.field}"
@@ -154,13 +152,13 @@ class Jump(forms.OneOf):
 class IfKind(Kind):
     """A step with `if`, `then` and `else`: a branch with one case and perhaps a default."""
 
-    def make(self, context: Context, found: dict[str, Any]) -> Any:
-        test = found.pop("test", None) or ir.Expression("jinja", "false")
-        then = found.pop("then", None) or ir.Block((), open=True)
-        otherwise = found.pop("otherwise", None)
-        found["cases"] = (ir.Case("then", then, when=test),)
-        found["default"] = None if otherwise is None else ir.Case("else", otherwise)
-        return super().make(context, found)
+    def make(self, context: Context, attributes: dict[str, Any]) -> Any:
+        test = attributes.pop("test", None) or ir.Expression("jinja", "false")
+        then = attributes.pop("then", None) or ir.Block((), open=True)
+        otherwise = attributes.pop("otherwise", None)
+        attributes["cases"] = (ir.Case("then", then, when=test),)
+        attributes["default"] = None if otherwise is None else ir.Case("else", otherwise)
+        return super().make(context, attributes)
 
     def write(self, context: Context, node: Any) -> dict[str, Any]:
         if not isinstance(node, ir.Branch) or len(node.cases) != 1 or node.when is not None:
@@ -230,11 +228,11 @@ class CaseOf(Body):
         is_default = self.section == "default"
         slot = "default" if is_default else f"case.{at.field}"
         owner = at if is_default else Location(f"case {at.words}", "", at.span)
-        found = self.read_parts(context, value, at, slot, owner) or {"body": ir.Block(())}
-        found.setdefault("name", at.field)
-        if not is_default and "when" not in found:
-            found.setdefault("equals", ir.Constant(at.field))
-        case = ir.Case(**found)
+        attributes = self.read_parts(context, value, at, slot, owner) or {"body": ir.Block(())}
+        attributes.setdefault("name", at.field)
+        if not is_default and "when" not in attributes:
+            attributes.setdefault("equals", ir.Constant(at.field))
+        case = ir.Case(**attributes)
         context.places.remember_part(case, at.span)
         return case
 
@@ -263,8 +261,8 @@ class Choose(forms.Form):
             forms.report_wrong(context, value, self, at)
             return None
         own = Mapping(tuple(entry for entry in value if entry.name in CHOOSE), value.span)
-        found = objects.read_object(context, own, CHOOSE, at)
-        cases = list(found.pop("cases", ()))
+        attributes = objects.read_object(context, own, CHOOSE, at)
+        cases = list(attributes.pop("cases", ()))
         for entry in value:
             if entry.name in CHOOSE:
                 continue
@@ -277,11 +275,11 @@ class Choose(forms.Form):
             message = f"'choose' of {at.owner} has no case"
             context.report("W006", message, value.span, help="add cases: {name: steps}")
         for case in cases:
-            if case.when is None and "subject" not in found and not context.exact:
+            if case.when is None and "subject" not in attributes and not context.exact:
                 message = f"case {case.name!r} of {at.owner} does not say when it is taken"
                 advice = "add `on` to `choose`, or write the case as {if: expression, steps: ...}"
                 context.report("W006", message, context.places.part(case), help=advice)
-        return {**found, "cases": tuple(cases)}
+        return {**attributes, "cases": tuple(cases)}
 
     def write(self, context: Context, value: Any) -> Any:
         return objects.write_object(context, CHOOSE, value)
@@ -308,8 +306,8 @@ def _kind(
     **own: forms.Form,
 ) -> Kind:
     """A kind of step that its fields say all about, some of them `inside` of one."""
-    said = [field.attribute for field in (inside or {}).values()]
-    return Kind(name, node, fields(name, own, node, *NODE, *said), inside or {}, check)
+    attributes = [field.attribute for field in (inside or {}).values()]
+    return Kind(name, node, fields(name, own, node, *NODE, *attributes), inside or {}, check)
 
 
 FLAG = forms.Truth("true or false, or nothing", is_flag=True)

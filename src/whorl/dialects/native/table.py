@@ -13,13 +13,12 @@ from dataclasses import fields as attributes_of
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.native import forms
-from whorl.dialects.native.objects import Field, FieldsOf, ListOf, MapOf, Texts
+from whorl.dialects.native.objects import Derive, Field, FieldsOf, FieldTable, ListOf, MapOf, Texts
 from whorl.ir.nodes import ITERATIONS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.dialects.native.objects import Derive, FieldTable
 
 _TABLE = """
 [file]
@@ -373,11 +372,11 @@ def fields(
     `own` are forms that the section has beside the common ones; what a field is by default may be
     derived from others.
     """
-    known: FieldTable = {}
+    table: FieldTable = {}
     for mark, form, attribute, doc in _ROWS[section]:
         name = mark.strip("~^*")
         is_rare = mark.startswith("~")
-        known[name] = Field(
+        table[name] = Field(
             (own or {}).get(form) or _FORMS.get(form) or _plain_form(form),
             f"{doc} (in converted files)" if is_rare else doc,
             name if attribute == "=" else attribute,
@@ -386,7 +385,7 @@ def fields(
             is_read_only=mark.startswith("^"),
             derive=derive.get(name),
         )
-    return known if maker is None else {**known, **_others(known, maker, without)}
+    return table if maker is None else {**table, **_others(table, maker, without)}
 
 
 def _plain_form(words: str) -> forms.Form:
@@ -399,19 +398,19 @@ def _plain_form(words: str) -> forms.Form:
     return forms.Number(low, high, whole=kind == "whole")
 
 
-def _others(known: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
+def _others(table: FieldTable, maker: Any, without: tuple[str, ...]) -> FieldTable:
     """A rare field for each attribute of a class that no other one says."""
-    said = {field.attribute for field in known.values()} | {"place", *without}
+    excluded = {field.attribute for field in table.values()} | {"place", *without}
     docs = {row[0]: row[1] for row in _ROWS["others"]}
     rest: FieldTable = {}
-    for one in attributes_of(maker):
-        name, kind = one.name.removesuffix("_s"), str(one.type).removesuffix(" | None")
+    for attribute in attributes_of(maker):
+        name, kind = attribute.name.removesuffix("_s"), str(attribute.type).removesuffix(" | None")
         form: forms.Form = _BY_TYPE.get(kind) or forms.Raw()
-        if name != one.name:
+        if name != attribute.name:
             form = forms.Duration()
         elif kind.startswith("Literal"):
             form = forms.Choice(tuple(re.findall(r"\w+", kind.removeprefix("Literal"))))
-        if one.name not in said:
-            doc = docs.get(one.name, f"{one.name!r} of the engine")
-            rest[name] = Field(form, f"{doc} (in converted files)", one.name, rare=True)
+        if attribute.name not in excluded:
+            doc = docs.get(attribute.name, f"{attribute.name!r} of the engine")
+            rest[name] = Field(form, f"{doc} (in converted files)", attribute.name, rare=True)
     return rest

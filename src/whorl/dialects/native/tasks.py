@@ -6,32 +6,30 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
+from whorl.dialects.native import objects
 from whorl.dialects.native.blocks import COMMON, NODE, Kind
 from whorl.dialects.native.context import (
     NOWHERE,
     RESULTS,
     CannotWriteError,
+    Context,
+    Location,
     as_source,
     shown,
 )
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
-from whorl.dialects.native.objects import ALL, Object, Short, Values, read_object, write_object
 from whorl.dialects.native.table import VALUE, fields
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.fields import text_of
 from whorl.errors import did_you_mean
-from whorl.ir.checks.scopes import uses_in
+from whorl.ir.checks.scopes import View, uses_in
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes
 from whorl.language import LanguageError
-from whorl.source import Mapping, Scalar, Sequence, plain
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
-    from whorl.dialects.native.context import Context, Location
-    from whorl.dialects.native.objects import FieldTable
-    from whorl.ir.checks.scopes import View
     from whorl.ir.expressions import Names
     from whorl.language import Json
     from whorl.language.names import NameUse, Path
-    from whorl.source import Entry, Value
 
 _NAMED = {"text": "string", "list": "array"}
 _SIMPLE = ("string", "text", "number", "integer", "boolean", "list", "object")
@@ -111,8 +109,8 @@ def _schema(context: Context, value: Value, words: str) -> Json:
                 for name, entry in names.items()
             }
             required: list[Json] = [name for name, entry in names.items() if _is_needed(entry)]
-            found: dict[str, Json] = {"type": "object", "properties": properties}
-            return {**found, "required": required, "additionalProperties": False}
+            outer: dict[str, Json] = {"type": "object", "properties": properties}
+            return {**outer, "required": required, "additionalProperties": False}
     message = f"{words} must be a type, not {shown(value)}"
     advice = did_you_mean(text_of(value), TYPES) or _FORMS
     context.report("W007", message, value.span, label="no type", help=advice)
@@ -133,7 +131,7 @@ def _short(schema: Any) -> Any:
     if kind == "object" and isinstance(schema.get("properties"), dict):
         needed = schema.get("required") or ()
         fields = schema["properties"].items()
-        return {name if name in needed else f"{name}?": _short(one) for name, one in fields}
+        return {name if name in needed else f"{name}?": _short(part) for name, part in fields}
     return {"enum": schema["enum"]} if set(schema) <= {"type", "enum"} else schema
 
 
@@ -173,17 +171,17 @@ class TaskName(Text):
     gives_value = True
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        found = super().parse(context, scalar)
-        return WRONG if found is WRONG else ir.Constant(found)
+        name = super().parse(context, scalar)
+        return WRONG if name is WRONG else ir.Constant(name)
 
 
 class Command(OneOf):
     """A command: a list of arguments, or a script for the shell whose values become variables."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
-        if found is None or not isinstance(value, Scalar):
-            return None if found is None else {"inputs.argv": found}
+        command = super().read(context, value, at)
+        if command is None or not isinstance(value, Scalar):
+            return None if command is None else {"inputs.argv": command}
         from whorl.dialects.native.shell import PREFIX, read_script
 
         script = read_script(value.text)
@@ -207,7 +205,7 @@ class Command(OneOf):
         script, variables = inputs.get("script"), inputs.get("variables")
         if not isinstance(script, ir.Constant) or not isinstance(variables, ir.Fields):
             raise CannotWriteError(value)
-        return _with_values(str(script.value), [one for _, one in variables.entries])
+        return _with_values(str(script.value), [variable for _, variable in variables.entries])
 
 
 def _with_values(script: str, values: list[ir.Value]) -> str:
@@ -232,18 +230,18 @@ def _with_values(script: str, values: list[ir.Value]) -> str:
 class TaskKind(Kind):
     """A kind of task, whose inputs are fields of the step or stand `inside` of one of them."""
 
-    def make(self, context: Context, found: dict[str, Any]) -> Any:
-        entries = [(key, one) for key, one in found.items() if key.startswith("inputs.")]
-        rest = {key: one for key, one in found.items() if not key.startswith("inputs.")}
+    def make(self, context: Context, attributes: dict[str, Any]) -> Any:
+        entries = [(key, value) for key, value in attributes.items() if key.startswith("inputs.")]
+        rest = {key: value for key, value in attributes.items() if not key.startswith("inputs.")}
         if not context.exact:
             # A converted file has them in the order of its source, others in that of the table.
             order = [field.attribute for field in (self.inside or self.own).values()]
             entries.sort(key=lambda entry: order.index(entry[0]) if entry[0] in order else -1)
-        if self.name == "use" and "inputs.with" not in found:
+        if self.name == "use" and "inputs.with" not in attributes:
             entries.append(("inputs.with", ir.Fields()))
         given: list[tuple[Any, ir.Value]] = []
-        for key, one in entries:
-            given += one.entries if key == "inputs.*" else [(key.removeprefix("inputs."), one)]
+        for key, value in entries:
+            given += value.entries if key == "inputs.*" else [(key.removeprefix("inputs."), value)]
         if entries:
             rest |= {"kind": self.name, "inputs": ir.Fields(tuple(given))}
         return super().make(context, rest)
@@ -255,25 +253,25 @@ class TaskKind(Kind):
         entries, step = list(node.inputs.entries), {}
         if self.name == "run":
             step["run"] = self.own["run"].form.write(context, node)
-            entries = [one for one in entries if one[0] not in ("argv", "script", "variables")]
+            entries = [pair for pair in entries if pair[0] not in ("argv", "script", "variables")]
         inputs = _write_inputs(context, self.inside or self.own, entries)
         if self.inside:
             inputs = {self.name: inputs["url"] if list(inputs) == ["url"] else inputs}
-        known = {name: field for name, field in self.own.items() if field.attribute != ALL}
-        step |= inputs | write_object(context, {**known, **COMMON}, node)
+        table = {name: field for name, field in self.own.items() if field.attribute != objects.ALL}
+        step |= inputs | objects.write_object(context, {**table, **COMMON}, node)
         source = as_source(step)
         assert isinstance(source, Mapping)
-        found = read_object(context, source, self.fields, NOWHERE)
-        again = self.make(context, {"name": node.name, "place": node.place, **found})
+        attributes = objects.read_object(context, source, self.fields, NOWHERE)
+        again = self.make(context, {"name": node.name, "place": node.place, **attributes})
         if not is_read(context, again, node):
             raise CannotWriteError(node)
         return step
 
 
 def _write_inputs(
-    context: Context, known: FieldTable, entries: list[tuple[Any, ir.Value]]
+    context: Context, table: objects.FieldTable, entries: list[tuple[Any, ir.Value]]
 ) -> dict[str, Any]:
-    fields = {field.attribute: (name, field.form) for name, field in known.items()}
+    fields = {field.attribute: (name, field.form) for name, field in table.items()}
     step: dict[str, Any] = {}
     for key, value in entries:
         name, form = fields.get(f"inputs.{key}", ("", VALUE))
@@ -288,15 +286,15 @@ def _write_inputs(
 
 
 _OWN = ("kind", "inputs", "returns", "session")
-_SECURE = {"secure_outputs": lambda _, found: bool(found.get("secure"))}
+_SECURE = {"secure_outputs": lambda _, attributes: bool(attributes.get("secure"))}
 _ALL_TASKS = fields("task", None, ir.Task, *_OWN, *NODE, **_SECURE)
 _HTTP = fields("request")
 _TASK_FORMS: dict[str, Form] = {
     "returns": Returns(),
-    "command": Command((Text("a text for the shell"), Values(VALUE, least=1))),
-    "request": Short("url", Object("http", _HTTP), Template("a URL")),
+    "command": Command((Text("a text for the shell"), objects.Values(VALUE, least=1))),
+    "request": objects.Short("url", objects.Object("http", _HTTP), Template("a URL")),
     "task_name": TaskName("a name", needed=True),
-    "any_task": Object("task", fields("any_task")),
+    "any_task": objects.Object("task", fields("any_task")),
 }
 TASKS = [
     TaskKind(name, ir.Task, {**fields(name, _TASK_FORMS), **_ALL_TASKS}, inside)

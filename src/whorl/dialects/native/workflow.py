@@ -16,6 +16,8 @@ from whorl.dialects.native.context import (
     NAMES,
     RESERVED,
     Around,
+    Attributes,
+    Context,
     Location,
     library_name,
     read_result,
@@ -26,21 +28,17 @@ from whorl.dialects.native.loop import FORM, last_with_result
 from whorl.dialects.native.steps import CHOOSE, KINDS
 from whorl.dialects.native.table import VALUE, fields
 from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.fields import text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names
-from whorl.ir.places import Places
-from whorl.ir.walk import is_hidden, names_given, walk
-from whorl.source import Mapping
+from whorl.ir.walk import Places, is_hidden, names_given, walk
+from whorl.source import Mapping, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from collections.abc import Mapping as MappingOf
 
-    from whorl.dialects.native.context import Context
     from whorl.errors import Span
     from whorl.language import Json
-    from whorl.source import Value
 
 # What the default of an input of each type can be.
 _ACCEPTED: dict[str, type | tuple[type, ...]] = {
@@ -84,14 +82,15 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
     if "expressions" in root:
         context.exact, context.library = True, library_name(root.get("expressions"))
     context.name = text_of(root.get("name")) or name
-    found = objects.read_object(context, root, FILE if at.owner == "the workflow" else LOCAL, at)
-    found["name"] = context.name
-    found.setdefault("body", ir.Block(()))
-    if not found.get("outputs") and not context.exact:
-        found.pop("outputs", None)
-    objects.derive(context, FILE, found)
+    table = FILE if at.owner == "the workflow" else LOCAL
+    attributes = objects.read_object(context, root, table, at)
+    attributes["name"] = context.name
+    attributes.setdefault("body", ir.Block(()))
+    if not attributes.get("outputs") and not context.exact:
+        attributes.pop("outputs", None)
+    objects.derive(context, FILE, attributes)
     names = objects.defaults(ir.Workflow).keys() - {"workflows"}
-    workflow = ir.Workflow(**{name: part for name, part in found.items() if name in names})
+    workflow = ir.Workflow(**{name: part for name, part in attributes.items() if name in names})
     if context.exact:
         return workflow
     _check_clashes(context, root, workflow.body)
@@ -101,24 +100,24 @@ def _read(context: Context, root: Mapping, at: Location, name: str) -> ir.Workfl
 class Port(objects.Object):
     """An input: its type, what it is without being given, and what it is for."""
 
-    def build(self, context: Context, found: dict[str, Any]) -> Any:
-        kind = found.pop("type", "any")
-        has_default = "default" in found
-        required = found.get("required", not has_default and not kind.endswith("?"))
-        found["required"] = required and (context.exact or not has_default)
-        return {"type": kind.removesuffix("?"), **found}
+    def build(self, context: Context, attributes: dict[str, Any]) -> Any:
+        kind = attributes.pop("type", "any")
+        has_default = "default" in attributes
+        required = attributes.get("required", not has_default and not kind.endswith("?"))
+        attributes["required"] = required and (context.exact or not has_default)
+        return {"type": kind.removesuffix("?"), **attributes}
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
-        found = super().read(context, value, at)
+        attributes = super().read(context, value, at)
         default = value.get("default") if isinstance(value, Mapping) else None
-        if found is not None and default is not None and not context.exact:
-            self._check_default(context, at.field, found, default)
-        return found
+        if attributes is not None and default is not None and not context.exact:
+            self._check_default(context, at.field, attributes, default)
+        return attributes
 
     def _check_default(
-        self, context: Context, name: str, found: dict[str, Any], default: Value
+        self, context: Context, name: str, attributes: dict[str, Any], default: Value
     ) -> None:
-        kind, value = found["type"], found["default"]
+        kind, value = attributes["type"], attributes["default"]
         accepted = _ACCEPTED[kind]
         is_other = (isinstance(value, bool) and accepted is not object) != (kind == "boolean")
         if value is not None and (is_other or not isinstance(value, accepted)):
@@ -137,30 +136,30 @@ class Port(objects.Object):
         return {"type": value.type, **written} if "type" in written or not written else written
 
 
-def _main_input(context: Context, found: MappingOf[str, Any]) -> str:
-    inputs: tuple[ir.Port, ...] = found.get("inputs", ())
+def _main_input(context: Context, attributes: Attributes) -> str:
+    inputs: tuple[ir.Port, ...] = attributes.get("inputs", ())
     if len(inputs) == 1:
         return inputs[0].name
     texts = [port.name for port in inputs if port.required and port.type == "string"]
     return texts[0] if texts else ""
 
 
-def _outputs(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, ir.Value], ...]:
-    last = last_with_result(found["body"])
+def _outputs(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Value], ...]:
+    last = last_with_result(attributes["body"])
     return () if last is None else ((last.name, read_result(last.name)),)
 
 
-def _hidden(context: Context, found: MappingOf[str, Any]) -> tuple[str, ...]:
+def _hidden(context: Context, attributes: Attributes) -> tuple[str, ...]:
     """A secure step that is only the last one gives its output to nobody who looks on."""
-    last = last_with_result(found["body"])
-    if last is None or found["outputs"] != _outputs(context, found):
+    last = last_with_result(attributes["body"])
+    if last is None or attributes["outputs"] != _outputs(context, attributes):
         return ()
     return (last.name,) if is_hidden(last, context.workflows) else ()
 
 
-def _defaults(context: Context, found: MappingOf[str, Any]) -> tuple[tuple[str, ir.Fields], ...]:
+def _defaults(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Fields], ...]:
     """`model` and `system` hold for all questions; judges share the model."""
-    inputs = {name: found.get(f"inputs.{name}") for name in ("model", "system")}
+    inputs = {name: attributes.get(f"inputs.{name}") for name in ("model", "system")}
     ask = [(name, value) for name, value in inputs.items() if value is not None]
     judge = [entry for entry in ask if entry[0] == "model"]
     kinds = (("ask", ir.Fields(tuple(ask))), ("judge", ir.Fields(tuple(judge))))
@@ -229,7 +228,7 @@ def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dic
     if workflow.workflows:
         shared = {name: getattr(workflow, name) for name in _SHARED}
         called = replace(inner, shared=shared)
-        inside = {key: write_fields(called, one, exact=exact) for key, one in workflow.workflows}
+        inside = {key: write_fields(called, part, exact=exact) for key, part in workflow.workflows}
         written["workflows"] = inside
     asked = dict(workflow.defaults).get("ask", ir.Fields()).entries
     inputs = {f"inputs.{name}": value for name, value in asked}
@@ -243,12 +242,12 @@ def _expressions(item: Any) -> Iterator[ir.Expression]:
     if isinstance(item, ir.Expression):
         yield item
     elif isinstance(item, tuple):
-        for one in item:
-            yield from _expressions(one)
+        for part in item:
+            yield from _expressions(part)
     elif is_dataclass(item):
-        for one in attributes_of(item):
-            if one.name != "workflows":
-                yield from _expressions(getattr(item, one.name))
+        for part in attributes_of(item):
+            if part.name != "workflows":
+                yield from _expressions(getattr(item, part.name))
 
 
 _KINDS = Choice(tuple(f"{word}{mark}" for word in _ACCEPTED for mark in ("", "?")))
@@ -256,7 +255,7 @@ _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Por
 _INPUTS = objects.MapOf(
     objects.Short("type", _PORT),
     "inputs by name, such as {task: string}",
-    make=lambda name, found: ir.Port(name, **found),
+    make=lambda name, attributes: ir.Port(name, **attributes),
     if_wrong={},
 )
 _BUDGET = objects.Object("budget", fields("budget", None, ir.RunLimits), ir.RunLimits)

@@ -20,7 +20,7 @@ from whorl.ir.walk import index_nodes
 from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping as MappingOf
+    from collections import abc
 
     from whorl import ir
 
@@ -47,7 +47,7 @@ _RESOLVERS = (
 
 
 def write_native(
-    workflow: ir.Workflow, sources: MappingOf[str, str] | None = None, file: str = ""
+    workflow: ir.Workflow, sources: abc.Mapping[str, str] | None = None, file: str = ""
 ) -> str:
     """A workflow as a native file; comments above its steps come from its sources by file name."""
     for exact in (workflow.dialect != "native", True):
@@ -65,27 +65,27 @@ def write_native(
     raise InternalError(f"what was written is wrong: {problem}") from problem
 
 
-def is_same_workflow(one: ir.Workflow, other: ir.Workflow) -> bool:
+def is_same_workflow(workflow: ir.Workflow, other: ir.Workflow) -> bool:
     """Whether two workflows are equal but for the places of their nodes in the text."""
-    return _placeless(one) == _placeless(other)
+    return _placeless(workflow) == _placeless(other)
 
 
 def _placeless(item: object) -> object:
     """A part of the IR without places; numbers and truth values are told apart."""
     if isinstance(item, tuple):
-        return tuple(_placeless(one) for one in item)
+        return tuple(_placeless(part) for part in item)
     if not is_dataclass(item) or isinstance(item, type):
         return repr(item)
-    names = [one.name for one in fields(item) if one.name != "place"]
+    names = [part.name for part in fields(item) if part.name != "place"]
     return type(item).__name__, *(_placeless(getattr(item, name)) for name in names)
 
 
 def _with_comments(
-    text: str, workflow: ir.Workflow, again: ir.Workflow, sources: MappingOf[str, str]
+    text: str, workflow: ir.Workflow, again: ir.Workflow, sources: abc.Mapping[str, str]
 ) -> str:
     """The text with the comments that stand above steps in the sources."""
     lines, nodes = text.splitlines(), index_nodes(again)
-    found: dict[int, list[str]] = {}
+    above: dict[int, list[str]] = {}
     used: set[tuple[str, int]] = set()
     for path, node in index_nodes(workflow).items():
         key = next((key for key, _ in workflow.workflows if path.startswith(f"{key}:")), "")
@@ -96,9 +96,9 @@ def _with_comments(
         comments = _comments(sources.get(key, "").splitlines()[: int(line) - 1], int(column))
         row, _, indent = nodes[path].place.partition(":")
         if comments and row and indent:
-            found[int(row) - 1] = [" " * (int(indent) - 1) + comment for comment in comments]
+            above[int(row) - 1] = [" " * (int(indent) - 1) + comment for comment in comments]
     top = takewhile(lambda line: line.startswith("#"), sources.get("", "").splitlines())
-    body = [one for row, line in enumerate(lines) for one in (*found.get(row, ()), line)]
+    body = [part for row, line in enumerate(lines) for part in (*above.get(row, ()), line)]
     return "\n".join([*map(str.rstrip, top), *body]) + "\n"
 
 
@@ -159,7 +159,7 @@ def _list(dumper: _Dumper, value: list[Any]) -> yaml.SequenceNode:
 def _is_short(value: Any) -> bool:
     """Whether an object or a list stands on one line: it fits, and holds no other object."""
     inner = value.values() if isinstance(value, dict) else value
-    if isinstance(value, _File) or any(isinstance(one, dict) for one in inner):
+    if isinstance(value, _File) or any(isinstance(part, dict) for part in inner):
         return False
     written = json.dumps(value, ensure_ascii=False)
     return len(written) <= _INLINE_MAX and "\\n" not in written

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime
+from datetime import (UTC, datetime)
 from typing import TYPE_CHECKING
-
-from whorl.dialects.orka import outputs, scores
-from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
-from whorl.language.entry import Family
+from whorl.dialects.orka import (outputs, scores)
+from whorl.dialects.orka.outputs import (OUTPUTS, joined, outputs_of, printed, response_of, texts_in)
+from whorl.language.calls import Family
 from whorl.language.faults import EvaluationError
-from whorl.language.libraries import Library, Semantics
-from whorl.language.patterns import compiled, pay_search
-from whorl.language.values import UNDEFINED, Value
+from whorl.language.libraries import (Library, Semantics)
+from whorl.language.patterns import (compiled, pay_search)
+from whorl.language.values import (UNDEFINED, Value)
+
+import re
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from whorl.language.calls import Run
 
-    from whorl.language.run import Run
 
 # The group is there where the word says yes.
 _YES_OR_NO = re.compile(

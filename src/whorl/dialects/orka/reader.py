@@ -12,7 +12,7 @@ from whorl.dialects.orka.flow import read_block
 from whorl.dialects.orka.loops import flow_constant
 from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
 from whorl.dialects.orka.tasks import computed, literal
-from whorl.dialects.reading.scalars import text_of, words
+from whorl.dialects.reading.fields import text_of, words
 from whorl.errors import Span, did_you_mean
 from whorl.ir.checks import check
 from whorl.ir.checks.expressions import joined_path, member_advice

@@ -5,19 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reader import Reading
-from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.dialects.reader import Called, Files, Reading
+from whorl.errors import Diagnostic, InvalidWorkflow, Severity, Span
 from whorl.ir.checks import check
-from whorl.ir.places import Places
-from whorl.source import Mapping
+from whorl.ir.walk import Places
+from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whorl import ir
-    from whorl.dialects.reader import Called, Files
-    from whorl.errors import Severity, Span
-    from whorl.source import Document
 
 REPORTED_MAX = 100
 # People write some hundreds at most; more than this takes longer to read than one waits.

@@ -1,4 +1,8 @@
-"""The fields of one object of a file, each read as what it must be; anything else is reported."""
+"""The values and fields of a file, read as what they must be.
+
+`Fields` reports what is anything else. The functions before it report nothing: they are for places
+whose structure is checked elsewhere, or that accept anything; what is not there is None or empty.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +10,79 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.reading.scalars import span_of, text_of
-from whorl.errors import did_you_mean, nearest
-from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.errors import Span, did_you_mean, nearest
+from whorl.ir.checks.scopes import suggest
+from whorl.ir.values import parse_duration
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from collections.abc import Mapping as MappingOf
-    from collections.abc import Sequence as SequenceOf
+    from collections import abc
 
     from whorl.dialects.reading.context import ReadContext
-    from whorl.errors import Span
-    from whorl.source import Entry, Value
 
 _ID = re.compile(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
+_SHOWN_MAX = 40
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, for the tables of a dialect."""
+    return tuple(text.split())
+
+
+def text_of(value: Value | None) -> str:
+    """The text of a scalar as it is written; empty for null and for anything else."""
+    return value.text if isinstance(value, Scalar) and value.value is not None else ""
+
+
+def texts_of(value: Value | None) -> tuple[str, ...]:
+    """The texts of a list, or of the one that stands in its place; empty ones are left out."""
+    items = value if isinstance(value, Sequence) else (value,)
+    return tuple(text for item in items if (text := text_of(item)))
+
+
+def number_of(value: Value | None) -> float | None:
+    if isinstance(value, Scalar) and isinstance(value.value, int | float):
+        return None if isinstance(value.value, bool) else value.value
+    return None
+
+
+def whole_of(value: Value | None) -> int | None:
+    number = number_of(value)
+    return int(number) if number is not None and number == int(number) else None
+
+
+def duration_of(value: Value | None) -> float | None:
+    """The seconds of a scalar such as `90s`, `5m`, `PT5S` or 90."""
+    if not isinstance(value, Scalar) or not isinstance(value.value, str | int | float):
+        return None
+    try:
+        return parse_duration(value.value)
+    except ValueError:
+        return None
+
+
+def is_true(value: Value | None) -> bool:
+    return isinstance(value, Scalar) and value.value is True
+
+
+def scalar_of(value: Value | None) -> Scalar | None:
+    return value if isinstance(value, Scalar) and value.value is not None else None
+
+
+def span_of(item: Mapping, name: str) -> Span:
+    """Where a field of an object stands, or else the object."""
+    value = item.get(name)
+    return item.span if value is None else value.span
+
+
+def shown(value: Value) -> str:
+    """What a value is, for a message: a scalar as it is written, else its kind."""
+    if isinstance(value, Scalar):
+        if value.value is None:
+            return "nothing"
+        text = value.text if len(value.text) <= _SHOWN_MAX else value.text[:_SHOWN_MAX] + "…"
+        return repr(text) if isinstance(value.value, str) else text
+    return "an object" if isinstance(value, Mapping) else "a list"
 
 
 class Fields:
@@ -76,7 +138,7 @@ class Fields:
             self.wrong(name, "true or false")
         return word == "true" if word in ("true", "false") else default
 
-    def word(self, name: str, choices: SequenceOf[str], default: str) -> str:
+    def word(self, name: str, choices: abc.Sequence[str], default: str) -> str:
         word = self.text(name).strip()
         if word and word not in choices:
             wanted = f"one of {', '.join(choices)}"
@@ -99,19 +161,19 @@ class Fields:
 
 
 def unknown_fields(
-    fields: Iterable[Entry], known: Collection[str], *, ignore_case: bool = False
-) -> Iterator[tuple[Entry, str]]:
+    fields: abc.Iterable[Entry], expected: abc.Collection[str], *, ignore_case: bool = False
+) -> abc.Iterator[tuple[Entry, str]]:
     """The fields that are not known, each with the question that names the nearest one, if any."""
-    names = {name.lower() for name in known} if ignore_case else known
+    names = {name.lower() for name in expected} if ignore_case else expected
     for entry in fields:
         if (entry.name.lower() if ignore_case else entry.name) not in names:
-            yield entry, did_you_mean(entry.name, known)
+            yield entry, did_you_mean(entry.name, expected)
 
 
 def check_spelling(
     context: ReadContext,
     item: Mapping,
-    known: Collection[str],
+    expected: abc.Collection[str],
     owner: str,
     *,
     ignore_case: bool = False,
@@ -123,16 +185,14 @@ def check_spelling(
     fold = str.lower if ignore_case else str
     written = {fold(entry.name) for entry in item}
     is_right = True
-    for entry, question in unknown_fields(item, known, ignore_case=ignore_case):
+    for entry, question in unknown_fields(item, expected, ignore_case=ignore_case):
         if not question:
             continue
-        message, label = f"{owner} has no field {entry.name[:60]!r}", "unknown field"
-        if fold(nearest(entry.name, known) or "") in written:
-            message += "; it is ignored"
-            context.warn("W004", message, entry.key.span, label=label, help=question)
-            continue
-        context.report("W004", message, entry.key.span, label=label, help=question)
-        is_right = False
+        is_ignored = fold(nearest(entry.name, expected) or "") in written
+        message = f"{owner} has no field {entry.name[:60]!r}{'; it is ignored' * is_ignored}"
+        report = context.warn if is_ignored else context.report
+        report("W004", message, entry.key.span, label="unknown field", help=question)
+        is_right = is_right and is_ignored
     return is_right
 
 
@@ -151,7 +211,7 @@ def objects_of(context: ReadContext, item: Mapping, name: str, advice: str) -> l
     return objects
 
 
-def check_id(context: ReadContext, item: Mapping, nodes: MappingOf[str, Any]) -> str:
+def check_id(context: ReadContext, item: Mapping, nodes: abc.Mapping[str, Any]) -> str:
     """The `id` of a node of a graph; empty where it is none, or one of `nodes` has it."""
     name, span = text_of(item.get("id")), span_of(item, "id")
     if not _ID.fullmatch(name):
@@ -169,7 +229,7 @@ def check_id(context: ReadContext, item: Mapping, nodes: MappingOf[str, Any]) ->
 
 
 def check_node(
-    context: ReadContext, edge: Mapping, end: str, nodes: Collection[str], advice: str
+    context: ReadContext, edge: Mapping, end: str, nodes: abc.Collection[str], advice: str
 ) -> bool:
     """Whether an edge of a graph has a node at its end (`source`, `target`); if not, reports it."""
     name = text_of(edge.get(end))

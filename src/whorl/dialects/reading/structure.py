@@ -6,20 +6,17 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from whorl.dialects.reading.scalars import duration_of, number_of, shown, text_of, whole_of
+from whorl.dialects.reading.fields import duration_of, number_of, shown, text_of, whole_of
 from whorl.dialects.reading.texts import COMPARED_MAX
-from whorl.errors import did_you_mean, nearest
-from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.errors import Span, did_you_mean, nearest
+from whorl.ir.checks.scopes import suggest
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from collections.abc import Mapping as MappingOf
+    from collections import abc
 
     from whorl.dialects.reader import Reading
     from whorl.dialects.reading.context import ReadContext
-    from whorl.errors import Span
-    from whorl.source import Entry, Value
 
 # What a field can hold, and one of a few words.
 _WORDS = {
@@ -90,9 +87,9 @@ class Table:
     """
 
     title: str
-    fields: MappingOf[str, Field]
-    instead: MappingOf[str, str] = field(default_factory=dict)
-    check: Callable[[ReadContext, Mapping, str], None] | None = None
+    fields: abc.Mapping[str, Field]
+    instead: abc.Mapping[str, str] = field(default_factory=dict)
+    check: abc.Callable[[ReadContext, Mapping, str], None] | None = None
 
 
 def check_table(
@@ -102,17 +99,17 @@ def check_table(
     if context.is_full:
         return
     for entry in value:
-        known = table.fields.get(entry.name)
-        if known is None:
+        field = table.fields.get(entry.name)
+        if field is None:
             _report_unknown(context, entry, table, owner)
         else:
-            _check_field(context, entry, known, owner)
+            _check_field(context, entry, field, owner)
     unknown = [entry.name for entry in value if entry.name not in table.fields]
     # A field that is only misspelt is reported once.
     misspelt = {nearest(name, table.fields) for name in unknown}
-    for name, known in table.fields.items():
-        if known.required and name not in value and name not in misspelt:
-            message, advice = f"{owner} lacks the field {name!r}", f"add {name}: {known.example}"
+    for name, field in table.fields.items():
+        if field.required and name not in value and name not in misspelt:
+            message, advice = f"{owner} lacks the field {name!r}", f"add {name}: {field.example}"
             label = f"{name!r} is missing"
             context.report("W006", message, at or value.span, label=label, help=advice)
     if table.check is not None:
@@ -126,20 +123,20 @@ def _report_unknown(context: ReadContext, entry: Entry, table: Table, owner: str
     context.report("W004", message, entry.key.span, label="unknown field", help=advice)
 
 
-def _check_field(context: ReadContext, entry: Entry, known: Field, owner: str) -> None:
+def _check_field(context: ReadContext, entry: Entry, field: Field, owner: str) -> None:
     value = entry.value
-    if isinstance(value, Scalar) and value.value is None and not known.required:
+    if isinstance(value, Scalar) and value.value is None and not field.required:
         return
-    if not known.fits(value):
-        code = "W015" if known.low is not None and number_of(value) is not None else "W007"
-        message = f"{entry.name!r} of {owner} must be {known}, not {shown(value)}"
-        advice = did_you_mean(text_of(value), known.words) or f"write {known}"
-        context.report(code, message, value.span, label=f"expected {known}", help=advice)
-    elif known.inner is not None and isinstance(value, Mapping):
-        check_table(context, value, known.inner, f"{entry.name!r} of {owner}", at=entry.key.span)
-    elif known.inner is not None and isinstance(value, Sequence):
+    if not field.fits(value):
+        code = "W015" if field.low is not None and number_of(value) is not None else "W007"
+        message = f"{entry.name!r} of {owner} must be {field}, not {shown(value)}"
+        advice = did_you_mean(text_of(value), field.words) or f"write {field}"
+        context.report(code, message, value.span, label=f"expected {field}", help=advice)
+    elif field.inner is not None and isinstance(value, Mapping):
+        check_table(context, value, field.inner, f"{entry.name!r} of {owner}", at=entry.key.span)
+    elif field.inner is not None and isinstance(value, Sequence):
         for item in value:
-            _check_item(context, item, known.inner, owner)
+            _check_item(context, item, field.inner, owner)
 
 
 def _check_item(context: ReadContext, item: Value, table: Table, owner: str) -> None:
@@ -157,7 +154,7 @@ def _check_item(context: ReadContext, item: Value, table: Table, owner: str) -> 
 def check_arguments(
     context: ReadContext,
     reading: Reading,
-    names: MappingOf[str, Span],
+    names: abc.Mapping[str, Span],
     *,
     owner: str,
     span: Span,
@@ -171,14 +168,14 @@ def check_arguments(
     that what is written is also put together as the input.
     """
     workflow, mentions = reading.workflow, reading.mentions or {}
-    known = {port.name for port in workflow.inputs}
-    taken = known.union(*(port.aliases for port in workflow.inputs))
+    ports = {port.name for port in workflow.inputs}
+    taken = ports.union(*(port.aliases for port in workflow.inputs))
     main = workflow.main_input
     is_input = is_joined and main in mentions and main not in names
     for name, place in names.items():
         if not workflow.open_inputs and not {name, "*"} & taken:
             message = f"workflow {workflow.name!r} has no input {name!r}"
-            advice = suggest(name, sorted(known)) or "it takes no inputs"
+            advice = suggest(name, sorted(ports)) or "it takes no inputs"
             context.report("W004", message, place, label="unknown input", help=advice)
         is_unused = workflow.open_inputs and reading.mentions is not None and name not in mentions
         if is_unused and not is_input:
@@ -203,5 +200,5 @@ def check_arguments(
             context.report("W005", message, place, label="not given", help=advice)
 
 
-def _meant(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, islice(known, COMPARED_MAX))
+def _meant(name: str, names: abc.Iterable[str]) -> str:
+    return did_you_mean(name, islice(names, COMPARED_MAX))

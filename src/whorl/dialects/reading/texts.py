@@ -8,15 +8,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.errors import did_you_mean
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.errors import Span, did_you_mean
+from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Iterator
 
-    from whorl.errors import Span
-    from whorl.source import Value
 
 # Comparing names costs time, and a hostile file has many of both.
 COMPARED_MAX = 200
@@ -137,8 +135,8 @@ class NearestNames:
     names_max: int = COMPARED_MAX
     _questions: dict[str, str] = field(default_factory=dict)
 
-    def question(self, name: str, known: Iterable[str]) -> str:
+    def question(self, name: str, names: Iterable[str]) -> str:
         """The question that names the nearest of the known names; empty where none is near."""
         if name not in self._questions and len(self._questions) < self.names_max:
-            self._questions[name] = did_you_mean(name, islice(known, self.names_max))
+            self._questions[name] = did_you_mean(name, islice(names, self.names_max))
         return self._questions.get(name, "")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.scalars import text_of
+from whorl.dialects.reading.fields import text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle, PortSpec, object_of
 from whorl.errors import InvalidWorkflow, Severity, Span

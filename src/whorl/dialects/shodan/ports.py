@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING
+from whorl.dialects.reading.fields import text_of
+from whorl.dialects.shodan.graph import (COUNT, GraphNode, Handle, PortSpec, check_part, items_of)
+from whorl.dialects.shodan.levels import (GraphContext, Level, Reference)
+from whorl.ir.checks.scopes import suggest
 
-from whorl.dialects.reading.scalars import text_of
-from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
-from whorl.dialects.shodan.levels import GraphContext, Level, Reference
-from whorl.ir.checks.subject import suggest
+import json
+
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
     from whorl.errors import Severity
+
 
 SESSION = "sessionId"
 # What every agent takes beside what its prompt names.

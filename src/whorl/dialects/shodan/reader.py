@@ -7,7 +7,7 @@ from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, cast
 
 from whorl import ir
-from whorl.dialects.reading.scalars import scalar_of, span_of, text_of
+from whorl.dialects.reading.fields import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, check_part, object_of, read_graph, read_ports
 from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
@@ -15,7 +15,7 @@ from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow
-from whorl.ir.checks.subject import suggest
+from whorl.ir.checks.scopes import suggest
 from whorl.source import Document, Mapping, Sequence
 
 if TYPE_CHECKING:

@@ -7,22 +7,23 @@ value.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
-
+from dataclasses import (dataclass, field)
+from typing import (NamedTuple, TYPE_CHECKING)
 from whorl.dialects.reading import fields
-from whorl.dialects.reading.scalars import span_of, text_of, words
+from whorl.dialects.reading.fields import (span_of, text_of, words)
 from whorl.errors import did_you_mean
-from whorl.ir.checks.subject import suggest
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.ir.checks.scopes import suggest
+from whorl.source import (Mapping, Scalar, Sequence)
+
+import re
+
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
+    from collections.abc import (Callable, Iterable)
     from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
     from whorl.language import Json
+
 
 LIBRARY = "studio"
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from functools import wraps
+from typing import (Any, TYPE_CHECKING, TypeVar)
+from whorl.errors import (InvalidWorkflow, UsageError)
+
 import json
 import os
 import sys
-from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from whorl.errors import InvalidWorkflow, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
+    from collections.abc import (Callable, Iterable)
     from whorl.ir import Workflow
     from whorl.language import Json
+
 
 
 R = TypeVar("R")
@@ -72,7 +73,7 @@ def _added(text: str) -> str:
 
 def _more_of(text: str) -> int:
     """`+500` or `+10k`."""
-    from whorl.ir.durations import parse_count
+    from whorl.ir.values import parse_count
 
     try:
         count = parse_count(_added(text))

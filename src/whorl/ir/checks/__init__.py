@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.ir.checks import expressions, loops, structure
-from whorl.ir.checks.subject import Subject
+from whorl.ir.checks import expressions, structure
+from whorl.ir.checks.scopes import Subject
 from whorl.ir.expressions import Names
 
 if TYPE_CHECKING:
     from whorl.errors import Diagnostic
     from whorl.ir.nodes import Workflow
-    from whorl.ir.places import Places
+    from whorl.ir.walk import Places
 
 _RULES = (
     structure.check_unique,
@@ -22,11 +22,11 @@ _RULES = (
     structure.check_calls,
     expressions.check_expressions,
     expressions.check_truths,
-    loops.check_patterns,
+    structure.check_patterns,
     expressions.check_commands,
-    loops.check_best,
-    loops.check_limits,
-    loops.check_worst_case,
+    structure.check_best,
+    structure.check_limits,
+    structure.check_worst_case,
 )
 
 REPORTED_MAX = 100

@@ -7,25 +7,18 @@ from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from whorl.errors import Diagnostic, did_you_mean
-from whorl.ir.checks.scopes import uses_in
-from whorl.ir.checks.shapes import lacks, part_of
-from whorl.ir.checks.subject import suggest
+from whorl.errors import Diagnostic, Span, did_you_mean
+from whorl.ir.checks.scopes import Subject, Use, suggest, uses_in
+from whorl.ir.checks.shapes import Shape, lacks, part_of
 from whorl.ir.expressions import conditions_in
-from whorl.ir.nodes import Branch, Loop, Task
-from whorl.ir.values import Constant, Items, When
+from whorl.ir.nodes import Branch, Loop, Node, Task
+from whorl.ir.values import Constant, Expression, Items, When
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whorl.errors import Span
-    from whorl.ir.checks.scopes import Use
-    from whorl.ir.checks.shapes import Shape
-    from whorl.ir.checks.subject import Subject
-    from whorl.ir.nodes import Node
-    from whorl.ir.values import Expression
     from whorl.language import NameUse
 
     # A name, and the keys behind it.
@@ -82,8 +75,8 @@ def _check(subject: Subject, use: Use, name: NameUse) -> Diagnostic | None:
             return None
         offset = use.expression.source.find(name.path[0], name.offset)
         name = replace(name, name=name.path[0], path=name.path[1:], offset=max(offset, name.offset))
-    known, shape = use.view.find(name.name)
-    return _check_path(subject, use, name, shape) if known else _unknown(subject, use, name)
+    is_seen, shape = use.view.find(name.name)
+    return _check_path(subject, use, name, shape) if is_seen else _unknown(subject, use, name)
 
 
 def _check_path(

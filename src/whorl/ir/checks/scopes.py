@@ -1,4 +1,4 @@
-"""Which names each expression sees, and what is known about their values.
+"""What a rule looks at: a workflow, the names that each of its expressions sees, their values.
 
 A node sees the nodes that it waits for, directly or through others, then what its loops bind, then
 the same around them, then inputs and variables.
@@ -8,20 +8,67 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from whorl.errors import Span, did_you_mean
 from whorl.ir.checks.shapes import PLAIN, Shape, Shapes, part_of, shape_of_port
-from whorl.ir.expressions import bound_names, expressions_in, inner_values, outer_values
-from whorl.ir.nodes import Assign, ForEach, Loop
-from whorl.ir.walk import blocks_of, names_given, node_path, slot_path, walk
+from whorl.ir.expressions import (
+    Names,
+    bound_names,
+    conditions_in,
+    expressions_in,
+    inner_values,
+    outer_values,
+)
+from whorl.ir.nodes import Assign, Block, ForEach, Loop, Node, Workflow
+from whorl.ir.walk import Places, blocks_of, names_given, node_path, slot_path, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.ir.nodes import Block, Node, Workflow
-    from whorl.ir.values import Expression, Value
+    from whorl.ir.values import Condition, Expression, Value
 
+_LISTED_MAX = 12
+# Comparing names costs time, and a hostile file has many of both.
+_COMPARED_MAX = 500
 Bound = dict[str, Shape | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One workflow of one file; the workflows that it calls were checked when they were read."""
+
+    workflow: Workflow
+    places: Places
+    names: Names
+    is_budget_needed: bool = False
+    facts: tuple[str, ...] = ()
+    is_text_suspicious: bool = False
+
+    def nodes(self) -> Iterator[tuple[str, Node]]:
+        return walk(self.workflow.body)
+
+    def loops(self) -> Iterator[tuple[str, Loop]]:
+        for path, node in self.nodes():
+            if isinstance(node, Loop):
+                yield path, node
+
+    def conditions(self) -> Iterator[tuple[str, Loop, Condition, Span | None]]:
+        """All conditions of loops, each with its loop and where it stands."""
+        for path, loop in self.loops():
+            for condition in conditions_in(loop.until):
+                yield path, loop, condition, self.places.part(condition) or self.places.node(path)
+
+
+def suggest(name: str, choices: Iterable[str]) -> str:
+    """Returns a help text: the nearest name, or what there is to choose from."""
+    names = list(dict.fromkeys(islice(choices, _COMPARED_MAX)))
+    question = did_you_mean(name, names)
+    if question or not names:
+        return question
+    listed = ", ".join(names[:_LISTED_MAX])
+    return f"there is {listed}" + (", ..." if len(names) > _LISTED_MAX else "")
 
 
 @dataclass(frozen=True, slots=True)

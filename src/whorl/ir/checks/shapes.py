@@ -9,16 +9,14 @@ from dataclasses import dataclass, field
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
-from whorl.ir.nodes import LOOP_TOLD, Branch, Call, ForEach, Gate, Group, Loop, Task
-from whorl.ir.values import Expression
+from whorl.ir import nodes
+from whorl.ir.values import Expression, Port, Value
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from whorl.ir.nodes import Block, Fact, Node, Workflow
-    from whorl.ir.values import Port, Value
     from whorl.language import Json
 
 
@@ -38,7 +36,7 @@ class Shape:
 
 PLAIN = Shape("plain")
 TEXT = Shape("text")
-_LOOP = Shape("object", dict.fromkeys(LOOP_TOLD, PLAIN))
+_LOOP = Shape("object", dict.fromkeys(nodes.LOOP_TOLD, PLAIN))
 _DECISION = Shape("object", {"approved": PLAIN, "feedback": None})
 _KINDS = {
     "ask": TEXT,
@@ -56,12 +54,12 @@ class Shapes:
 
     __slots__ = ("_called", "_known")
 
-    def __init__(self, called: Mapping[str, Workflow]) -> None:
+    def __init__(self, called: Mapping[str, nodes.Workflow]) -> None:
         self._called = called
         # The node is kept beside its shape, so that its id stays its own.
-        self._known: dict[int, tuple[Node, Shape | None]] = {}
+        self._known: dict[int, tuple[nodes.Node, Shape | None]] = {}
 
-    def of(self, node: Node) -> Shape | None:
+    def of(self, node: nodes.Node) -> Shape | None:
         entry = self._known.get(id(node))
         if entry is None:
             # Workflows that call each other in a circle are reported elsewhere.
@@ -70,24 +68,24 @@ class Shapes:
             self._known[id(node)] = entry
         return entry[1]
 
-    def _of(self, node: Node) -> Shape | None:
+    def _of(self, node: nodes.Node) -> Shape | None:
         match node:
-            case Task() if any(name == "whole" for name, _ in node.inputs.entries):
+            case nodes.Task() if any(name == "whole" for name, _ in node.inputs.entries):
                 # The answer of an agent stands inside of an object that tells about its session.
                 return None
-            case Task() if node.returns is not None:
+            case nodes.Task() if node.returns is not None:
                 return shape_of_schema(node.returns)
-            case Task():
+            case nodes.Task():
                 return _KINDS.get(node.kind)
-            case Call() if node.workflow in self._called:
+            case nodes.Call() if node.workflow in self._called:
                 return self._of_outputs(self._called[node.workflow])
-            case Gate():
+            case nodes.Gate():
                 return _DECISION
-            case Loop():
+            case nodes.Loop():
                 return self._of_loop(node)
-            case ForEach():
+            case nodes.ForEach():
                 return Shape("list", items=self.of_block(node.body))
-            case Group() | Branch():
+            case nodes.Group() | nodes.Branch():
                 inner = [block for _, block in blocks_of(node)]
                 if all(block.open for block in inner):
                     fields = {
@@ -96,7 +94,7 @@ class Shapes:
                     return Shape("object", {"branch": PLAIN} | fields)
         return None
 
-    def of_block(self, block: Block) -> Shape:
+    def of_block(self, block: nodes.Block) -> Shape:
         return Shape("object", {name: self.of(node) for name, node in names_given(block)})
 
     def of_value(self, value: Value | None, find: Callable[[str], Shape | None]) -> Shape | None:
@@ -109,7 +107,7 @@ class Shapes:
             return None
         return None if path is None else reduce(part_of, path[1], find(path[0]))
 
-    def of_fact(self, loop: Loop, fact: Fact) -> Shape | None:
+    def of_fact(self, loop: nodes.Loop, fact: nodes.Fact) -> Shape | None:
         match fact:
             case "previous" | "best":
                 return self.of_block(loop.body)
@@ -121,7 +119,7 @@ class Shapes:
                 return _of_records(loop)
         return PLAIN
 
-    def _of_loop(self, loop: Loop) -> Shape:
+    def _of_loop(self, loop: nodes.Loop) -> Shape:
         results = self.of_block(loop.body).fields
         fields = dict(results)
         if loop.returns == "all":
@@ -131,7 +129,7 @@ class Shapes:
             fields[collect.name] = Shape("list", items=shape) if collect.take == "all" else shape
         return Shape("object", fields | {"loop": _LOOP})
 
-    def _of_outputs(self, workflow: Workflow) -> Shape | None:
+    def _of_outputs(self, workflow: nodes.Workflow) -> Shape | None:
         results = self.of_block(workflow.body).fields
         fields = {name: self.of_value(value, results.get) for name, value in workflow.outputs}
         return Shape("object", fields) if fields else None
@@ -176,7 +174,7 @@ def lacks(shape: Shape, key: str | int) -> bool:
     return isinstance(key, str) and not shape.open and key not in shape.fields
 
 
-def _of_records(loop: Loop) -> Shape | None:
+def _of_records(loop: nodes.Loop) -> Shape | None:
     """The records of a memory; those of earlier runs may be of another version of the file."""
     if loop.memory is None or loop.memory.across_runs:
         return None

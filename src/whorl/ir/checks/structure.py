@@ -1,34 +1,41 @@
-"""What nodes say about each other: names, order, jumps, branches and calls that make sense."""
+"""What nodes say about each other makes sense, and what loops need is there."""
 
 from __future__ import annotations
 
+import math
 from graphlib import CycleError, TopologicalSorter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.errors import Diagnostic
-from whorl.ir.checks.subject import suggest
-from whorl.ir.nodes import Branch, Break, Call, Continue, Loop
-from whorl.ir.values import BranchTaken
+from whorl.errors import Diagnostic, Span
+from whorl.ir import nodes
+from whorl.ir.checks.scopes import Subject, suggest
+from whorl.ir.expressions import conditions_in
+from whorl.ir.values import BranchTaken, Plateau, Score
 from whorl.ir.walk import blocks_in, blocks_of, names_given, node_path, slot_path, walk
+from whorl.ir.worst_case import worst_case
+from whorl.language import LanguageError, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.ir.checks.subject import Subject
-    from whorl.ir.nodes import Block, Workflow
 
+# The paths of nodes by their names.
+Taken: TypeAlias = dict[str, str]
 _SHOWN_MAX = 8
+TIME_MIN_S = 0.001
+CALLS_MAX = 1_000
+_ADD_A_SCORE = (
+    'add a score to `until`: score: {from: "{{ review.score }}"}; without `at_least` it only '
+    "measures"
+)
 
 
-def check_unique(subject: Subject) -> Iterator[Diagnostic]:
-    """Names are unique within a scope, which open blocks share with what is around them (W012)."""
-    yield from _check_scope(subject, subject.workflow.body, "", {})
-
-
-def _check_scope(
-    subject: Subject, block: Block, path: str, taken: dict[str, str]
+def check_unique(
+    subject: Subject, block: nodes.Block | None = None, path: str = "", taken: Taken | None = None
 ) -> Iterator[Diagnostic]:
-    for node in block.nodes:
+    """Names are unique within a scope, which open blocks share with what is around them (W012)."""
+    taken = {} if taken is None else taken
+    for node in (block or subject.workflow.body).nodes:
         at = node_path(path, node.name)
         if node.name in taken:
             first = subject.places.node(taken[node.name])
@@ -42,7 +49,7 @@ def _check_scope(
         taken.setdefault(node.name, at)
         for slot, inner in blocks_of(node):
             names = taken if inner.open else {}
-            yield from _check_scope(subject, inner, slot_path(at, slot), names)
+            yield from check_unique(subject, inner, slot_path(at, slot), names)
 
 
 def check_order(subject: Subject) -> Iterator[Diagnostic]:
@@ -78,7 +85,7 @@ def check_cycles(subject: Subject) -> Iterator[Diagnostic]:
         )
 
 
-def _circle(block: Block) -> list[str]:
+def _circle(block: nodes.Block) -> list[str]:
     """A circle of nodes, each of which waits for the next one; it begins with the first written."""
     names = [node.name for node in block.nodes]
     waits = {
@@ -94,17 +101,13 @@ def _circle(block: Block) -> list[str]:
     return []
 
 
-def check_jumps(subject: Subject) -> Iterator[Diagnostic]:
-    """`break` and `continue` name a loop that they stand in (W010)."""
-    yield from _check_jumps(subject, subject.workflow.body, "", ())
-
-
-def _check_jumps(
-    subject: Subject, block: Block, path: str, loops: tuple[str, ...]
+def check_jumps(
+    subject: Subject, block: nodes.Block | None = None, path: str = "", loops: tuple[str, ...] = ()
 ) -> Iterator[Diagnostic]:
-    for node in block.nodes:
+    """`break` and `continue` name a loop that they stand in (W010)."""
+    for node in (block or subject.workflow.body).nodes:
         at = node_path(path, node.name)
-        if isinstance(node, Break | Continue) and node.loop and node.loop not in loops:
+        if isinstance(node, nodes.Break | nodes.Continue) and node.loop and node.loop not in loops:
             yield Diagnostic(
                 "W010",
                 f"{node.name!r} names {node.loop[:60]!r}, which is no loop around it",
@@ -112,9 +115,9 @@ def _check_jumps(
                 "no such loop",
                 suggest(node.loop, loops) or "put it inside of the loop",
             )
-        inside = (*loops, node.name) if isinstance(node, Loop) else loops
+        inside = (*loops, node.name) if isinstance(node, nodes.Loop) else loops
         for slot, inner in blocks_of(node):
-            yield from _check_jumps(subject, inner, slot_path(at, slot), inside)
+            yield from check_jumps(subject, inner, slot_path(at, slot), inside)
 
 
 def check_branches(subject: Subject) -> Iterator[Diagnostic]:
@@ -122,7 +125,8 @@ def check_branches(subject: Subject) -> Iterator[Diagnostic]:
     for _, loop, condition, span in subject.conditions():
         if not isinstance(condition, BranchTaken):
             continue
-        branches = {name: node for name, node in names_given(loop.body) if isinstance(node, Branch)}
+        given = names_given(loop.body)
+        branches = {name: node for name, node in given if isinstance(node, nodes.Branch)}
         branch = branches.get(condition.node)
         if branch is None:
             message = f"{condition.node[:60]!r} is no branch in the loop"
@@ -144,7 +148,7 @@ def check_calls(subject: Subject) -> Iterator[Diagnostic]:
     """
     called = dict(subject.workflow.workflows)
     for path, node in subject.nodes():
-        if not isinstance(node, Call) or not node.workflow:
+        if not isinstance(node, nodes.Call) or not node.workflow:
             continue
         span, calls = subject.places.node(path), f"{node.name!r} calls {node.workflow[:60]!r}, "
         if node.workflow not in called:
@@ -155,13 +159,114 @@ def check_calls(subject: Subject) -> Iterator[Diagnostic]:
             yield Diagnostic("W017", f"{calls}which calls itself", span, "leads back", advice)
 
 
-def _leads_back(start: str, called: dict[str, Workflow]) -> bool:
+def _leads_back(start: str, called: dict[str, nodes.Workflow]) -> bool:
     queue = [start]
     for key in queue:
         workflow = called.get(key)
         for _, node in walk(workflow.body) if workflow else ():
-            if isinstance(node, Call) and node.workflow == start:
+            if isinstance(node, nodes.Call) and node.workflow == start:
                 return True
-            if isinstance(node, Call) and node.workflow not in queue:
+            if isinstance(node, nodes.Call) and node.workflow not in queue:
                 queue.append(node.workflow)
     return False
+
+
+def check_best(subject: Subject) -> Iterator[Diagnostic]:
+    """Whatever asks for the best iteration has a score to tell it by (W013)."""
+    for path, loop in subject.loops():
+        conditions = list(conditions_in(loop.until))
+        if any(isinstance(condition, Score) for condition in conditions):
+            continue
+        missing: list[tuple[Span | None, str, str]] = []
+        if loop.returns == "best":
+            words = f"loop {loop.name!r} returns the best iteration, but nothing in it has a score"
+            missing.append((subject.places.field(path, "return"), words, "best by what?"))
+        for name in [collect.name for collect in loop.collect if collect.take == "best"]:
+            words = f"{name!r} collects the best iteration, but nothing has a score"
+            missing.append((subject.places.field(path, "collect"), words, "best by what?"))
+        for plateau in [condition for condition in conditions if isinstance(condition, Plateau)]:
+            words = f"'plateau' of loop {loop.name!r} watches the score, but there is none"
+            span = subject.places.part(plateau) or subject.places.node(path)
+            missing.append((span, words, "of which score?"))
+        for span, words, label in missing:
+            yield Diagnostic("W013", words, span, label, _ADD_A_SCORE)
+
+
+def check_patterns(subject: Subject) -> Iterator[Diagnostic]:
+    """Patterns compile in RE2 and capture something (W014)."""
+    for path, _, score, _ in subject.conditions():
+        if not isinstance(score, Score) or score.pattern is None:
+            continue
+        node = subject.places.node(path)
+        try:
+            groups = pattern(score.pattern).groups
+        except LanguageError as fault:
+            span = subject.places.span(score, fault.offset) or node
+            yield Diagnostic("W014", fault.message, span, "here", fault.help)
+            continue
+        if groups == 0:
+            message = f"pattern {score.pattern[:60]!r} captures nothing"
+            advice = "put the number into parentheses: 'SCORE: ([0-9.]+)'"
+            span = subject.places.span(score) or node
+            yield Diagnostic("W014", message, span, "no group", advice)
+
+
+def check_limits(subject: Subject) -> Iterator[Diagnostic]:
+    """Limits are positive and bounded: of the run, of its loops and of its other nodes (W015)."""
+    for message in _wrong(subject.workflow.limits):
+        yield Diagnostic("W015", f"the run's {message}", None, "", "raise it or leave it out")
+    for path, loop in subject.loops():
+        span = subject.places.field(path, "at_most")
+        iterations = loop.limits.iterations
+        if isinstance(iterations, int) and not 1 <= iterations <= nodes.ITERATIONS_MAX:
+            message = f"loop {loop.name!r} may take from 1 to {nodes.ITERATIONS_MAX:,} iterations"
+            advice = f"it says {iterations:,}; nest loops if more are needed"
+            yield Diagnostic("W015", message, span, "out of range", advice)
+        each = ("iteration time limit", TIME_MIN_S, loop.limits.iteration_time_s)
+        for message in (*_wrong(loop.limits), *_out_of_range(each)):
+            text = f"loop {loop.name!r}: {message}"
+            yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
+    for path, node in subject.nodes():
+        total_s = node.total_timeout_s if isinstance(node, nodes.Task) else None
+        item_s = node.item_timeout_s if isinstance(node, nodes.ForEach) else None
+        times = [("timeout", TIME_MIN_S, time_s) for time_s in (node.timeout_s, total_s)]
+        for message in _out_of_range(*times, ("item timeout", TIME_MIN_S, item_s)):
+            span = subject.places.field(path, "timeout")
+            text = f"{node.name!r}: {message}"
+            yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
+
+
+def _wrong(limits: nodes.LoopLimits | nodes.RunLimits) -> Iterator[str]:
+    return _out_of_range(
+        ("time limit", TIME_MIN_S, limits.time_s),
+        ("cost limit", 0.0, limits.cost_usd),
+        ("token limit", 1, limits.tokens),
+        ("call limit", 1, limits.calls),
+    )
+
+
+def _out_of_range(*limits: tuple[str, float, object]) -> Iterator[str]:
+    for name, least, limit in limits:
+        if isinstance(limit, int | float) and not (least <= limit and math.isfinite(limit)):
+            yield f"{name} of {limit:g} can never be kept"
+
+
+def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
+    """A workflow that could make very many priced calls has a budget (W019).
+
+    That it has none is an error where the format needs one.
+    """
+    worst, limits = worst_case(subject.workflow), subject.workflow.limits
+    has_budget = (limits.cost_usd, limits.tokens, limits.calls) != (None, None, None)
+    if has_budget or worst.unbudgeted is None or worst.unbudgeted <= CALLS_MAX:
+        return
+    heaviest = max(worst.loops, key=lambda loop: loop.paid or 0, default=None)
+    path = heaviest.path if heaviest else ""
+    yield Diagnostic(
+        "W019",
+        f"this workflow could make {worst.unbudgeted:,} priced calls, and no budget holds them",
+        subject.places.field(path, "at_most") if path else None,
+        "most of them here" if path else "",
+        "add `budget: 5.00` (dollars) at the top, `cost` to `at_most`, or lower the limits",
+        severity="error" if subject.is_budget_needed else "warning",
+    )

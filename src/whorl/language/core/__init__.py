@@ -19,7 +19,7 @@ from whorl.language.libraries import Library, open_library
 from whorl.language.patterns import REGEX
 
 if TYPE_CHECKING:
-    from whorl.language.entry import FunctionEntry, Kind
+    from whorl.language.calls import FunctionEntry, Kind
 
 CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS
@@ -49,12 +49,12 @@ def table(library: str) -> dict[tuple[Kind, str], FunctionEntry]:
 
 def find(library: str, kind: Kind, name: str) -> FunctionEntry:
     """Return a function by name, or raise LanguageError with the nearest name."""
-    known = table(library)
-    if (kind, name) in known:
-        return known[kind, name]
+    functions = table(library)
+    if (kind, name) in functions:
+        return functions[kind, name]
     if (kind, name) in _REFUSED:
         raise LanguageError(f"{kind} {name!r} is not available: {_REFUSED[kind, name]}")
-    names = [other for other_kind, other in known if other_kind == kind]
+    names = [other for other_kind, other in functions if other_kind == kind]
     raise LanguageError(f"unknown {kind} {name!r}", help=did_you_mean(name, names))
 
 
@@ -68,5 +68,5 @@ def check_method(name: str) -> None:
 def entries(library: str = "") -> tuple[FunctionEntry, ...]:
     """All functions that an author may use in an expression with this library."""
     # A name that begins with a dollar sign is for readers alone.
-    known = tuple(entry for entry in table(library).values() if not entry.name.startswith("$"))
-    return known if library and open_library(library).stands_alone else known + METHODS
+    functions = tuple(entry for entry in table(library).values() if not entry.name.startswith("$"))
+    return functions if library and open_library(library).stands_alone else functions + METHODS

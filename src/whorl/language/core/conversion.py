@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+from whorl.language.calls import (Family, FunctionEntry, Run, number, text, whole)
+from whorl.language.faults import (EvaluationError, LimitExceeded)
+
 import json
 import math
-from typing import TYPE_CHECKING
 
-from whorl.language.entry import Family, FunctionEntry, number, text, whole
-from whorl.language.faults import EvaluationError, LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from whorl.language.run import Run
     from whorl.language.values import Value
+
 
 _DIGITS_MAX = 400
 
@@ -29,23 +29,23 @@ def to_integer(run: Run, value: Value, default: Value, base: Value) -> Value:
     if isinstance(value, str) and len(value) > _DIGITS_MAX:
         return default
     try:
-        found = int(value, radix) if isinstance(value, str) else int(value)  # type: ignore[call-overload]
+        number = int(value, radix) if isinstance(value, str) else int(value)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
         try:
-            found = int(float(value))  # type: ignore[arg-type]
+            number = int(float(value))  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError):
             return default
-    return run.check_number(found, "int")
+    return run.check_number(number, "int")
 
 
 def to_float(run: Run, value: Value, default: Value) -> Value:
     if isinstance(value, str) and len(value) > _DIGITS_MAX:
         return default
     try:
-        found = float(value)  # type: ignore[arg-type]
+        number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
         return default
-    return found if math.isfinite(found) else default
+    return number if math.isfinite(number) else default
 
 
 def rounded(run: Run, value: Value, precision: Value, method: Value) -> Value:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.language.entry import (
+from whorl.language.calls import (
     Family,
     FunctionEntry,
+    Run,
     call_entry,
     items,
     paid_items,
@@ -30,8 +31,6 @@ from whorl.language.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from whorl.language.run import Run
-
 
 def length(run: Run, value: Value) -> int:
     if isinstance(value, str | list | dict):
@@ -53,14 +52,14 @@ first, last = _end("first", 0), _end("last", -1)
 
 
 def join(run: Run, value: Value, separator: Value, attribute: Value) -> str:
-    found = paid_items(run, value, "join")
+    items = paid_items(run, value, "join")
     if attribute is not None:
-        found = list(map(path_getter(attribute), found))
+        items = list(map(path_getter(attribute), items))
     mark = run.text(separator)
-    size = len(mark) * max(0, len(found) - 1)
+    size = len(mark) * max(0, len(items) - 1)
     run.check_text(size, "join")
     texts: list[str] = []
-    for part in found:
+    for part in items:
         texts.append(run.text(part))
         size += len(texts[-1])
         run.limit_text(size, "join")
@@ -73,8 +72,8 @@ def reverse(run: Run, value: Value) -> Value:
 
 
 def batch(run: Run, value: Value, size: Value, fill_with: Value) -> list[Value]:
-    found, count = paid_items(run, value, "batch"), positive(size, "batch", "size")
-    rows = [found[start : start + count] for start in range(0, len(found), count)]
+    items, count = paid_items(run, value, "batch"), positive(size, "batch", "size")
+    rows = [items[start : start + count] for start in range(0, len(items), count)]
     if rows and fill_with is not None and len(rows[-1]) < count:
         run.check_items(count, "batch")
         rows[-1] += [fill_with] * (count - len(rows[-1]))
@@ -82,15 +81,15 @@ def batch(run: Run, value: Value, size: Value, fill_with: Value) -> list[Value]:
 
 
 def columns(run: Run, value: Value, slices: Value, fill_with: Value) -> list[Value]:
-    found, count = paid_items(run, value, "slice"), positive(slices, "slice", "slices")
+    items, count = paid_items(run, value, "slice"), positive(slices, "slice", "slices")
     run.check_items(count, "slice")
     run.spend(count)
-    each, longer = divmod(len(found), count)
+    each, longer = divmod(len(items), count)
     result: list[Value] = []
     start = 0
     for index in range(count):
         end = start + each + (index < longer)
-        column = found[start:end]
+        column = items[start:end]
         if fill_with is not None and index >= longer:
             column.append(fill_with)
         result.append(column)
@@ -150,16 +149,16 @@ LISTS: tuple[FunctionEntry, ...] = (
 
 def ordered(
     run: Run,
-    found: list[Value],
+    items: list[Value],
     getters: Sequence[Getter],
     *,
     case_sensitive: bool,
     reverse: bool = False,
 ) -> list[Value]:
     """Sort items by what the getters give; equal items keep their order."""
-    run.check_items(len(found) * len(getters), "sort")
-    run.spend(len(found) * (len(getters) - 1))
-    keys: list[Value] = [[get(item) for get in getters] for item in found]
+    run.check_items(len(items) * len(getters), "sort")
+    run.spend(len(items) * (len(getters) - 1))
+    keys: list[Value] = [[get(item) for get in getters] for item in items]
     weight = run.weigh(keys)
     if not case_sensitive:
         keys = [[_fold(part) for part in key] for key in keys]  # type: ignore[attr-defined]
@@ -169,7 +168,7 @@ def ordered(
         positions.sort(key=keys.__getitem__, reverse=reverse)  # type: ignore[arg-type]
     except TypeError:
         raise _unordered(keys) from None
-    return [found[position] for position in positions]
+    return [items[position] for position in positions]
 
 
 def _fold(value: Value) -> Value:
@@ -189,8 +188,8 @@ def sort(
     if isinstance(attribute, str) and attribute.count(",") >= PATH_MAX:
         raise LimitExceeded(f"sort takes at most {PATH_MAX} attributes")
     names: list[Value] = [*attribute.split(",")] if isinstance(attribute, str) else [attribute]
-    found, getters = paid_items(run, value, "sort"), list(map(path_getter, names))
-    return ordered(run, found, getters, case_sensitive=bool(case_sensitive), reverse=bool(reverse))
+    items, getters = paid_items(run, value, "sort"), list(map(path_getter, names))
+    return ordered(run, items, getters, case_sensitive=bool(case_sensitive), reverse=bool(reverse))
 
 
 def unique(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> list[Value]:
@@ -212,15 +211,15 @@ def _extreme(operation: str) -> Callable[[Run, Value, Value, Value], Value]:
     choose = min if operation == "min" else max
 
     def extreme(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> Value:
-        get, found = path_getter(attribute), paid_items(run, value, operation)
-        if not found:
+        get, items = path_getter(attribute), paid_items(run, value, operation)
+        if not items:
             return UNDEFINED
-        keys = list(map(get, found))
+        keys = list(map(get, items))
         run.weigh(keys)
         if not case_sensitive:
             keys = list(map(_fold, keys))
         try:
-            return found[choose(range(len(keys)), key=keys.__getitem__)]  # type: ignore[arg-type]
+            return items[choose(range(len(keys)), key=keys.__getitem__)]  # type: ignore[arg-type]
         except TypeError:
             raise _unordered(keys) from None
 
@@ -239,12 +238,12 @@ def groupby(
     run: Run, value: Value, attribute: Value, default: Value, case_sensitive: Value
 ) -> list[Value]:
     """Groups of items with the same attribute, sorted; each has `grouper` and `list`."""
-    get, found = path_getter(attribute, default), paid_items(run, value, "groupby")
-    found = ordered(run, found, [get], case_sensitive=bool(case_sensitive))
+    get, items = path_getter(attribute, default), paid_items(run, value, "groupby")
+    items = ordered(run, items, [get], case_sensitive=bool(case_sensitive))
     groups: list[Value] = []
     members: list[Value] = []
     current: Value = UNDEFINED
-    for item in found:
+    for item in items:
         key = get(item) if case_sensitive else _fold(get(item))
         if not members or key != current:
             current, members = key, []
@@ -272,29 +271,29 @@ _SIZED = frozenset((str, list, dict, Group))
 
 def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Value]:
     """A filter applied to each item, or the attribute of each item."""
-    found = paid_items(run, value, "map")
+    items = paid_items(run, value, "map")
     if not arguments and "attribute" in named:
         unknown = set(named) - {"attribute", "default"}
         if unknown:
             raise EvaluationError(f"map was given {min(unknown)!r} but has no such parameter")
-        return list(map(path_getter(named["attribute"], named.get("default")), found))
+        return list(map(path_getter(named["attribute"], named.get("default")), items))
     if not arguments:
         raise EvaluationError("map needs the name of a filter, or attribute='...'")
     entry = run.find("filter", text(arguments[0], "map", "filter"))
-    call = _paid(run, entry, len(found), arguments[1:], named)
-    return [run.pay(call(item)) for item in found]
+    call = _paid(run, entry, len(items), arguments[1:], named)
+    return [run.pay(call(item)) for item in items]
 
 
 def _paid(run: Run, entry: FunctionEntry, count: int, rest: Extra, named: Named) -> Getter:
     """A filter or test as a function of an item, which pays for what it looks at as calls do."""
     run.spend(count)
-    sized = [one for one in (*rest, *named.values()) if isinstance(one, str | list | dict)]
+    sized = [part for part in (*rest, *named.values()) if isinstance(part, str | list | dict)]
 
     def call(item: Value) -> Value:
         if type(item) in _SIZED:
             run.pay(item)
-        for one in sized:
-            run.pay(one)
+        for part in sized:
+            run.pay(part)
         return call_entry(entry, (run, item), rest, named)
 
     return call
@@ -307,17 +306,17 @@ def _selecting(operation: str, doc: str) -> FunctionEntry:
     keep, by_attribute = operation.startswith("select"), operation.endswith("attr")
 
     def select(run: Run, value: Value, arguments: Extra, named: Named) -> list[Value]:
-        found = paid_items(run, value, operation)
+        items = paid_items(run, value, operation)
         get: Getter = path_getter(None)
         if by_attribute:
             if not arguments:
                 raise EvaluationError(f"{operation} needs the name of an attribute")
             get, arguments = path_getter(arguments[0]), arguments[1:]
         if not arguments:
-            return [item for item in found if bool(get(item)) is keep]
+            return [item for item in items if bool(get(item)) is keep]
         entry = run.find("test", text(arguments[0], operation, "test"))
-        call = _paid(run, entry, len(found), arguments[1:], named)
-        return [item for item in found if bool(call(get(item))) is keep]
+        call = _paid(run, entry, len(items), arguments[1:], named)
+        return [item for item in items if bool(call(get(item))) is keep]
 
     extra = f"{'attribute, ' * by_attribute}test=none, *arguments"
     return _selection(operation, select, doc, extra=extra)

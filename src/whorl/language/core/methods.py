@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.language.calls import Family, FunctionEntry, Kind, Run, number, paid_items, text, whole
 from whorl.language.core import lists
 from whorl.language.core import text as filters
-from whorl.language.entry import Family, FunctionEntry, Kind, number, paid_items, text, whole
 from whorl.language.faults import EvaluationError, LanguageError
 from whorl.language.operators import COMPARISON, contains, equal, fill_braces
 from whorl.language.patterns import compiled, pay_search
@@ -27,7 +27,6 @@ from whorl.language.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.language.run import Run
 
 _Named = dict[str, Value]
 _Extra = tuple[Value, ...]
@@ -137,8 +136,8 @@ def _listing(parts: str) -> Callable[[Run, dict[str, Value]], list[Value]]:
 
 
 def get(run: Run, value: Value, key: Value, default: Value) -> Value:
-    found = item_of(value, key)
-    return default if found is UNDEFINED else found
+    item = item_of(value, key)
+    return default if item is UNDEFINED else item
 
 
 def cycle(run: Run, loop: LoopVariable, values: _Extra, named: _Named) -> Value:
@@ -291,7 +290,7 @@ def _is_a(*types: type) -> Callable[[Run, Value], bool]:
 
 
 def _known(kind: Kind) -> Callable[[Run, Value], bool]:
-    def known(run: Run, value: Value) -> bool:
+    def is_known(run: Run, value: Value) -> bool:
         if not isinstance(value, str):
             return False
         # A name that is not known is compared with all names, to suggest the nearest.
@@ -302,7 +301,7 @@ def _known(kind: Kind) -> Callable[[Run, Value], bool]:
             return False
         return True
 
-    return known
+    return is_known
 
 
 def _searching(operation: str) -> Callable[[Run, Value, Value, Value], bool]:

@@ -8,22 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from whorl.language import tree
-from whorl.language.entry import items as items_of
+from whorl.language.calls import FindFunction, FunctionEntry, Kind, Run
+from whorl.language.calls import items as items_of
 from whorl.language.evaluator.expressions import Context, Evaluate, MacroValue, compile_expression
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.libraries import semantics_of
+from whorl.language.libraries import Semantics, semantics_of
 from whorl.language.names import is_borrowed
-from whorl.language.run import Run
 from whorl.language.tree import weight_of
 from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Value, kind_of
-
-if TYPE_CHECKING:
-    from whorl.language.entry import FunctionEntry, Kind
-    from whorl.language.libraries import Semantics
-    from whorl.language.run import FindFunction
 
 Execute: TypeAlias = Callable[[Run, list[str]], None]
 Bind: TypeAlias = Callable[[dict[str, Value], Value], None]
@@ -123,11 +118,11 @@ def _if(node: tree.If, context: Context) -> Execute:
 
 def _for(node: tree.For, context: Context) -> Execute:
     bind, uses_loop = compile_target(node.target, node.offset), node.uses_loop
-    found = _loop_items(node, context, bind)
+    items_in = _loop_items(node, context, bind)
     body, otherwise = compile_body(node.body, context), compile_body(node.otherwise, context)
 
     def repeat(run: Run, out: list[str]) -> None:
-        items = found(run)
+        items = items_in(run)
         if not items:
             otherwise(run, out)
             return
@@ -157,15 +152,15 @@ def _loop_items(node: tree.For, context: Context, bind: Bind) -> Callable[[Run],
 
     def items(run: Run) -> list[Value]:
         try:
-            found = items_of(source(run), "for")
-            run.check_items(len(found), "for")
+            values = items_of(source(run), "for")
+            run.check_items(len(values), "for")
         except LanguageError as error:
             raise error.at(offset) from None
         if test is None:
-            return found
+            return values
         outer, kept = run.locals, list[Value]()
         try:
-            for item in found:
+            for item in values:
                 run.spend(weight + (len(outer) >> 2))
                 run.locals = outer.copy()
                 bind(run.locals, item)

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
-from whorl.language.entry import FunctionEntry, call_entry
+from whorl.language.calls import FunctionEntry, Run, call_entry
 from whorl.language.faults import EvaluationError, LanguageError
 from whorl.language.operators import ARITHMETIC, COMPARISON, sign
-from whorl.language.run import Run
 from whorl.language.values import UNDEFINED, Joiner, Opaque, Value, key_text, kind_of, slice_of
 
 if TYPE_CHECKING:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
 from whorl.language import tree
 from whorl.language.faults import LanguageError
-from whorl.language.libraries import libraries, open_library
+from whorl.language.libraries import Read, libraries, open_library
 from whorl.language.values import is_index
-
-if TYPE_CHECKING:
-    from whorl.language.libraries import Read
 
 _PLACE = re.compile(
     r"\{\{\s*(?P<root>[^\W\d][\w-]*)"
@@ -79,6 +75,6 @@ def reader(syntax: str) -> Read:
         return SYNTAXES[syntax]
     read = open_library(syntax).read if libraries().has(syntax) else None
     if read is None:
-        known = [*SYNTAXES, *libraries().names()]
-        raise LanguageError(f"there is no syntax {syntax!r}", help=did_you_mean(syntax, known))
+        syntaxes = [*SYNTAXES, *libraries().names()]
+        raise LanguageError(f"there is no syntax {syntax!r}", help=did_you_mean(syntax, syntaxes))
     return read

@@ -86,7 +86,7 @@ def _positions(source: str, *, inside: bool) -> Iterator[tuple[int, str, str]]:
     The lexer yields every character of the source in order, except white space that a `-` removes
     and the `\\r` of line ends.
     """
-    returns = [found.start() for found in re.finditer("\r\n", source)]
+    returns = [match.start() for match in re.finditer("\r\n", source)]
     flat = source.replace("\r\n", "\n").replace("\r", "\n")
     removed = [position - index for index, position in enumerate(returns)]
     position = 0
@@ -160,7 +160,6 @@ def _bounded(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def read_template(source: str, library: str) -> tree.Tree:
-    """Read a text template."""
     tokens = list(_bounded(_tokens(source, inside=False)))
     parsed, _ = _parsed(tokens, Parser.subparse)
     converter = Converter(library)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 from jinja2 import nodes
 
 from whorl.language import tree
+from whorl.language.calls import Kind, bind
 from whorl.language.core import check_method, find
-from whorl.language.entry import Kind, bind
 from whorl.language.faults import LanguageError, LimitExceeded
 from whorl.language.names import names_of
 from whorl.language.values import LIMITS
@@ -98,7 +98,6 @@ class Converter:
         }
 
     def expression(self, node: nodes.Node) -> tree.Expr:
-        """Convert one expression."""
         convert = self._expressions.get(type(node))
         if convert is None:
             construct = type(node).__name__.lower()
@@ -110,7 +109,6 @@ class Converter:
             self._depth -= 1
 
     def body(self, statements: Sequence[nodes.Node]) -> tree.Body:
-        """Convert the statements of a body."""
         result: list[tree.Stmt] = []
         for statement in statements:
             convert = self._statements.get(type(statement))

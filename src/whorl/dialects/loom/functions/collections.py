@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.loom.values import arguments
 from whorl.dialects.loom.values.arguments import find_key, identity, not_valid, wrong
-from whorl.language.entry import FunctionEntry
+from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import PATH_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 COLLECTIONS = arguments.Family("collection")

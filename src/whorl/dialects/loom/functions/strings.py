@@ -6,18 +6,19 @@ can cut an emoji in two; `utf16Length` gives its count.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
-from urllib.parse import quote, unquote_to_bytes
-
+from urllib.parse import (quote, unquote_to_bytes)
 from whorl.dialects.loom.values import printing
-from whorl.dialects.loom.values.arguments import Family, not_valid, text, type_name, wrong
+from whorl.dialects.loom.values.arguments import (Family, not_valid, text, type_name, wrong)
+
+import re
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
+
 
 STRINGS = Family("string")
 URIS = Family("uri")

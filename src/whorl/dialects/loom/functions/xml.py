@@ -17,7 +17,7 @@ from whorl.language.faults import EvaluationError, LimitExceeded
 if TYPE_CHECKING:
     from typing import Literal
 
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 # The parent of the root element has this name, which no source can spell.

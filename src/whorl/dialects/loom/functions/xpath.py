@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
-
+from dataclasses import (dataclass, replace)
+from typing import (NamedTuple, TYPE_CHECKING)
 from whorl.dialects.loom.functions import xpath_values as values
-from whorl.dialects.loom.functions.xml import Node, parse_xml, wrapped, xml_text
-from whorl.dialects.loom.values.arguments import text, wrong
+from whorl.dialects.loom.functions.xml import (Node, parse_xml, wrapped, xml_text)
+from whorl.dialects.loom.values.arguments import (text, wrong)
 from whorl.dialects.loom.values.printing import is_xml
-from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.faults import (EvaluationError, LimitExceeded)
+
+import re
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
+
 
 _SOURCE_MAX = 8_192
 _DEPTH_MAX = 32

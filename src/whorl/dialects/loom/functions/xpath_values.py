@@ -14,7 +14,7 @@ from whorl.dialects.loom.values.printing import float_text
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
 
 Outcome: TypeAlias = "list[Node] | str | float | bool"
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
-
-from whorl.language import entry
+from typing import (Any, TYPE_CHECKING, TypeAlias, TypeVar)
+from whorl.language import calls
 from whorl.language.faults import EvaluationError
-from whorl.language.values import INTEGER_MAX, UNDEFINED
+from whorl.language.values import (INTEGER_MAX, UNDEFINED)
+
+
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import (Callable, Hashable, Mapping)
     from types import UnionType
-
-    from whorl.language.entry import FunctionEntry
-    from whorl.language.run import Run
+    from whorl.language.calls import (FunctionEntry, Run)
     from whorl.language.values import Value
+
 
 Number: TypeAlias = int | float | Decimal
 Call = TypeVar("Call", bound="Callable[..., Value]")
@@ -119,7 +119,7 @@ class Family:
     """
 
     def __init__(self, name: str, **checks: Check) -> None:
-        self.make = entry.Family("function", name)
+        self.make = calls.Family("function", name)
         self.checks = _CHECKS | checks
         self.entries: list[FunctionEntry] = []
 

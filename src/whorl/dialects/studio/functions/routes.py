@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
-
+from whorl.language.calls import items
 from whorl.language.core.conversion import from_json
-from whorl.language.entry import items
 from whorl.language.faults import EvaluationError
 
+import re
+
+
 if TYPE_CHECKING:
-    from whorl.language.run import Run
+    from whorl.language.calls import Run
     from whorl.language.values import Value
 
 _READ_MAX = 20_000

@@ -186,7 +186,7 @@ def prune(
 
 def _seconds(text: str) -> float:
     """The age in seconds; a bare number would be seconds, which nobody means here."""
-    from whorl.ir.durations import parse_duration
+    from whorl.ir.values import parse_duration
 
     if _BARE.fullmatch(text.strip()):
         raise UsageError(f"--older-than {text.strip()} has no unit", help=UNITS)

@@ -1,23 +1,31 @@
-"""One function of the language as data, and the checks of arguments that many functions share."""
+"""What an expression calls: functions as data, their arguments, and the run that calls them."""
 
 from __future__ import annotations
 
 import re
 from ast import literal_eval
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
-from whorl.language.faults import EvaluationError, LanguageError
-from whorl.language.values import UNDEFINED, Value, kind_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from whorl.language.run import Run
+from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.values import (
+    INTEGER_MAX,
+    UNDEFINED,
+    Limits,
+    Scope,
+    Value,
+    kind_of,
+    measure,
+    to_json_text,
+    to_text,
+)
 
 Kind: TypeAlias = Literal["filter", "test", "function", "method"]
 Scalar: TypeAlias = bool | int | float | str | None
 Argument = TypeVar("Argument")
+# Where a place of a text begins and ends, and what comes there.
+Place: TypeAlias = tuple[int, int, str]
 
 _PARAMETER = re.compile(r"(\*{0,2}\w+|\.\.\.)(\?|=('[^']*'|[^,]+))?")
 _WORDS: dict[str, Scalar] = {"": None, "none": None, "true": True, "false": False}
@@ -153,6 +161,137 @@ def call_entry(
     return entry.call(*leading, *bound)
 
 
+FindFunction: TypeAlias = Callable[[Kind, str], FunctionEntry]
+
+
+class Run:
+    """The state of one evaluation; it is made for it and thrown away after it."""
+
+    def __init__(self, scope: Scope, limits: Limits, find: FindFunction) -> None:
+        self.scope = scope
+        self.lookup = scope.lookup
+        self.limits = limits
+        self.find = find
+        self.fuel = limits.fuel
+        self.text_max = limits.text_max
+        self.items_max = limits.items_max
+        self.depth = 0
+        self.drawn = 0
+        self.emitted = 0
+        self.locals: dict[str, Value] = {}
+
+    def spend(self, steps: int) -> None:
+        self.fuel -= steps
+        if self.fuel < 0:
+            raise LimitExceeded(
+                f"expression takes more than {self.limits.fuel} steps",
+                help="loop over fewer items, or prepare the value in a step of its own",
+            )
+
+    def check_text(self, length: int, operation: str) -> None:
+        """Refuse a text before it is built, and pay for it."""
+        if length > self.text_max:
+            raise LimitExceeded(
+                f"{operation} would give a text of {length} characters, "
+                f"more than the limit of {self.text_max}"
+            )
+        self.spend(length >> 6)
+
+    def limit_text(self, length: int, operation: str) -> None:
+        """Refuse a text that grows piece by piece; it is paid for when it is whole."""
+        if length > self.text_max:
+            self.check_text(length, operation)
+
+    def check_items(self, count: int, operation: str) -> None:
+        """Refuse a list before it is built, and pay for it."""
+        if count > self.items_max:
+            raise LimitExceeded(
+                f"{operation} would give {count} items, more than the limit of {self.items_max}"
+            )
+        self.spend(count >> 2)
+
+    def check_number(self, number: int | float | complex, operation: str) -> int | float:
+        """Refuse an integer beyond 64 bits, and what is not a finite number."""
+        if isinstance(number, int):
+            if -INTEGER_MAX <= number <= INTEGER_MAX:
+                return number
+            raise LimitExceeded(f"{operation} gives an integer beyond 64 bits")
+        if isinstance(number, float) and number - number == 0:
+            return number
+        raise EvaluationError(f"{operation} does not give a finite number")
+
+    def draw(self) -> bytes:
+        """Return 32 bytes that nothing else of this run has been given; the same in a replay.
+
+        The scope says `$seed`, a text that is different for each evaluation.
+        """
+        seed = self.lookup("$seed")
+        if not isinstance(seed, str):
+            raise EvaluationError(
+                "there is no chance in this place: a value that is evaluated again must stay the "
+                "same"
+            )
+        # OpenSSL takes long to load, and few expressions draw.
+        import hashlib
+
+        self.drawn += 1
+        return hashlib.sha256(f"{seed}\n{self.drawn}".encode("utf-8", "surrogatepass")).digest()
+
+    def weigh(self, value: Value) -> int:
+        """Pay for looking at all of a value; returns its weight."""
+        if isinstance(value, str):
+            weight = 1 + (len(value) >> 6)
+        elif isinstance(value, list | dict):
+            weight = measure(value, self.limits)
+        else:
+            return 1
+        self.spend(weight)
+        return weight
+
+    def pay(self, value: Value) -> Value:
+        """Pay for the length of a value and check it; the parts of it are not looked at."""
+        if isinstance(value, str):
+            if len(value) > 63:
+                self.check_text(len(value), "expression")
+        elif isinstance(value, list | dict):
+            self.check_items(len(value), "expression")
+        elif isinstance(value, int | float):
+            self.check_number(value, "expression")
+        return value
+
+    def text(self, value: Value) -> str:
+        """Turn a value into text, within the limits."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, list | dict):
+            return self.json_text(value)
+        if value is None or value is UNDEFINED or isinstance(value, bool | int | float):
+            return to_text(value)
+        raise EvaluationError(f"{kind_of(value)} cannot be printed")
+
+    def fill(self, template: str, places: Iterable[Place], operation: str) -> str:
+        """Replace places of a text; it is refused while it grows, and paid for when it is whole."""
+        pieces: list[str] = []
+        size = end = 0
+        for start, stop, filled in places:
+            pieces += (template[end:start], filled)
+            size += start - end + len(filled)
+            self.limit_text(size, operation)
+            end = stop
+        self.check_text(size + len(template) - end, operation)
+        return "".join(pieces) + template[end:]
+
+    def json_text(self, value: Value, indent: int | None = None) -> str:
+        """Write a value as JSON, within the limits."""
+        parts = measure(value, self.limits, self.text_max)
+        self.spend(parts)
+        if indent is not None:
+            self.check_text(parts * indent, "indented JSON")
+        text = to_json_text(value, indent)
+        self.check_text(len(text), "JSON")
+        return text
+
+
 def items(value: Value, operation: str) -> list[Value]:
     """Return what can be looped over as a list: items, keys or characters; nothing of nothing.
 
@@ -169,14 +308,13 @@ def items(value: Value, operation: str) -> list[Value]:
 
 def paid_items(run: Run, value: Value, operation: str) -> list[Value]:
     """Return the items of a value that a function will visit one by one, and pay for the visits."""
-    found = items(value, operation)
-    run.check_items(len(found), operation)
-    run.spend(len(found))
-    return found
+    parts = items(value, operation)
+    run.check_items(len(parts), operation)
+    run.spend(len(parts))
+    return parts
 
 
 def whole(value: Value, operation: str, argument: str) -> int:
-    """Return a whole number."""
     if isinstance(value, int):
         return int(value)
     raise EvaluationError(f"{operation} needs a whole number as {argument!r}, not {kind_of(value)}")
@@ -191,14 +329,12 @@ def positive(value: Value, operation: str, argument: str) -> int:
 
 
 def number(value: Value, operation: str) -> int | float:
-    """Return a number."""
     if isinstance(value, int | float):
         return value
     raise EvaluationError(f"{operation} needs a number, not {kind_of(value)}")
 
 
 def text(value: Value, operation: str, argument: str) -> str:
-    """Return a text."""
     if isinstance(value, str):
         return value
     raise EvaluationError(f"{operation} needs a text as {argument!r}, not {kind_of(value)}")
