@@ -6,28 +6,28 @@ work: then the loop waits for it, as it does outside of tests.
 
 from __future__ import annotations
 
-from conformance.person import (check_refusal, during, events_for, fork_for)
+import asyncio
+import selectors
+from typing import TYPE_CHECKING, Any
+
+from conformance.person import check_refusal, during, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
-from conformance.running import (options_of, requests_of, result_of)
-from typing import (Any, TYPE_CHECKING)
+from conformance.running import options_of, requests_of, result_of
 from whorl.ir.values import parse_duration
-from whorl.runtimes.folding import (fold, fork_run)
+from whorl.runtimes.folding import fold, fork_run
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.local import (LocalRuntime, Start)
+from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
 from whorl.runtimes.sqlite import SqliteStore
 
-import asyncio
-import selectors
-
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
+
     from conformance.expecting import Result
     from conformance.literate import Case
     from conformance.replies import Script
-    from pathlib import Path
     from whorl.interpreter.events import Event
     from whorl.runtimes.folding import Fork
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from typing import (Protocol, TYPE_CHECKING, cast)
-from whorl.dialects.files import (NamedFile, Names, NoFiles, SourceFiles)
-from whorl.errors import (Diagnostic, InvalidWorkflow, Span, did_you_mean)
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, cast
+
+from whorl.dialects.files import NamedFile, Names, NoFiles, SourceFiles
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.plugins import Plugins
-from whorl.source import (Document, Mapping, read_text)
+from whorl.source import Document, Mapping, read_text
 from whorl.source.yaml import read_yaml
 
-
-
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Iterator, Mapping as MappingOf, Sequence)
+    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Mapping as MappingOf
     from typing import Literal
+
     from whorl import ir
 
 

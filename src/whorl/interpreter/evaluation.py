@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import (Any, TYPE_CHECKING)
-from whorl.ir import (Constant, Expression, Items)
+from typing import TYPE_CHECKING, Any
+
+from whorl.ir import Constant, Expression, Items
 from whorl.ir.values import parse_duration
-from whorl.language import (EvaluationError, UNDEFINED, evaluate, to_text, truth)
-
-
+from whorl.language import UNDEFINED, EvaluationError, evaluate, to_text, truth
 
 if TYPE_CHECKING:
-    from whorl.interpreter.frames import (Frame, RunState)
-    from whorl.ir import (Compute, Value)
-    from whorl.language import (Json, Scope, Undefined)
+    from whorl.interpreter.frames import Frame, RunState
+    from whorl.ir import Compute, Value
+    from whorl.language import Json, Scope, Undefined
 
 ITEMS_MAX = 100_000
 

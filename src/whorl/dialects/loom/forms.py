@@ -7,18 +7,18 @@ deployment knows (subscriptions, resource groups, keys) stays as it is written.
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from typing import TYPE_CHECKING
-from whorl.dialects.loom.words import (CONNECTORS, OWN, TYPES)
-from whorl.dialects.reading.fields import text_of
-from whorl.language import (Expression, LanguageError, MappingScope, evaluate_metered, to_text)
-from whorl.source import (Entry, Mapping, Scalar, Sequence, plain)
-
 import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from whorl.dialects.loom.words import CONNECTORS, OWN, TYPES
+from whorl.dialects.reading.fields import text_of
+from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, to_text
+from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     from whorl.language import Json
     from whorl.source import Value
 

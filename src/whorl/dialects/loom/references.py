@@ -6,26 +6,26 @@ name that an expression reads is one of the workflow, and known where it is read
 
 from __future__ import annotations
 
-from typing import (NamedTuple, TYPE_CHECKING)
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
 from whorl import ir
-from whorl.dialects.loom.forms import (find, find_mapping, is_deployed)
-from whorl.dialects.loom.texts import (computed, scalars_in)
+from whorl.dialects.loom.forms import find, find_mapping, is_deployed
+from whorl.dialects.loom.texts import computed, scalars_in
 from whorl.dialects.loom.words import is_of_a_loop
 from whorl.dialects.reading.context import REPORTED_MAX
-from whorl.ir.checks.scopes import (suggest, uses_in)
+from whorl.ir.checks.scopes import suggest, uses_in
 from whorl.ir.expressions import expressions_in
-from whorl.ir.walk import (blocks_of, walk)
-from whorl.language import (LanguageError, free_names)
-from whorl.source import (Mapping, Sequence, plain)
-
-import re
-
+from whorl.ir.walk import blocks_of, walk
+from whorl.language import LanguageError, free_names
+from whorl.source import Mapping, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import (Iterable, Iterator)
+    from collections.abc import Iterable, Iterator
+
     from whorl.dialects.loom.forms import Form
     from whorl.dialects.loom.texts import LoomContext
-    from whorl.ir.checks.scopes import (Use, View)
+    from whorl.ir.checks.scopes import Use, View
     from whorl.source import Value
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import (Literal, TYPE_CHECKING)
+from typing import TYPE_CHECKING, Literal
+
 from whorl import ir
 from whorl.dialects.loom import texts
-from whorl.dialects.loom.forms import (find, text_at)
+from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.words import SETTING
 from whorl.dialects.reading.fields import text_of
-from whorl.source import (Mapping, Scalar, Sequence)
-
-
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     from whorl.dialects.loom.action import Action
     from whorl.language import Json
     from whorl.source import Value

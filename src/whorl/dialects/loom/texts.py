@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from typing import TYPE_CHECKING
-from whorl import ir
-from whorl.dialects.loom.forms import (Template, find, is_deployed, text_at)
-from whorl.dialects.loom.words import (LIBRARY, OBJECT_FIELDS)
-from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import (check_spelling, duration_of)
-from whorl.dialects.reading.texts import (called, read_tree)
-from whorl.source import (Mapping, Scalar, Sequence, plain)
-
 import json
 import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from whorl import ir
+from whorl.dialects.loom.forms import Template, find, is_deployed, text_at
+from whorl.dialects.loom.words import LIBRARY, OBJECT_FIELDS
+from whorl.dialects.reading.context import ReadContext
+from whorl.dialects.reading.fields import check_spelling, duration_of
+from whorl.dialects.reading.texts import called, read_tree
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
     from whorl.errors import Span
     from whorl.language import Json
     from whorl.source import Value

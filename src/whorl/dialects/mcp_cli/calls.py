@@ -5,26 +5,25 @@ A loop calls a workflow until a model finds the condition met, or for each item.
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import (Any, TYPE_CHECKING)
-from whorl import ir
-from whorl.dialects.files import (ENDINGS, FILES_MAX)
-from whorl.dialects.mcp_cli.functions import (HISTORY, NUMBER, PREVIOUS)
-from whorl.dialects.mcp_cli.steps import (RETRIES, WORKERS, read_shared)
-from whorl.dialects.mcp_cli.texts import (LIBRARY, PLACE, RESERVED, View)
-from whorl.dialects.reader import parse
-from whorl.dialects.reading.fields import (duration_of, is_true, number_of, text_of, whole_of)
-from whorl.dialects.reading.structure import check_arguments
-from whorl.dialects.reading.texts import (placeholders, quoted)
-from whorl.errors import (InvalidWorkflow, did_you_mean)
-from whorl.source import (Mapping, Scalar)
-
 import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
+from whorl import ir
+from whorl.dialects.files import ENDINGS, FILES_MAX
+from whorl.dialects.mcp_cli.functions import HISTORY, NUMBER, PREVIOUS
+from whorl.dialects.mcp_cli.steps import RETRIES, WORKERS, read_shared
+from whorl.dialects.mcp_cli.texts import LIBRARY, PLACE, RESERVED, View
+from whorl.dialects.reader import parse
+from whorl.dialects.reading.fields import duration_of, is_true, number_of, text_of, whole_of
+from whorl.dialects.reading.structure import check_arguments
+from whorl.dialects.reading.texts import placeholders, quoted
+from whorl.errors import InvalidWorkflow, did_you_mean
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.files import NamedFile
-    from whorl.dialects.mcp_cli.format import (FileContext, Item)
+    from whorl.dialects.mcp_cli.format import FileContext, Item
     from whorl.dialects.mcp_cli.steps import ParsedFile
     from whorl.dialects.reader import Called
     from whorl.errors import Span

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field, replace)
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import (shown, text_of, texts_of)
+from whorl.dialects.reading.fields import shown, text_of, texts_of
 from whorl.dialects.reading.scalars import words
-from whorl.dialects.reading.structure import (Field, Table, check_table)
+from whorl.dialects.reading.structure import Field, Table, check_table
 from whorl.errors import nearest
 from whorl.ir.nodes import ITERATIONS_MAX
-from whorl.source import (Mapping, Scalar)
-
-
+from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.errors import Span

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from typing import (Any, TYPE_CHECKING)
-from whorl.language.calls import (FunctionEntry, text, whole)
+from typing import TYPE_CHECKING, Any
+
+from whorl.language.calls import FunctionEntry, text, whole
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
-from whorl.language.values import (UNDEFINED, kind_of)
-
-import re
-
+from whorl.language.values import UNDEFINED, kind_of
 
 if TYPE_CHECKING:
     from whorl.language.calls import Run

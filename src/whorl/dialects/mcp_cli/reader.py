@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
 from whorl import ir
-from whorl.dialects.mcp_cli import (steps, texts)
-from whorl.dialects.mcp_cli.calls import (read_loop, read_template)
-from whorl.dialects.mcp_cli.format import (FileContext, Item, check_structure)
-from whorl.dialects.reading.fields import (scalar_of, text_of)
+from whorl.dialects.mcp_cli import steps, texts
+from whorl.dialects.mcp_cli.calls import read_loop, read_template
+from whorl.dialects.mcp_cli.format import FileContext, Item, check_structure
+from whorl.dialects.reading.fields import scalar_of, text_of
 from whorl.dialects.reading.texts import quoted
 from whorl.errors import did_you_mean
-from whorl.source import (Mapping, Scalar, Sequence)
-
-import re
-
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.reader import (Files, Reading)
+    from whorl.dialects.reader import Files, Reading
     from whorl.language import Json
     from whorl.source import Document
 

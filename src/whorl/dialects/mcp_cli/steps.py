@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from typing import (Any, Literal, TYPE_CHECKING)
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
 from whorl import ir
-from whorl.dialects.mcp_cli.texts import (LIBRARY, View, spelled)
+from whorl.dialects.mcp_cli.texts import LIBRARY, View, spelled
 from whorl.dialects.reading import fields as scalars
 from whorl.dialects.reading.texts import quoted
-from whorl.source import (Mapping, Sequence)
-
-
+from whorl.source import Mapping, Sequence
 
 if TYPE_CHECKING:
-    from whorl.dialects.mcp_cli.format import (FileContext, Item)
+    from whorl.dialects.mcp_cli.format import FileContext, Item
     from whorl.dialects.mcp_cli.texts import Texts
     from whorl.language import Json
     from whorl.source import Value

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from heapq import (heappop, heappush)
-from itertools import (chain, pairwise)
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
+
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import (scalar_of, text_of, unknown_fields, words)
-from whorl.errors import (Severity, Span, did_you_mean)
+from whorl.dialects.reading.fields import scalar_of, text_of, unknown_fields, words
+from whorl.errors import Severity, Span, did_you_mean
 from whorl.ir.expressions import Names
-from whorl.source import (Entry, Mapping, Scalar, Sequence, Value)
-
-
+from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
-    from collections.abc import (Collection, Iterable)
+    from collections.abc import Collection, Iterable
 
 # Names that templates use for something else.
 RESERVED = words("input loop_number score past_loops previous_outputs it")

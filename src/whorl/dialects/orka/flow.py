@@ -7,22 +7,21 @@ iteration, and nothing follows a loop that has failed.
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field, replace)
+import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
 from whorl import ir
-from whorl.dialects.orka import (agents, tasks)
-from whorl.dialects.orka.agents import (Agent, Section, forked_by, items_of, scalars_of)
-from whorl.dialects.orka.loops import (read_loop, texts_within)
-from whorl.dialects.orka.tasks import (computed, literal, read_timeout)
-from whorl.dialects.reading.fields import (text_of, texts_of)
+from whorl.dialects.orka import agents, tasks
+from whorl.dialects.orka.agents import Agent, Section, forked_by, items_of, scalars_of
+from whorl.dialects.orka.loops import read_loop, texts_within
+from whorl.dialects.orka.tasks import computed, literal, read_timeout
+from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.errors import did_you_mean
 from whorl.source import Scalar
 
-import re
-
-
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Iterable)
+    from collections.abc import Callable, Iterable
 
 # Six hundred agents that all read what all before them said.
 WAITS_MAX = 200_000

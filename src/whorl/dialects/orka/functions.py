@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import (UTC, datetime)
+import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
-from whorl.dialects.orka import (outputs, scores)
-from whorl.dialects.orka.outputs import (OUTPUTS, joined, outputs_of, printed, response_of, texts_in)
+
+from whorl.dialects.orka import outputs, scores
+from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
 from whorl.language.calls import Family
 from whorl.language.faults import EvaluationError
-from whorl.language.libraries import (Library, Semantics)
-from whorl.language.patterns import (compiled, pay_search)
-from whorl.language.values import (UNDEFINED, Value)
-
-import re
-
+from whorl.language.libraries import Library, Semantics
+from whorl.language.patterns import compiled, pay_search
+from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language.calls import Run
 
 

@@ -5,23 +5,23 @@ The score comes from patterns, paths, or criteria that a validator checks.
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from typing import (TYPE_CHECKING, TypeAlias)
-from whorl import ir
-from whorl.dialects.orka import (outputs, scores, tasks)
-from whorl.dialects.orka.agents import (SILENT, items_of, mapping_of, read_section, scalars_of)
-from whorl.dialects.orka.tasks import (computed, literal, template)
-from whorl.dialects.reading.fields import (is_true, number_of, text_of, whole_of)
-from whorl.errors import did_you_mean
-from whorl.language import (Json, LanguageError)
-from whorl.source import (Mapping, Scalar, Sequence, Value)
-
 import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
+from whorl import ir
+from whorl.dialects.orka import outputs, scores, tasks
+from whorl.dialects.orka.agents import SILENT, items_of, mapping_of, read_section, scalars_of
+from whorl.dialects.orka.tasks import computed, literal, template
+from whorl.dialects.reading.fields import is_true, number_of, text_of, whole_of
+from whorl.errors import did_you_mean
+from whorl.language import Json, LanguageError
+from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Iterator)
-    from whorl.dialects.orka.agents import (Agent, FileContext, Section)
+    from collections.abc import Callable, Iterator
+
+    from whorl.dialects.orka.agents import Agent, FileContext, Section
     from whorl.ir.nodes import Fact
 
 

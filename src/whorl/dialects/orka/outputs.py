@@ -7,19 +7,18 @@ object can be read like those of an object.
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from whorl.language.calls import (Family, FunctionEntry, Run)
+
+from whorl.language.calls import Family, FunctionEntry, Run
 from whorl.language.faults import LimitExceeded
-from whorl.language.values import (PATH_MAX, UNDEFINED, Value, item_of, member_of, to_text)
-
-import json
-import re
-
+from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, member_of, to_text
 
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Iterable, Iterator, Sequence)
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 # Names that the reader of the dialect binds and no author can write.
 FLOW = "$flow"

@@ -5,21 +5,21 @@ A score is a number that a strategy finds, or the weights of the criteria that a
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import (combinations, islice, product)
-from typing import (TYPE_CHECKING, TypeAlias, TypeGuard)
-from whorl.dialects.orka import outputs
-from whorl.dialects.orka.outputs import (text_of, texts_in)
-from whorl.language.faults import LanguageError
-from whorl.language.patterns import (Pattern, pattern)
-from whorl.language.values import (UNDEFINED, Value)
-
 import math
 import re
+from collections import Counter
+from itertools import combinations, islice, product
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
+from whorl.dialects.orka import outputs
+from whorl.dialects.orka.outputs import text_of, texts_in
+from whorl.language.faults import LanguageError
+from whorl.language.patterns import Pattern, pattern
+from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
-    from collections.abc import (Iterable, Iterator)
+    from collections.abc import Iterable, Iterator
+
     from whorl.language.calls import Run
 
 

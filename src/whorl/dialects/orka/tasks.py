@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-from whorl import ir
-from whorl.dialects.orka.agents import (Agent, FileContext, Section, mapping_of, scalars_of)
-from whorl.dialects.orka.scores import (CONTEXTS, PRESETS)
-from whorl.dialects.reading.fields import (duration_of, is_true, number_of, scalar_of, text_of, words)
-from whorl.dialects.reading.texts import (called, read_tree)
-from whorl.errors import did_you_mean
-from whorl.source import (Mapping, Scalar, Value)
-
 import json
 import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from whorl import ir
+from whorl.dialects.orka.agents import Agent, FileContext, Section, mapping_of, scalars_of
+from whorl.dialects.orka.scores import CONTEXTS, PRESETS
+from whorl.dialects.reading.fields import duration_of, is_true, number_of, scalar_of, text_of
+from whorl.dialects.reading.texts import called, read_tree
+from whorl.errors import did_you_mean
+from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
     from whorl.language import Json
 
 

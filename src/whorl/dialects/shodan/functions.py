@@ -5,24 +5,24 @@ Names of nodes are arguments, since a node may have a name that no expression ca
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
-from datetime import (UTC, datetime)
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from operator import (eq, ge, gt, le, lt, ne)
-from typing import (Any, TYPE_CHECKING, cast)
+from operator import eq, ge, gt, le, lt, ne
+from typing import TYPE_CHECKING, Any, cast
+
 from whorl.language.calls import Family
 from whorl.language.core.conversion import from_json
-from whorl.language.faults import (EvaluationError, LimitExceeded)
+from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.libraries import Library
 from whorl.language.patterns import pattern
-from whorl.language.values import (UNDEFINED, Value, item_of, kind_of, to_json_text)
-
-import re
-
+from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language.calls import Run
 
 

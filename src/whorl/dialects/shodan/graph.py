@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from dataclasses import (dataclass, field, replace)
-from typing import (Literal, TYPE_CHECKING, cast)
-from whorl.dialects.reading.fields import (check_id, check_node, check_spelling, objects_of, scalar_of, span_of, text_of, words)
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal, cast
+
+from whorl.dialects.reading.fields import (
+    check_id,
+    check_node,
+    check_spelling,
+    objects_of,
+    scalar_of,
+    span_of,
+    text_of,
+    words,
+)
 from whorl.dialects.shodan.functions import TYPES
 from whorl.ir.checks.scopes import suggest
-from whorl.language import (Json, LanguageError)
+from whorl.language import Json, LanguageError
 from whorl.language.patterns import pattern
-from whorl.source import (Mapping, Scalar, plain)
-
-import re
-
+from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import Findings

@@ -8,24 +8,24 @@ name under which inner nodes are given an item, and how many run at once (1).
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from typing import (Literal, TYPE_CHECKING, cast, get_args)
+from typing import TYPE_CHECKING, Literal, cast, get_args
+
 from whorl import ir
-from whorl.dialects.reading.fields import (scalar_of, span_of, text_of)
-from whorl.dialects.reading.texts import (called, quoted)
+from whorl.dialects.reading.fields import scalar_of, span_of, text_of
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.functions import OPERATORS
-from whorl.dialects.shodan.graph import (COUNT, PortSpec, check_part, flag_of, items_of, object_of)
-from whorl.dialects.shodan.levels import (Level, expression, given, literal, output, packed)
+from whorl.dialects.shodan.graph import COUNT, PortSpec, check_part, flag_of, items_of, object_of
+from whorl.dialects.shodan.levels import Level, expression, given, literal, output, packed
 from whorl.dialects.shodan.ports import slot_types
 from whorl.errors import nearest
 from whorl.ir.checks.scopes import suggest
-from whorl.source import (Mapping, Scalar, plain)
-
-import re
-
+from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.dialects.shodan.graph import GraphNode
 
 

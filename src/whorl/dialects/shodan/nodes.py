@@ -6,26 +6,26 @@ and an input that a node does not declare, are errors.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-from whorl import ir
-from whorl.dialects.native.shell import (PREFIX, read_script)
-from whorl.dialects.reading.context import REPORTED_MAX
-from whorl.dialects.reading.fields import (scalar_of, span_of, text_of)
-from whorl.dialects.reading.texts import (Placeholder, called, joined, quoted, split_text)
-from whorl.dialects.shodan.graph import (COUNT, GraphNode)
-from whorl.dialects.shodan.levels import (Level, expression, literal, packed)
-from whorl.dialects.shodan.ports import (SESSION, TAKEN, promised_outputs, read_schema, trigger_ports)
-from whorl.errors import nearest
-from whorl.ir.checks.scopes import suggest
-from whorl.source import (Mapping, Scalar, Sequence, plain)
-
 import re
 import shlex
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from whorl import ir
+from whorl.dialects.native.shell import PREFIX, read_script
+from whorl.dialects.reading.context import REPORTED_MAX
+from whorl.dialects.reading.fields import scalar_of, span_of, text_of
+from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, split_text
+from whorl.dialects.shodan.graph import COUNT, GraphNode
+from whorl.dialects.shodan.levels import Level, expression, literal, packed
+from whorl.dialects.shodan.ports import SESSION, TAKEN, promised_outputs, read_schema, trigger_ports
+from whorl.errors import nearest
+from whorl.ir.checks.scopes import suggest
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language import Json
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from itertools import product
 from typing import TYPE_CHECKING
+
 from whorl.dialects.reading.fields import text_of
-from whorl.dialects.shodan.graph import (COUNT, GraphNode, Handle, PortSpec, check_part, items_of)
-from whorl.dialects.shodan.levels import (GraphContext, Level, Reference)
+from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
+from whorl.dialects.shodan.levels import GraphContext, Level, Reference
 from whorl.ir.checks.scopes import suggest
-
-import json
-
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     from whorl.errors import Severity
 
 

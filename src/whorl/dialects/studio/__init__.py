@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
 from whorl import ir
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import (number_of, text_of)
-from whorl.dialects.studio import (outside, steps)
-from whorl.dialects.studio.canvas import (CLOSED_BY, ENDINGS, TRIGGERS, TYPES, VOCABULARY)
-from whorl.dialects.studio.regions import (expression, read_scope, value_of)
+from whorl.dialects.reading.fields import number_of, text_of
+from whorl.dialects.studio import outside, steps
+from whorl.dialects.studio.canvas import CLOSED_BY, ENDINGS, TRIGGERS, TYPES, VOCABULARY
+from whorl.dialects.studio.regions import expression, read_scope, value_of
 from whorl.dialects.studio.texts import NodeReader
-from whorl.source import (Mapping, Scalar, Sequence, plain)
-
-
+from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from whorl.dialects.reader import (Files, Reading)
+
+    from whorl.dialects.reader import Files, Reading
     from whorl.dialects.studio.canvas import CanvasNode
-    from whorl.dialects.studio.regions import (Region, Scope)
+    from whorl.dialects.studio.regions import Region, Scope
     from whorl.source import Document
 
 

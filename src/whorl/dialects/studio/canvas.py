@@ -7,19 +7,19 @@ value.
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
-from typing import (NamedTuple, TYPE_CHECKING)
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
 from whorl.dialects.reading import fields
-from whorl.dialects.reading.fields import (span_of, text_of, words)
+from whorl.dialects.reading.fields import span_of, text_of, words
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import suggest
-from whorl.source import (Mapping, Scalar, Sequence)
-
-import re
-
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Iterable)
+    from collections.abc import Callable, Iterable
+
     from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
     from whorl.language import Json

@@ -5,23 +5,23 @@ Text that a model or an input gives becomes no shell script unless a person has 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
+
 from whorl import ir
-from whorl.dialects.native.shell import (PREFIX, read_script as read_shell)
-from whorl.dialects.reading.texts import (called, quoted)
+from whorl.dialects.native.shell import PREFIX
+from whorl.dialects.native.shell import read_script as read_shell
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.canvas import RESULTS
-from whorl.dialects.studio.regions import (expression, value_of)
-from whorl.dialects.studio.texts import (is_written, piped, read_script)
+from whorl.dialects.studio.regions import expression, value_of
+from whorl.dialects.studio.texts import is_written, piped, read_script
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import suggest
 from whorl.language import LanguageError
-from whorl.source import (Mapping, Scalar, plain)
-
-import json
-
+from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:
-    from whorl.dialects.studio.texts import (Inputs, NodeReader)
+    from whorl.dialects.studio.texts import Inputs, NodeReader
 
 TIMEOUT_S = 30.0
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")

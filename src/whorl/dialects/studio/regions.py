@@ -9,19 +9,18 @@ where it comes from.
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
 from whorl import ir
 from whorl.dialects.reading.fields import text_of
-from whorl.dialects.reading.texts import (called, quoted)
+from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio import canvas as canvases
-from whorl.dialects.studio.canvas import (CLOSED_BY, CONTINUE, DONE, LIBRARY, MAIN_FIELDS, RESULTS)
-
-
+from whorl.dialects.studio.canvas import CLOSED_BY, CONTINUE, DONE, LIBRARY, MAIN_FIELDS, RESULTS
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
-    from whorl.dialects.studio.canvas import (Canvas, CanvasNode, Edge)
+    from whorl.dialects.studio.canvas import Canvas, CanvasNode, Edge
 
 # Handles whose value a node takes bare, when nothing else comes in.
 BARE = ("input", "value")

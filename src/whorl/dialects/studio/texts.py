@@ -7,30 +7,29 @@ nothing stays as it is written, with a warning.
 
 from __future__ import annotations
 
+import re
 from itertools import islice
-from typing import (Any, NamedTuple, TYPE_CHECKING, TypeAlias, TypeGuard)
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeGuard
+
 from whorl import ir
 from whorl.dialects.reading.context import REPORTED_MAX
 from whorl.dialects.reading.fields import Fields
-from whorl.dialects.reading.texts import (Placeholder, called, joined, quoted, read_tree, split_text)
-from whorl.dialects.studio.canvas import (CLOSED_BY, MAIN_FIELDS, RESULTS)
-from whorl.dialects.studio.functions.transforms import (ARGUMENTS, PIPES, read_path)
-from whorl.dialects.studio.regions import (expression, value_of)
+from whorl.dialects.reading.texts import Placeholder, called, joined, quoted, read_tree, split_text
+from whorl.dialects.studio.canvas import CLOSED_BY, MAIN_FIELDS, RESULTS
+from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES, read_path
+from whorl.dialects.studio.regions import expression, value_of
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import suggest
 from whorl.language import LanguageError
-from whorl.source import (Scalar, plain)
-
-import re
-
+from whorl.source import Scalar, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     from whorl.dialects.studio.canvas import CanvasNode
     from whorl.dialects.studio.regions import Scope
     from whorl.language import Json
     from whorl.source import Value
-
 
     Inputs: TypeAlias = dict[str, ir.Value | Json]
 

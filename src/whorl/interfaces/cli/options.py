@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from functools import wraps
-from typing import (Any, TYPE_CHECKING, TypeVar)
-from whorl.errors import (InvalidWorkflow, UsageError)
-
 import json
 import os
 import sys
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from whorl.errors import InvalidWorkflow, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Iterable)
+    from collections.abc import Callable, Iterable
+
     from whorl.ir import Workflow
     from whorl.language import Json
-
 
 
 R = TypeVar("R")

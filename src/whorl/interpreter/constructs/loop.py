@@ -11,30 +11,29 @@ A loop frame is in one of these phases; `PHASES`, at the end, is the table of wh
 
 from __future__ import annotations
 
-from typing import (Any, TYPE_CHECKING)
+from typing import TYPE_CHECKING, Any
+
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import (judging, loop_limits, loop_results)
-from whorl.interpreter.constructs.block import (new_block, results)
-from whorl.interpreter.evaluation import (seconds_of, shown, value_of)
-from whorl.interpreter.events import (attempted, inner, numbered)
-from whorl.interpreter.frames import (error_at, failed, is_failure, language_failure)
+from whorl.interpreter.constructs import judging, loop_limits, loop_results
+from whorl.interpreter.constructs.block import new_block, results
+from whorl.interpreter.evaluation import seconds_of, shown, value_of
+from whorl.interpreter.events import attempted, inner, numbered
+from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
-from whorl.interpreter.state import (Behaviour, out_of_time)
+from whorl.interpreter.state import Behaviour, out_of_time
 from whorl.ir.nodes import ITERATIONS_MAX
 from whorl.ir.values import parse_count
-from whorl.language import (EvaluationError, Expression, LanguageError, evaluate)
-
-
+from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.interpreter.constructs.judging import Verdict
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import (Error, Outcome, Phase, Values)
+    from whorl.interpreter.frames import Error, Outcome, Phase, Values
     from whorl.interpreter.state import State
     from whorl.ir import Loop
     from whorl.language import Scope
-
 
 
 class LoopBehaviour(Behaviour):

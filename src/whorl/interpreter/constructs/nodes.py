@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import (UTC, datetime)
-from typing import (Any, TYPE_CHECKING)
-from whorl.interpreter.constructs import (loop, run)
-from whorl.interpreter.constructs.block import (new_block, results)
-from whorl.interpreter.evaluation import (seconds_of, shown, value_of)
-from whorl.interpreter.events import (attempted, inner, numbered)
-from whorl.interpreter.frames import (error_at, failed, is_failure, succeeded)
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.constructs import loop, run
+from whorl.interpreter.constructs.block import new_block, results
+from whorl.interpreter.evaluation import seconds_of, shown, value_of
+from whorl.interpreter.events import attempted, inner, numbered
+from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
-from whorl.ir import (Branch, Break, ForEach, Gate, Stop, Wait)
+from whorl.ir import Branch, Break, ForEach, Gate, Stop, Wait
 from whorl.ir.values import parse_time
-from whorl.language import (EvaluationError, to_text, truth)
-
-
+from whorl.language import EvaluationError, to_text, truth
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import (Outcome, Values)
+    from whorl.interpreter.frames import Outcome, Values
     from whorl.interpreter.state import State
     from whorl.ir import Case
-    from whorl.language import (Json, Scope)
+    from whorl.language import Json, Scope
 
 WAIT_MAX_S = 366 * 86_400.0
 # Far enough away, as seconds since the epoch, for no sum of it to be too large.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from whorl.language.calls import (Family, FunctionEntry, Run, number, text, whole)
-from whorl.language.faults import (EvaluationError, LimitExceeded)
-
 import json
 import math
+from typing import TYPE_CHECKING
 
+from whorl.language.calls import Family, FunctionEntry, Run, number, text, whole
+from whorl.language.faults import EvaluationError, LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language.values import Value
 
 

@@ -6,20 +6,19 @@ variables, or the permission to skip its questions.
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, replace)
-from pathlib import PurePath
-from typing import (TYPE_CHECKING, get_args)
-from urllib.parse import urlsplit
-from whorl.errors import (UsageError, did_you_mean)
-from whorl.ir.values import parse_duration
-from whorl.providers import settings
-from whorl.providers.json_values import (NotJson, as_json)
-from whorl.providers.redaction import Secret
-from whorl.providers.settings import (Table, is_web_address, refuse, resolve, shown_url, type_name)
-
 import base64
 import re
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, get_args
+from urllib.parse import urlsplit
 
+from whorl.errors import UsageError, did_you_mean
+from whorl.ir.values import parse_duration
+from whorl.providers import settings
+from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import Secret
+from whorl.providers.settings import Table, is_web_address, refuse, resolve, shown_url, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,25 +5,24 @@ What an action gives is `{body, ...}`, but for a *bare* one, which gives its val
 
 from __future__ import annotations
 
-from typing import (TYPE_CHECKING, TypeAlias)
+import html
+from typing import TYPE_CHECKING, TypeAlias
+
 from whorl.dialects.loom.functions.strings import join
 from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import type_name
 from whorl.language.calls import FunctionEntry
 from whorl.language.core.conversion import from_json
-from whorl.language.faults import (EvaluationError, LimitExceeded)
-from whorl.language.schema import (STEPS_MAX, misfits)
-from whorl.language.values import (Limits, UNDEFINED, kind_of, measure)
-
-import html
-
+from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.schema import STEPS_MAX, misfits
+from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language.calls import Run
     from whorl.language.schema import Misfit
-    from whorl.language.values import (Json, Value)
-
+    from whorl.language.values import Json, Value
 
     # The last actions of a block: the name of each, and whether it is bare.
     Ends: TypeAlias = list[tuple[str, bool]]

@@ -5,25 +5,24 @@ The parser of XML and XPath are imported when the first expression needs them.
 
 from __future__ import annotations
 
-from decimal import (Decimal, InvalidOperation)
-from typing import (TYPE_CHECKING, TypeAlias, TypeVar)
-from whorl.dialects.loom.values import (arguments, numbers, printing)
-from whorl.dialects.loom.values.arguments import (Number, not_valid, number, wrong)
-from whorl.dialects.loom.values.numbers import culture_of
-from whorl.language.core.conversion import (finite, refuse_constant, without_surrogates)
-from whorl.language.faults import LimitExceeded
-from whorl.language.values import INTEGER_MAX
-
 import json
 import math
 import operator
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from whorl.dialects.loom.values import arguments, numbers, printing
+from whorl.dialects.loom.values.arguments import Number, not_valid, number, wrong
+from whorl.dialects.loom.values.numbers import culture_of
+from whorl.language.core.conversion import finite, refuse_constant, without_surrogates
+from whorl.language.faults import LimitExceeded
+from whorl.language.values import INTEGER_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language.calls import Run
     from whorl.language.values import Value
-
 
     Operations: TypeAlias = tuple[Callable[..., int], Callable[..., float], Callable[..., Decimal]]
 

@@ -7,18 +7,18 @@ in UTC or had an offset.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
 from whorl.dialects.loom.values import moments
-from whorl.dialects.loom.values.arguments import (Family, not_valid, text, whole)
-from whorl.dialects.loom.values.date_formats import (format_moment, parse_exactly, parse_moment)
+from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
+from whorl.dialects.loom.values.date_formats import format_moment, parse_exactly, parse_moment
 from whorl.dialects.loom.values.numbers import culture_of
 from whorl.language.faults import EvaluationError
 
-
-
 if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
+
     from whorl.language.calls import Run
     from whorl.language.values import Value
-    from zoneinfo import ZoneInfo
 
 
 _UNITS = {

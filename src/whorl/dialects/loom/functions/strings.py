@@ -6,16 +6,16 @@ can cut an emoji in two; `utf16Length` gives its count.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-from urllib.parse import (quote, unquote_to_bytes)
-from whorl.dialects.loom.values import printing
-from whorl.dialects.loom.values.arguments import (Family, not_valid, text, type_name, wrong)
-
 import re
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote_to_bytes
 
+from whorl.dialects.loom.values import printing
+from whorl.dialects.loom.values.arguments import Family, not_valid, text, type_name, wrong
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language.calls import Run
     from whorl.language.values import Value
 

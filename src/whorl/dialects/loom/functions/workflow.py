@@ -25,16 +25,16 @@ the scope does not know is undefined, and the function that needs it says so.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
 from whorl.dialects.loom.values import arguments
-from whorl.dialects.loom.values.arguments import (find_key, forgiving_item, not_valid, text)
+from whorl.dialects.loom.values.arguments import find_key, forgiving_item, not_valid, text
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
 from whorl.language.values import UNDEFINED
 
-
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language.calls import Run
     from whorl.language.values import Value
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, replace)
-from typing import (NamedTuple, TYPE_CHECKING)
-from whorl.dialects.loom.functions import xpath_values as values
-from whorl.dialects.loom.functions.xml import (Node, parse_xml, wrapped, xml_text)
-from whorl.dialects.loom.values.arguments import (text, wrong)
-from whorl.dialects.loom.values.printing import is_xml
-from whorl.language.faults import (EvaluationError, LimitExceeded)
-
 import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
+from whorl.dialects.loom.functions import xpath_values as values
+from whorl.dialects.loom.functions.xml import Node, parse_xml, wrapped, xml_text
+from whorl.dialects.loom.values.arguments import text, wrong
+from whorl.dialects.loom.values.printing import is_xml
+from whorl.language.faults import EvaluationError, LimitExceeded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.language.calls import Run
     from whorl.language.values import Value
 

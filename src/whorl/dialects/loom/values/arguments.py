@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from decimal import Decimal
 from functools import partial
-from typing import (Any, TYPE_CHECKING, TypeAlias, TypeVar)
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
 from whorl.language import calls
 from whorl.language.faults import EvaluationError
-from whorl.language.values import (INTEGER_MAX, UNDEFINED)
-
-
+from whorl.language.values import INTEGER_MAX, UNDEFINED
 
 if TYPE_CHECKING:
-    from collections.abc import (Callable, Hashable, Mapping)
+    from collections.abc import Callable, Hashable, Mapping
     from types import UnionType
-    from whorl.language.calls import (FunctionEntry, Run)
+
+    from whorl.language.calls import FunctionEntry, Run
     from whorl.language.values import Value
 
 

@@ -5,24 +5,23 @@ A number may have thousands separators anywhere and a sign at either end.
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
-from decimal import (Context, Decimal, ROUND_HALF_EVEN, ROUND_HALF_UP)
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
+
 from whorl.dialects.loom.values.printing import float_text
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
 
-import math
-import re
-
-
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from whorl.dialects.loom.values.arguments import Number
     from whorl.language.calls import Run
-
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,21 +7,20 @@ as its content.
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import (TYPE_CHECKING, TypeGuard)
-from urllib.parse import parse_qsl
-from whorl.language.faults import EvaluationError
-from whorl.language.values import (UNDEFINED, kind_of, measure, to_result)
-
 import base64
 import json
 import math
 import re
+from decimal import Decimal
+from typing import TYPE_CHECKING, TypeGuard
+from urllib.parse import parse_qsl
 
+from whorl.language.faults import EvaluationError
+from whorl.language.values import UNDEFINED, kind_of, measure, to_result
 
 if TYPE_CHECKING:
     from whorl.language.calls import Run
-    from whorl.language.values import (Json, Limits, Value)
+    from whorl.language.values import Json, Limits, Value
 
 OCTETS = "application/octet-stream"
 XML = "application/xml;charset=utf-8"

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
+
 from whorl.language.calls import items
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
-
-import re
-
 
 if TYPE_CHECKING:
     from whorl.language.calls import Run

@@ -4,18 +4,17 @@ as `map(name) | select(kind=book) | join(", ")`. Both are bounded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import (NamedTuple, TYPE_CHECKING, TypeAlias)
-from whorl.language.calls import (Run, paid_items, whole)
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from whorl.language.calls import Run, paid_items, whole
 from whorl.language.core import lists
 from whorl.language.core.conversion import from_json
-from whorl.language.faults import (EvaluationError, LanguageError, LimitExceeded)
+from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.operators import ORDER
-from whorl.language.values import (UNDEFINED, Value, kind_of, path_getter)
-
-import re
-
+from whorl.language.values import UNDEFINED, Value, kind_of, path_getter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
