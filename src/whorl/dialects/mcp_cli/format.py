@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.context import ReadContext
-from whorl.dialects.reading.fields import shown, text_of, texts_of
-from whorl.dialects.reading.scalars import words
+from whorl.dialects.reading.fields import shown, text_of, texts_of, words
 from whorl.dialects.reading.structure import Field, Table, check_table
 from whorl.errors import nearest
 from whorl.ir.nodes import ITERATIONS_MAX
