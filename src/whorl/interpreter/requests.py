@@ -129,8 +129,7 @@ def _started(machine: State, body: dict[str, Any]) -> None:
     }
     key = machine.new_frame("run", parent=None, scope="", address="", input=body.get("input") or {})
     state["root"] = key
-    refusal = body.get("refused")
-    if refusal:
+    if refusal := body.get("refused"):
         run.end_now(machine, failed(error_at(refusal["path"], refusal["code"], refusal["message"])))
         return
     run.arm(machine)
