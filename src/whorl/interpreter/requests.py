@@ -5,17 +5,18 @@ Loops that have ended, or lack money, can go on; everything around them is opene
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from typing import (Any, TYPE_CHECKING)
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import attempts, block, loop, loop_limits, run
-from whorl.interpreter.constructs.loop_results import end_loop, stop_clock
-from whorl.interpreter.events import SetTimer, inner, split_iteration
-from whorl.interpreter.frames import discard, error_at, failed
+from whorl.interpreter.constructs import (attempts, block, loop, loop_limits, run)
+from whorl.interpreter.constructs.loop_results import (end_loop, stop_clock)
+from whorl.interpreter.events import (SetTimer, inner, split_iteration)
+from whorl.interpreter.frames import (discard, error_at, failed)
+
+
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Budgeted, LoopFrame, Values
+    from whorl.interpreter.frames import (Budgeted, LoopFrame, Values)
     from whorl.interpreter.state import State
     from whorl.language import Json
 
@@ -130,8 +131,7 @@ def _started(machine: State, body: dict[str, Any]) -> None:
     }
     key = machine.new_frame("run", parent=None, scope="", address="", input=body.get("input") or {})
     state["root"] = key
-    refusal = body.get("refused")
-    if refusal:
+    if refusal := body.get("refused"):
         run.end_now(machine, failed(error_at(refusal["path"], refusal["code"], refusal["message"])))
         return
     run.arm(machine)
