@@ -5,18 +5,17 @@ Loops that have ended, or lack money, can go on; everything around them is opene
 
 from __future__ import annotations
 
-from typing import (Any, TYPE_CHECKING)
+from typing import TYPE_CHECKING, Any
+
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import (attempts, block, loop, loop_limits, run)
-from whorl.interpreter.constructs.loop_results import (end_loop, stop_clock)
-from whorl.interpreter.events import (SetTimer, inner, split_iteration)
-from whorl.interpreter.frames import (discard, error_at, failed)
-
-
+from whorl.interpreter.constructs import attempts, block, loop, loop_limits, run
+from whorl.interpreter.constructs.loop_results import end_loop, stop_clock
+from whorl.interpreter.events import SetTimer, inner, split_iteration
+from whorl.interpreter.frames import discard, error_at, failed
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import (Budgeted, LoopFrame, Values)
+    from whorl.interpreter.frames import Budgeted, LoopFrame, Values
     from whorl.interpreter.state import State
     from whorl.language import Json
 
