@@ -122,12 +122,10 @@ def imports_of(path: Path, modules: set[str]) -> set[str]:
     return imported & modules
 
 
-# The packages whose files import each other in one direction only.
-@pytest.mark.parametrize("package", ["interpreter", "ir"])
-def test_no_circle_of_imports_not_even_for_types(package: str) -> None:
+def test_no_circle_of_imports_not_even_for_types() -> None:
     files = {
         ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
-        for path in python_files(PACKAGE / package)
+        for path in python_files(PACKAGE)
         if path.name != "__init__.py"
     }
     imports = {name: imports_of(path, set(files)) for name, path in files.items()}
@@ -138,6 +136,65 @@ def test_no_circle_of_imports_not_even_for_types(package: str) -> None:
         order = fault.args[1]
 
     assert sorted(order) == sorted(files)
+
+
+def glossary(title: str) -> list[str]:
+    """The first cells of a table of the glossary, under a title."""
+    text = (ROOT / "docs" / "reference" / "glossary.md").read_text()
+    section = text.partition(f"## {title}")[2].partition("\n## ")[0]
+    return re.findall(r"^\| ([^|-][^|]*) \|", section, re.MULTILINE)[1:]
+
+
+def identifiers(path: Path) -> set[str]:
+    """The names of a module, of its folders, and all that it gives itself, in lower-case words."""
+    names = set(path.relative_to(PACKAGE).with_suffix("").parts)
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                names.add(name)
+            case ast.ClassDef(name=name) | ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                names.add(name)
+    return {
+        word.lower() for name in names for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    }
+
+
+def test_no_dialect_is_named_outside_of_the_dialects() -> None:
+    dialects = {path.name for path in (PACKAGE / "dialects").iterdir() if path.is_dir()}
+    names = {name.replace("_", "[-_]") for name in dialects - {"native", "reading", "__pycache__"}}
+    named = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in python_files(PACKAGE)
+        if "dialects" not in path.parts
+        for match in re.finditer(rf"(?i)(?<![-_\w])({'|'.join(names)})\b", path.read_text())
+    ]
+
+    assert len(names) == 5
+    assert named == []
+
+
+def test_the_code_uses_no_word_that_the_glossary_replaces() -> None:
+    banned = {
+        word for cell in glossary("Words that the code does not use") for word in cell.split(", ")
+    }
+    used = {
+        f"{path.relative_to(ROOT)}: {word}"
+        for path in python_files(PACKAGE)
+        for word in identifiers(path) & banned
+    }
+
+    assert len(banned) > 20
+    assert sorted(used) == []
+
+
+def test_the_code_uses_the_words_of_the_glossary() -> None:
+    names = {word for path in python_files(PACKAGE) for word in identifiers(path)}
+    words = {word for cell in glossary("The words") for word in cell.lower().split()}
+
+    assert len(words) > 50
+    assert sorted(word for word in words if not {word, word + "s", word[:-1] + "ies"} & names) == []
 
 
 def test_every_code_that_is_raised_has_a_page() -> None:

@@ -208,7 +208,7 @@ Take = Literal["first", "last", "all", "best"]
 ITERATIONS_MAX = 100_000
 
 # What the result of a loop tells about the loop itself.
-LOOP_TOLD = (
+LOOP_FACTS = (
     "iterations",
     "exit_reason",
     "stopped_by",

@@ -92,7 +92,7 @@ def redact_error(
     )
 
 
-def is_worth_hiding(text: str) -> bool:
+def is_worth_redacting(text: str) -> bool:
     """Whether a key is one, and not a word that stands where none is needed."""
     if text.lower() in PLACEHOLDERS or len(text) < LENGTH_MIN:
         return False
@@ -138,7 +138,7 @@ def _begun(text: str, secret: str) -> int:
 def _forms(secrets: tuple[Secret, ...]) -> tuple[str, ...]:
     """Every way in which the secrets may be written, the longest first."""
     texts = {secret.reveal() for secret in secrets}
-    forms = {form for text in texts if is_worth_hiding(text) for form in _written(text)}
+    forms = {form for text in texts if is_worth_redacting(text) for form in _written(text)}
     return tuple(sorted(forms, key=len, reverse=True))
 
 

@@ -166,8 +166,8 @@ def full_result(
     waiting_for: list[Json] = []
     for gate in open_gates(store, run, machine):
         show = without(gate.show, hidden) if isinstance(gate.show, dict) else gate.show
-        told: dict[str, Json] = {"address": gate.address, "reason": gate.reason}
-        waiting_for.append(told | {"message": gate.message, "show": show})
+        question: dict[str, Json] = {"address": gate.address, "reason": gate.reason}
+        waiting_for.append(question | {"message": gate.message, "show": show})
     return result | {
         "parent": row.parent or None,
         "paused_by": machine.state.get("paused_by") if is_paused else None,

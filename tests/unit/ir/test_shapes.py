@@ -15,7 +15,7 @@ from whorl.ir.checks.shapes import (
     shape_of_port,
     shape_of_schema,
 )
-from whorl.ir.nodes import LOOP_TOLD
+from whorl.ir.nodes import LOOP_FACTS
 from whorl.language import Expression, Json, path_in
 
 OBJECT = Shape("object", {"a": PLAIN})
@@ -26,7 +26,7 @@ def test_a_loop_tells_just_what_is_known_of_it() -> None:
     told = shape and shape.fields["loop"]
 
     assert told is not None
-    assert set(told.fields) == set(LOOP_TOLD)
+    assert set(told.fields) == set(LOOP_FACTS)
 
 
 @pytest.mark.parametrize(

@@ -274,10 +274,10 @@ _FIELDS = fields(
     hidden_outputs=_hidden,
 )
 # What a workflow in a file has from the file where it does not say it: its dialect, and the words.
-_SAID = {field.attribute for field in _FIELDS.values()}
+_STATED = {field.attribute for field in _FIELDS.values()}
 _SHARED: objects.FieldTable = {
     "dialect": _FIELDS["dialect"],
-    **fields("block", None, ir.Workflow, "body", *_SAID),
+    **fields("block", None, ir.Workflow, "body", *_STATED),
 }
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import inner, numbered
 from whorl.interpreter.frames import error_at, error_facts, failed, succeeded
-from whorl.ir.nodes import LOOP_TOLD
+from whorl.ir.nodes import LOOP_FACTS
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def end_loop(
         number, results = iteration, frame["accepted"]
         collected = collected | frame["accepted_collected"]
     summary = _summary(machine, key, reason, by, number)
-    value = results | collected | {"loop": {name: summary[name] for name in LOOP_TOLD}}
+    value = results | collected | {"loop": {name: summary[name] for name in LOOP_FACTS}}
     disarm(machine, key)
     machine.note("loop.finished", frame["address"], summary)
     frame["reason"] = reason

@@ -117,7 +117,7 @@ class View:
 
     def _giver(self, name: str) -> tuple[View | None, Node | None]:
         """The view that a name is seen in, and the node beside it that is called so."""
-        for view in self._outward():
+        for view in self._enclosing():
             giver = view.scope.givers.get(name)
             if giver is not None and view._sees(giver[0]):
                 return view, giver[1]
@@ -126,19 +126,19 @@ class View:
         return None, None
 
     def names(self) -> Iterator[str]:
-        for view in self._outward():
+        for view in self._enclosing():
             givers = view.scope.givers.items()
             yield from (name for name, (index, _) in givers if view._sees(index))
             yield from view.bound
 
     def is_in_loop(self) -> bool:
-        return any(isinstance(view.holder, Loop) for view in self._outward())
+        return any(isinstance(view.holder, Loop) for view in self._enclosing())
 
     def later(self, name: str) -> bool:
         """Whether a name is that of a node around here which is not before this place."""
-        return any(name in view.scope.givers for view in self._outward())
+        return any(name in view.scope.givers for view in self._enclosing())
 
-    def _outward(self) -> Iterator[View]:
+    def _enclosing(self) -> Iterator[View]:
         view: View | None = self
         while view is not None:
             yield view

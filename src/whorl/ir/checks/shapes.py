@@ -36,7 +36,7 @@ class Shape:
 
 PLAIN = Shape("plain")
 TEXT = Shape("text")
-_LOOP = Shape("object", dict.fromkeys(nodes.LOOP_TOLD, PLAIN))
+_LOOP = Shape("object", dict.fromkeys(nodes.LOOP_FACTS, PLAIN))
 _DECISION = Shape("object", {"approved": PLAIN, "feedback": None})
 _KINDS = {
     "ask": TEXT,
