@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -22,12 +23,18 @@ BANNED_NAMES = {"manager", "handler", "helper", "helpers", "util", "utils", "com
 CODE = re.compile(r"\b([WRPI]\d{3})\b")
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """All of a file, the module first."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def python_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.py"))
 
 
-def functions(tree: ast.AST) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [n for n in nodes(path) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 @pytest.mark.parametrize("folder", ["src", "tests"])
@@ -37,7 +44,7 @@ def test_files_and_functions_are_short(folder: str) -> None:
         text = path.read_text()
         if text.count("\n") > FILE_LINES_MAX:
             long.append(f"{path.relative_to(ROOT)}: {text.count(chr(10))} lines")
-        for function in functions(ast.parse(text)):
+        for function in functions(path):
             body = function.body
             start = body[1] if len(body) > 1 and ast.get_docstring(function) else body[0]
             lines = (function.end_lineno or 0) - start.lineno + 1
@@ -50,7 +57,7 @@ def test_files_and_functions_are_short(folder: str) -> None:
 def test_functions_have_few_positional_parameters() -> None:
     wide = []
     for path in python_files(PACKAGE):
-        for function in functions(ast.parse(path.read_text())):
+        for function in functions(path):
             names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
             names = [name for name in names if name not in ("self", "cls")]
             is_filter = bool({"functions", "core"} & set(path.parts))
@@ -64,7 +71,7 @@ def test_every_module_opens_with_a_sentence() -> None:
     silent = [
         str(path.relative_to(ROOT))
         for path in python_files(PACKAGE)
-        if not ast.get_docstring(ast.parse(path.read_text()))
+        if not ast.get_docstring(nodes(path)[0])
     ]
 
     assert silent == []
@@ -81,7 +88,7 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
 def test_nothing_of_python_evaluates_a_text() -> None:
     found = []
     for path in python_files(PACKAGE):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if not isinstance(node, ast.Call):
                 continue
             name = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -101,7 +108,7 @@ def test_pickle_and_friends_are_not_imported() -> None:
     banned = {"pickle", "marshal", "shelve", "dill", "jsonpickle", "litellm"}
     found = []
     for path in python_files(PACKAGE):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module]
@@ -113,7 +120,7 @@ def test_pickle_and_friends_are_not_imported() -> None:
 def imports_of(path: Path, modules: set[str]) -> set[str]:
     """The modules of the package that a file imports anywhere, for types only too."""
     imported: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -145,10 +152,11 @@ def glossary(title: str) -> list[str]:
     return re.findall(r"^\| ([^|-][^|]*) \|", section, re.MULTILINE)[1:]
 
 
+@cache
 def identifiers(path: Path) -> set[str]:
     """The names of a module, of its folders, and all that it gives itself, in lower-case words."""
     names = set(path.relative_to(PACKAGE).with_suffix("").parts)
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 names.add(name)
@@ -200,7 +208,7 @@ def test_the_code_uses_the_words_of_the_glossary() -> None:
 def test_every_code_that_is_raised_has_a_page() -> None:
     used = set()
     for path in python_files(PACKAGE):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 match = CODE.fullmatch(node.value)
                 if match:
@@ -227,7 +235,7 @@ def test_every_test_asserts_something() -> None:
     known = {
         (function.name, path, function.lineno): function
         for path in python_files(ROOT / "tests")
-        for function in functions(ast.parse(path.read_text()))
+        for function in functions(path)
     }
     waiting = {
         key: function
