@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,6 +21,21 @@ if TYPE_CHECKING:
 settings.register_profile("whorl", deadline=None)
 settings.load_profile("whorl")
 
+# What the tests load stays until their end: looking for rubbish in it is slow, and finds none.
+gc.disable()
+_GARBAGE_MIN = 20_000
+# Thousands of stores wait for a disk; in memory their files behave the same, but for that.
+_MEMORY = Path("/dev/shm")
+_MEMORY_MIN = 4 * 2**30
+
+
+def pytest_configure() -> None:
+    """Temporary folders are in memory, where there is much of it that programs may run from."""
+    if not os.access(_MEMORY, os.W_OK) or shutil.disk_usage(_MEMORY).free < _MEMORY_MIN:
+        return
+    if not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
 
 def pytest_report_header() -> str:
     """A campaign can be repeated."""
@@ -25,9 +43,11 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests stay until the end: looking through them again and again is slow."""
+    """From here on rubbish is looked for, among what the tests make."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(_GARBAGE_MIN, *gc.get_threshold()[1:])
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,6 +22,7 @@ from stand_in import (
     play,
 )
 
+from waiting import PATIENCE_S
 from whorl.providers.agents.agent import Stream
 from whorl.providers.redaction import Secret
 from whorl.providers.registry import Providers
@@ -64,7 +65,7 @@ def test_text_is_told_while_the_program_runs(tmp_path: Path) -> None:
             flag.touch()
 
     said = Heard()
-    reply = perform(stand_in, CLAUDE, said=said, timeout_s=20.0)
+    reply = perform(stand_in, CLAUDE, said=said, timeout_s=PATIENCE_S)
 
     assert reply.value == "late"
     assert "".join(said) == "early"

@@ -115,7 +115,7 @@ class Machine:
         async def main() -> Reply:
             providers = Providers(self.settings)
             try:
-                asked = Request("run-1", "work", "agent", inputs, timeout_s=60.0, **request)
+                asked = Request("run-1", "work", "agent", inputs, timeout_s=PATIENCE_S, **request)
                 return await providers.kind("agent").perform(asked, self.said.append)
             finally:
                 await providers.close()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from retelling import retold
+from waiting import PATIENCE_S
 
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
@@ -78,7 +79,7 @@ def test_a_long_run_is_called_now_and_fetched_later(place: Path) -> None:
         async with talk(place, "slow.yaml", "--wait", "0.1") as client:
             early = await client.call_tool("slow", {"text": "hi"})
             run = early.structured_content["run"]
-            return early, await client.call_tool("whorl_result", {"run": run, "wait_s": 20})
+            return early, await client.call_tool("whorl_result", {"run": run, "wait_s": PATIENCE_S})
 
     early, late = asyncio.run(ask())
 

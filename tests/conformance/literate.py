@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,10 @@ class Case:
         return found
 
 
-def load_cases(root: Path = ROOT) -> list[Case]:
-    """All cases below a folder."""
-    return [case for file in sorted(root.rglob("*.md")) for case in read_cases(file)]
+@cache
+def load_cases() -> tuple[Case, ...]:
+    """All cases."""
+    return tuple(case for file in sorted(ROOT.rglob("*.md")) for case in read_cases(file))
 
 
 def read_cases(file: Path) -> list[Case]:
@@ -89,6 +91,6 @@ def _add(case: Case, word: str, rest: str, body: str, line: int) -> None:
     elif word == "diagnostics":
         case.blocks[word] = [line for line in body.splitlines() if line.strip()]
     elif word in _KNOWN:
-        case.blocks[word] = yaml.safe_load(body)
+        case.blocks[word] = yaml.load(body, yaml.CSafeLoader)
     else:
         raise ValueError(f"{case.file}:{line}: a block of kind {word!r} is not known")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.folding import Fork
 
 
-_STUCK_S = 30.0
+_STUCK_S = 180.0
 
 
 class CountingStore(SqliteStore):

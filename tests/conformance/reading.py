@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from whorl.dialects import Opened, read_workflow
@@ -46,11 +47,15 @@ class CaseFiles:
 
 
 def workflow_of(case: Case) -> Workflow:
-    """The workflow of a case; raises InvalidWorkflow."""
-    reading = read_workflow(
-        case.workflow, _FILE, CaseFiles({_FILE: case.workflow} | case.files), dialect=case.dialect
-    )
-    return reading.workflow
+    """The workflow of a case, which nothing can change; raises InvalidWorkflow."""
+    return _workflow(case.workflow, tuple(case.files.items()), case.dialect)
+
+
+@lru_cache(256)
+def _workflow(text: str, files: tuple[tuple[str, str], ...], dialect: str) -> Workflow:
+    return read_workflow(
+        text, _FILE, CaseFiles({_FILE: text, **dict(files)}), dialect=dialect
+    ).workflow
 
 
 def diagnostics_of(case: Case) -> list[Diagnostic]:

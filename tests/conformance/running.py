@@ -81,9 +81,9 @@ def _ask_during(
                 runtime.deliver(event)
 
 
-def result_of(journal: Any, run: RunId) -> Result:
+def result_of(journal: Any, run: RunId, plan: Plan | None = None) -> Result:
     """What a journal says that came of a run."""
-    folded = fold(journal, run)
+    folded = fold(journal, run, plan)
     final = None
     for entry in journal.read(run):
         if entry.event.kind == "run.finished":

@@ -59,7 +59,7 @@ class CrashingCase:
                     run = self._fork(runtime, run, fork)
                     watch(self.script, partial(journal.read, run), wrong)
                 self._request(runtime, run, request)
-        result = result_of(journal, run)
+        result = result_of(journal, run, self._plan)
         return Trace(
             result,
             list(journal.read(run)),

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from conformance.local import CountingStore, LoopClock, StoreLoop, made_fork
@@ -50,6 +51,8 @@ class StoredCase:
         self._workflow = workflow_of(case)
         self._resting, _ = requests_of(case)
         self.struck = 0
+        # The first strike at each kind of append.
+        self.different: dict[tuple[str, ...], int] = {}
         self.crashes = 0
         self._done = 0
         self._clock_s = 0.0
@@ -59,7 +62,7 @@ class StoredCase:
         """Runs the case to its end, through all crashes."""
         self._script.forget_calls()
         while True:
-            store = self._open(lambda: self._strike(points))
+            store = self._open(partial(self._strike, points))
             try:
                 run = self.live(store)
                 performed = self._script.performed.copy()
@@ -87,19 +90,20 @@ class StoredCase:
             self._clock_s = loop.time()
             _leave(loop)
 
-    def _open(self, strike: Callable[[], None]) -> CountingStore:
+    def _open(self, strike: Callable[[tuple[str, ...]], None]) -> CountingStore:
         self._died = False
         later_s = _GONE_S * self.crashes
 
         def hook(point: str, run: str, events: Sequence[Event]) -> None:
-            strike()
+            strike((point, *(event.kind for event in events)))
 
         return CountingStore(
             self._path, monotonic=lambda: time.monotonic() + later_s, crash_hook=hook
         )
 
-    def _strike(self, points: frozenset[int]) -> None:
+    def _strike(self, points: frozenset[int], kind: tuple[str, ...]) -> None:
         self.struck += 1
+        self.different.setdefault(kind, self.struck)
         if self.struck in points:
             self.crashes += 1
             self._died = True
@@ -191,12 +195,12 @@ class KilledCase(StoredCase):
 
     def killed_at(self, point: int) -> Trace | None:
         """Runs the case in children, the first one killed at the point; None: it ended before."""
-        status = self._child(lambda: self._kill(point))
+        status = self._child(lambda _: self._kill(point))
         if status == 0:
             return None
         assert os.WIFSIGNALED(status), f"the first child failed: {status}"
         self.crashes = 1
-        status = self._child(lambda: None)
+        status = self._child(lambda _: None)
         assert status == 0, f"the second child failed: {status}"
         return self._read_back()
 
@@ -207,7 +211,7 @@ class KilledCase(StoredCase):
     def _forget_calls(self) -> None:
         self._calls.unlink(missing_ok=True)
 
-    def _child(self, strike: Callable[[], None]) -> int:
+    def _child(self, strike: Callable[[tuple[str, ...]], None]) -> int:
         child = os.fork()
         if child:
             return os.waitpid(child, 0)[1]

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import PATIENCE_S
+
 HERE = Path(__file__).parent / "third_party"
 SONG = """\
 ballad: The hare
@@ -39,7 +41,13 @@ def execute(
     if packages is not None:
         environment["PYTHONPATH"] = os.pathsep.join([str(packages), *sys.path])
     done = subprocess.run(
-        words, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+        words,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     if packages is None:
         assert done.returncode == 0, done.stderr

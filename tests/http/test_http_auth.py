@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from served import TOKEN, make_project, running
 
+from waiting import PATIENCE_S
 from whorl.interfaces.http.auth import FAILURES_MAX
 from whorl.interfaces.http.server import Place
 
@@ -139,7 +140,7 @@ def test_public_addresses_are_matched_exactly(
 ) -> None:
     _, target = door
     host, _, port = target.rpartition(":")
-    with socket.create_connection((host.strip("[]"), int(port)), timeout=10) as sock:
+    with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE_S) as sock:
         sock.sendall(f"GET {path} HTTP/1.1\r\nHost: {target}\r\nConnection: close\r\n\r\n".encode())
         answer = b"".join(iter(lambda: sock.recv(65536), b""))
 

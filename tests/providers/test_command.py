@@ -26,7 +26,7 @@ def perform(
     inputs: dict[str, Any],
     *,
     allow: Any = True,
-    timeout_s: float | None = 20.0,
+    timeout_s: float | None = PATIENCE_S,
     said: list[str] | None = None,
 ) -> Reply:
     async def main() -> Reply:

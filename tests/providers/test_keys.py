@@ -25,24 +25,38 @@ whorl: 1
 steps:
   pay:
     http: {url: "URL/pay", method: POST, body: {amount: 5}}
-    timeout: 300ms
+    timeout: LIMIT
     retry: {times: 4, wait: 1ms, on: "*"}
 """
 ASK = """
 whorl: 1
 steps:
-  pay: {ask: "Hello", timeout: 300ms, retry: {times: 4, wait: 1ms}}
+  pay: {ask: "Hello", timeout: LIMIT, retry: {times: 4, wait: 1ms}}
 """
 
 
 def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]]:
-    """The keys that a run sends to a server with these faults, and what the run used."""
+    """The keys that a run sends to a server with these faults, and what the run used.
+
+    Where a busy machine makes more calls slow than are meant to be, they get more time.
+    """
+    limits = (0.3, 5.0) if "slow" in faults else ()
+    for limit_s in (*limits, 60.0):
+        keys, usage = sent_within(limit_s, path, text, *faults)
+        if len(keys) == len(faults) + 1:
+            break
+    return keys, usage
+
+
+def sent_within(
+    limit_s: float, path: Path, text: str, *faults: str
+) -> tuple[list[str], dict[str, Any]]:
     left = list(faults)
 
     async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
         fault = left.pop(0) if left else "200"
         if fault == "slow":
-            await asyncio.sleep(5)
+            await asyncio.sleep(3600)
         elif fault == "reset":
             writer.transport.abort()
         elif fault == "cut":
@@ -60,7 +74,8 @@ def sent(path: Path, text: str, *faults: str) -> tuple[list[str], dict[str, Any]
                 SqliteStore(path / "runs.db") as store,
             ):
                 runtime = LocalRuntime(store, ProviderWorkers(providers))
-                workflow = read_workflow(text.replace("URL", server.url), "case.yaml").workflow
+                file = text.replace("URL", server.url).replace("LIMIT", f"{limit_s}s")
+                workflow = read_workflow(file, "case.yaml").workflow
                 run, _ = await runtime.start(workflow, Start())
                 assert await asyncio.wait_for(runtime.drive(run), PATIENCE_S) == "succeeded"
                 keys = [seen.headers["idempotency-key"] for seen in server.seen]

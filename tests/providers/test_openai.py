@@ -23,6 +23,7 @@ from provider_server import (
     settings_for,
 )
 
+from waiting import PATIENCE_S
 from whorl.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -313,7 +314,7 @@ def test_a_stream_without_end(piece: bytes) -> None:
             chunk(writer, piece)
             await writer.drain()
 
-    assert fault_of(answer, ask(timeout_s=20)).code == "P106"
+    assert fault_of(answer, ask(timeout_s=PATIENCE_S)).code == "P106"
 
 
 def test_the_timeout_of_the_provider_holds_too() -> None:

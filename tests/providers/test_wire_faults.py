@@ -12,6 +12,7 @@ import pytest
 from provider_server import ask, begin, chunk, providers_for, send, serve
 from wires import ANTHROPIC, FORMATS, OPENAI, Format, every_format, fault_of, perform
 
+from waiting import PATIENCE_S
 from whorl.errors import ProviderError
 
 if TYPE_CHECKING:
@@ -218,7 +219,7 @@ def test_replies_without_end_cost_no_memory(form: Format, stream: bool, packed: 
 
     tracemalloc.start()
     try:
-        fault = fault_of(form, answer, ask(timeout_s=30), stream=stream)
+        fault = fault_of(form, answer, ask(timeout_s=PATIENCE_S), stream=stream)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import whorl
+from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,7 +110,7 @@ def test_whatever_a_task_raises_is_its_failure(fault: BaseException, pure: bool)
     tasks.add("plain", plain, pure=pure)
     tasks.add("later", later, pure=pure)
     for name in ("plain", "later"):
-        step: dict[str, Any] = {"use": name, "timeout": "10s"}
+        step: dict[str, Any] = {"use": name, "timeout": f"{PATIENCE_S:g}s"}
         error = whorl.run_sync(whorl.build("w", {"a": step}), tasks=tasks).error
 
         assert error is not None

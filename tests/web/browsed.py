@@ -366,7 +366,7 @@ class Site:
             capture_output=True,
             text=True,
             env=environment(),
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
 

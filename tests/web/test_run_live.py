@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from browsed import ROOT, environment, picture
 
-from waiting import wait_until
+from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -255,7 +255,7 @@ def ran_example(site: Site, dialect: str) -> str:
         capture_output=True,
         text=True,
         env=environment(),
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     return str(json.loads(done.stdout)["run"])

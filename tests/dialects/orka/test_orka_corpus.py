@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,10 +58,11 @@ def types_in(value: object) -> Iterator[str]:
             yield from types_in(part)
 
 
+@cache
 def kind_of(path: Path) -> str:
     if path.name in FRAGMENTS:
         return "fragment"
-    types = set(types_in(yaml.safe_load(path.read_text())))
+    types = set(types_in(yaml.load(path.read_text(), yaml.CSafeLoader)))
     return "whole" if types <= FIELDS.keys() else "beyond"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from shodan_files import HEAD, ROOT, run, settle
 
+from waiting import PATIENCE_S
 from whorl.errors import ProviderError
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
@@ -33,7 +34,7 @@ def perform(
     async def main() -> Any:
         providers = Providers(settings)
         try:
-            asked = Request("run-1", "work", "javascript", inputs, timeout_s=20.0)
+            asked = Request("run-1", "work", "javascript", inputs, timeout_s=PATIENCE_S)
             return (await providers.kind("javascript").perform(asked, lambda text: None)).value
         finally:
             await providers.close()

@@ -192,11 +192,11 @@ def test_a_command_runs_with_leave_only(place: Path) -> None:
 def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path) -> None:
     (place / "whorl.toml").write_text(f"{CONFIG}\n[allow]\nprivate_network = true\n")
 
-    async def main() -> tuple[whorl.Result, int]:
+    async def main(limit_s: float) -> tuple[whorl.Result, int]:
         begun: list[asyncio.StreamWriter] = []
         server = await asyncio.start_server(lambda _, w: begun.append(w), "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
-        call = node("call", "http_request", url=f"http://127.0.0.1:{port}/", timeout=0.5)
+        call = node("call", "http_request", url=f"http://127.0.0.1:{port}/", timeout=limit_s)
         (place / "canvas.json").write_text(canvas([call], "in > call.none", "call > out"))
         try:
             result = await whorl.run(whorl.load(place / "canvas.json"), {"topic": "t"})
@@ -206,9 +206,12 @@ def test_a_service_that_hangs_is_called_once_and_counts_as_in_doubt(place: Path)
                 writer.close()
         return result, len(begun)
 
-    result, calls = asyncio.run(main())
+    for limit_s in (0.5, 6, 60):
+        result, calls = asyncio.run(main(limit_s))
+        assert f"'call' took longer than {limit_s} s" in str(result.error)
+        if calls:  # a busy machine may take that long to get there
+            break
 
-    assert "'call' took longer than 0.5 s" in str(result.error)
     assert (calls, result.usage.calls, result.usage.in_doubt) == (1, 1, 1)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from native_files import faults, read
 
 from campaign import amount
+from waiting import PATIENCE_S
 from whorl.dialects.native.shell import read_script
 
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
@@ -22,7 +23,12 @@ def run(shell: str, source: str, values: list[str]) -> str:
     assert script.faults == []
     env = {f"WHORL_{number}": value for number, value in enumerate(values, start=1)}
     done = subprocess.run(
-        [shell, "-c", script.text], env=env, capture_output=True, check=True, cwd="/", timeout=10
+        [shell, "-c", script.text],
+        env=env,
+        capture_output=True,
+        check=True,
+        cwd="/",
+        timeout=PATIENCE_S,
     )
     return done.stdout.decode()
 

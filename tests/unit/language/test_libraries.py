@@ -11,6 +11,7 @@ from typing import get_args
 import pytest
 
 import whorl.language
+from waiting import PATIENCE_S
 from whorl.dialects import dialects
 from whorl.language import (
     Expression,
@@ -76,7 +77,11 @@ def test_expressions_of_the_core_load_no_dialect() -> None:
         "print(*(name for name in sys.modules if name.startswith('whorl.dialects')))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
 
     assert done.stdout.split() == []
