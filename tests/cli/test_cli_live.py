@@ -57,6 +57,8 @@ def test_ctrl_c_leaves_the_run_resumable(terminal: Terminal) -> None:
 
 
 def test_rows_that_no_longer_fit_stay_above_the_view(project: Path) -> None:
+    slow = project / "slow.yaml"
+    slow.write_text(slow.read_text().replace("wait: 100ms", "wait: 20ms"))
     opened = Terminal("run", "slow.yaml", "--max-iterations", "40")
     opened.read_until("next: whorl")
 

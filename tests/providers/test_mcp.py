@@ -31,6 +31,12 @@ PROGRAM = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "TOKEN_OF_OURS": "a-secret-token"}
 
 
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that do not end by themselves are ended soon."""
+    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.2)
+
+
 def settings(leave: Any = True, **server: Any) -> Settings:
     table = {"allow": {"commands": leave}, "mcp": {"t": {"command": PROGRAM} | server}}
     return settings_from(table, ENVIRONMENT)

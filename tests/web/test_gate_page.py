@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -147,7 +148,13 @@ def test_the_next_question_is_gone_to_and_takes_no_click_in_its_first_second(
     site: Site, page: Page, letter: str
 ) -> None:
     page.get_by_role("button", name="Accept and finish").click()
-    answered(page).get_by_role("link", name="next question →").click()
+    link = answered(page).get_by_role("link", name="next question →")
+    way_on = page.get_by_role("group", name="the way on")
+    expect(way_on).to_have_attribute("aria-disabled", "false")
+    # However busy the machine is, that second is not over before the clicks.
+    page.clock.install()
+    page.clock.pause_at(datetime.now(tz=UTC) + timedelta(seconds=2))
+    link.click()
     page.get_by_role("heading", name="Send this letter?").wait_for()
     box = page.get_by_role("button", name="Reject").bounding_box()
     assert box is not None
@@ -158,6 +165,8 @@ def test_the_next_question_is_gone_to_and_takes_no_click_in_its_first_second(
     assert page.url.endswith("?address=publish")
     assert len(decisions(site, letter)) == 1
 
+    page.clock.resume()
+    expect(page.get_by_role("group", name="answers")).to_have_attribute("aria-disabled", "false")
     page.get_by_role("button", name="Approve").click()
     expect(answered(page)).to_contain_text("The run has succeeded.")
     assert site.wait(letter, "succeeded")["result"]["outputs"] == {"sent": True}

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import jinja2
 import pytest
 
-from campaign import seeds
+from campaign import amount, seeds
 from whorl.language import EvaluationError, Expression, Json, MappingScope, render, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-TEMPLATES_PER_SEED = 250
+TEMPLATES_PER_SEED = amount(150, 250)
 SEEDS = seeds(6, 200)
 
 TRUNCATE = ("5", "10", "8, true", "9, false, '~'", "6, true, '', 0")
