@@ -34,7 +34,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "TOKEN_OF_OURS": "a-
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Programs that do not end by themselves are ended soon."""
-    monkeypatch.setattr("mcp.client.stdio.PROCESS_TERMINATION_TIMEOUT", 0.2)
+    monkeypatch.setattr("whorl.providers.processes.GRACE_S", 0.2)
 
 
 def settings(leave: Any = True, **server: Any) -> Settings:
