@@ -9,6 +9,7 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {error: P103, retryable: true, times: 2}  a fault, twice
     {error: P101, answered: false}            a fault of a call that the other side did not answer
     {..., delay: 5s}                          the reply takes that long
+    {..., held: 5s}                           limits of the provider hold the call back that long
     {..., later: {after_s: 5, inputs: {}}}    the answer comes later: it is asked for again
     {..., warnings: [{code: R120, message: m}]}  what people should know of the reply
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
@@ -155,6 +156,10 @@ class ScriptedKind:
         reply = script.reply_to(request.address)
         told = reply if isinstance(reply, dict) else {"json": reply}
         script.on_perform(request.address)
+        if "held" in told:
+            request.held(True)
+            await asyncio.sleep(parse_duration(told["held"]))
+            request.held(False)
         if "delay" in told:
             await asyncio.sleep(parse_duration(told["delay"]))
         usage = self._usage(told)
