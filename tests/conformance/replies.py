@@ -63,6 +63,7 @@ class Script:
         self.performed: Counter[str] = Counter()
         self.repeatable: set[str] = set()
         self.inputs: dict[str, dict[str, Json]] = {}
+        self.sent: list[tuple[Any, ...]] = []
         self.sessions: dict[str, str] = {}
         self.keys: dict[str, str] = {}
         self.on_perform: Callable[[str], None] = lambda address: None
@@ -151,6 +152,7 @@ class ScriptedKind:
         if self.effect == "none":
             script.repeatable.add(request.address)
         script.inputs[request.address] = request.inputs
+        script.sent.append(seen_of(request))
         script.sessions[request.address] = request.session
         script.keys[request.address] = request.key.removeprefix(f"{request.run}:")
         reply = script.reply_to(request.address)
@@ -171,6 +173,13 @@ class ScriptedKind:
         if self.effect != "priced":
             return Usage()
         return Usage(**(_USAGE | told.get("usage", {})))
+
+
+def seen_of(request: Request) -> tuple[Any, ...]:
+    """All that a provider sees of a call."""
+    told = (request.address, request.kind, json.dumps(request.inputs), request.attempt)
+    more = (request.key, request.timeout_s, json.dumps(request.returns), request.session)
+    return (*told, *more, json.dumps(request.repair), request.cap)
 
 
 def _listed(value: Any) -> tuple[list[Any], bool]:

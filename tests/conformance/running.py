@@ -96,4 +96,4 @@ def result_of(journal: Any, run: RunId) -> Result:
         for entry in journal.read(run)
         if entry.event.kind == "gate.waiting" and entry.event.address in machine.pending
     ]
-    return Result(told, questions)
+    return Result(told, questions, [entry.event for entry in journal.read(run)])
