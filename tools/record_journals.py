@@ -12,8 +12,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from conformance.literate import load_cases
-from journals.recorded import record
+from conformance.literate import load_cases, read_cases
+from journals.recorded import INTERRUPTED, record
 
 JOURNALS = Path(__file__).parent.parent / "tests" / "journals"
 
@@ -66,6 +66,55 @@ CASES = {
     "forked": "runs/forks: A fork redoes an iteration and keeps those before it",
     "forked-nested": "runs/forks: A fork of a nested loop",
     "inputs": "runs/inputs: Inputs and their defaults",
+    "block-cancels": "mcp-cli/steps: After a failure everything else is cancelled",
+    "block-halts": "mcp-cli/steps: Independent steps run side by side where `parallel` is set",
+    "branch-when": "studio/nesting: A router inside of a loop that is decided by another one",
+    "budget-loop": "loops/limits: The message of a budget names what raises it",
+    "budget-run": "loops/limits: Tokens, calls and time for the whole run",
+    "call-order": "steps/calls: A workflow in the file that calls it",
+    "call-retry": "mcp-cli/items: An item is tried again",
+    "described": "mcp-cli/steps: The input goes through steps in order",
+    "each-halts": "shodan/loops: A for-each gives what its mappings name",
+    "each-item-timeout": "mcp-cli/items: Each item has its time",
+    "each-timeout": "mcp-cli/items: All items together have their time",
+    "gate-approves": "steps/waits: Silence may mean yes",
+    "gate-fails": "studio/nodes: An approval lets its input through",
+    "gate-rejects": "steps/waits: An answer that comes too late",
+    "limit-between": (
+        "loom/azure: The time of Azure's Until interrupts nothing: "
+        "the next iteration does not begin"
+    ),
+    "limit-person": "loops/people: A person at the limit",
+    "limit-rejected": "loops/limits: Who rejects at a limit fails the loop",
+    "limit-times-out": "loom/azure: With FailWhenLimitsReached it is one",
+    "loop-delay": "loops/failure: A wait between iterations",
+    "loop-timeout": "loops/nesting: A loop that has a time limit as a step",
+    "loop-when": "mcp-cli/loops: A loop as a step",
+    "session": "loops/nesting: A conversation over iterations",
+    "stop-cancels": "loops/jumps: Stop can cancel the run",
+    "stop-fails": (
+        "loom/azure: A structured condition, a switch with numbers, and a run that is terminated"
+    ),
+    "task-echo": "loom/outside: A record tells what an action was given",
+    "task-secure": "loom/outside: A fault of a secure action in our own words is told as it is",
+    "task-total-time": "studio/nodes: An HTTP request",
+    "until-judge-model": "loops/until: A judge can be another model and read another step",
+    "until-pattern": "loops/until: A score is read from a text by a pattern",
+    "variables-join": "loom/variables: What actions on variables give",
+    "wait-timeout": "steps/waits: A wait that is longer than its step may take",
+    "wait-until": "steps/waits: A wait until a time that is too far away",
+    "seldom": "steps/work: Settings that few files have",
+    "data": "loom/azure: Filter, select, join, tables and parsed JSON",
+    "iteration-wait": "mcp-cli/loops: A number of retries of its own",
+    "memory-across-runs": "loops/carry: Records across runs",
+    "until-judge-votes": "loops/until: A judge can have several votes",
+    "until-stable-part": "studio/loops: Stable: two results in a row that are alike",
+    "warned": "orka/flow: A router chooses",
+    "task-held": "steps/waits: A call that the limits of a provider hold back",
+    "doubt-repeated": "interrupted: A call in doubt is made again",
+    "doubt-fails": "interrupted: A call in doubt that may be made once fails",
+    "doubt-approved": "interrupted: A person makes a call in doubt again",
+    "doubt-rejected": "interrupted: A person gives a call in doubt up",
 }
 # And one of each other format, for what its expressions mean.
 DIALECTS = ("loom", "mcp-cli", "orka", "shodan", "studio")
@@ -79,7 +128,7 @@ def main() -> None:
     given = parser.parse_args()
     folder = JOURNALS / given.version
     folder.mkdir(exist_ok=True)
-    cases = {case.id: case for case in load_cases()}
+    cases = {case.id: case for case in (*load_cases(), *read_cases(INTERRUPTED))}
     wanted = dict(CASES)
     for dialect in DIALECTS:
         foreign = (c for c in cases.values() if c.dialect == dialect and "outcome" in c.blocks)

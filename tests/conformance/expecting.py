@@ -26,6 +26,7 @@ from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:
     from conformance.replies import Script
+    from whorl.interpreter.events import Event
 
 _LOOP = {
     "path": "path",
@@ -44,10 +45,11 @@ _NAME = re.compile(r"([^/\[\]#]*)(?:\[[0-9]+\])?(?:#[0-9]+)?$")
 
 @dataclass(slots=True)
 class Result:
-    """What came of a run: its document, what it waits for, and what it said."""
+    """What came of a run: its document, what it waits for, and its journal."""
 
     document: dict[str, Any]
     waits_for: list[str] = field(default_factory=list)
+    entries: list[Event] = field(default_factory=list)
 
 
 def mistakes(expected: dict[str, Any], result: Result, script: Script) -> list[str]:

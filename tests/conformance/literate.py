@@ -8,18 +8,21 @@ A case begins with a heading and holds fenced blocks:
     requests              what people ask for whenever the run rests (see `person.py`)
     options               runs, iterations, limits; crash: why crashes may change the outcome;
                           not_yet: why the case cannot hold yet (it must then fail);
-                          list_not_yet: why lists show another status (they must then)
+                          list_not_yet: why lists show another status (they must then);
+                          interrupted: the address of a call during which the process ends, for
+                          cases that are recorded only (see `journals/recorded.py`)
     outcome               what must come of it (see `expecting.py`)
     diagnostics           instead: `CODE LINE:COLUMN text` for each mistake in the file
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
+from dataclasses import (dataclass, field)
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+import re
 
 import yaml
 
@@ -43,7 +46,8 @@ class Case:
     @property
     def id(self) -> str:
         """A name for reports: the file and the title."""
-        stem = self.file.relative_to(ROOT).with_suffix("").as_posix()
+        root = ROOT if self.file.is_relative_to(ROOT) else self.file.parent
+        stem = self.file.relative_to(root).with_suffix("").as_posix()
         return f"{stem}: {self.title}"
 
     @property

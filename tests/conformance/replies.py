@@ -9,6 +9,7 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {error: P103, retryable: true, times: 2}  a fault, twice
     {error: P101, answered: false}            a fault of a call that the other side did not answer
     {..., delay: 5s}                          the reply takes that long
+    {..., held: 5s}                           limits of the provider hold the call back that long
     {..., later: {after_s: 5, inputs: {}}}    the answer comes later: it is asked for again
     {..., warnings: [{code: R120, message: m}]}  what people should know of the reply
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
@@ -62,6 +63,7 @@ class Script:
         self.performed: Counter[str] = Counter()
         self.repeatable: set[str] = set()
         self.inputs: dict[str, dict[str, Json]] = {}
+        self.sent: list[tuple[Any, ...]] = []
         self.sessions: dict[str, str] = {}
         self.keys: dict[str, str] = {}
         self.on_perform: Callable[[str], None] = lambda address: None
@@ -150,11 +152,16 @@ class ScriptedKind:
         if self.effect == "none":
             script.repeatable.add(request.address)
         script.inputs[request.address] = request.inputs
+        script.sent.append(seen_of(request))
         script.sessions[request.address] = request.session
         script.keys[request.address] = request.key.removeprefix(f"{request.run}:")
         reply = script.reply_to(request.address)
         told = reply if isinstance(reply, dict) else {"json": reply}
         script.on_perform(request.address)
+        if "held" in told:
+            request.held(True)
+            await asyncio.sleep(parse_duration(told["held"]))
+            request.held(False)
         if "delay" in told:
             await asyncio.sleep(parse_duration(told["delay"]))
         usage = self._usage(told)
@@ -166,6 +173,13 @@ class ScriptedKind:
         if self.effect != "priced":
             return Usage()
         return Usage(**(_USAGE | told.get("usage", {})))
+
+
+def seen_of(request: Request) -> tuple[Any, ...]:
+    """All that a provider sees of a call."""
+    told = (request.address, request.kind, json.dumps(request.inputs), request.attempt)
+    more = (request.key, request.timeout_s, json.dumps(request.returns), request.session)
+    return (*told, *more, json.dumps(request.repair), request.cap)
 
 
 def _listed(value: Any) -> tuple[list[Any], bool]:

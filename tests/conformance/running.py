@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from conformance.expecting import Result
-from conformance.person import check_refusal, during, events_for, fork_for
+from conformance.person import (check_refusal, during, events_for, fork_for)
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
+from typing import (Any, TYPE_CHECKING)
 from whorl.ir.values import parse_duration
 from whorl.runtimes.folding import fold
-from whorl.runtimes.projection import document, usage_document
-from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
+from whorl.runtimes.projection import (document, usage_document)
+from whorl.runtimes.simulated import (MemoryJournal, SimulatedRuntime)
+
+
 
 if TYPE_CHECKING:
     from conformance.literate import Case
@@ -96,4 +97,4 @@ def result_of(journal: Any, run: RunId, plan: Plan | None = None) -> Result:
         for entry in journal.read(run)
         if entry.event.kind == "gate.waiting" and entry.event.address in machine.pending
     ]
-    return Result(told, questions)
+    return Result(told, questions, [entry.event for entry in journal.read(run)])

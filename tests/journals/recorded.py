@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from conformance.expecting import mistakes
 from conformance.reading import workflow_of
 from conformance.replies import Script, ScriptedWorkers
 from conformance.running import drive, options_of, result_of
+from crash.in_memory import Crash
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.ir import content_hash, from_json
 from whorl.runtimes.folding import Replay
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from whorl.runtimes.journal import Entry
 
+# Cases that a crash is part of.
+INTERRUPTED = Path(__file__).parent / "interrupted.md"
 # What must come of a run, in every later version; words may become better ones.
 _RESULT = ("status", "output", "outputs", "usage")
 _LOOP = ("path", "exit_reason", "stopped_by", "iterations", "score", "best_iteration")
@@ -75,16 +81,34 @@ def record(case: Case) -> Recorded:
     """Runs a case and writes down what came of it."""
     journal, script = MemoryJournal(), Script(case.blocks.get("replies"))
     runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
-    given = dict(case.blocks.get("input") or {})
-    run = runtime.start(workflow_of(case), given, run="run", **options_of(case))
-    run = drive(case, runtime, run, script)
-    assert not script.problems, script.problems
+    given, options = dict(case.blocks.get("input") or {}), options_of(case)
+    for name in ("earlier", "run")[-case.options.get("runs", 1) :]:
+        script.forget_calls()
+        run = runtime.start(workflow_of(case), given, run=name, **options)
+        if "interrupted" in case.options:
+            _interrupt(runtime, run, script, case.options["interrupted"])
+        run = drive(case, runtime, run, script)
+    assert mistakes(case.blocks["outcome"], result_of(journal, run), script) == []
     entries = list(journal.read(run))
     lines = [[e.event.kind, e.event.address, e.event.at, e.event.body] for e in entries]
     workflow = journal.workflow(run)
     return Recorded(
         case.id, run, workflow, lines, _snapshot(journal, run), result(journal, RunId(run))
     )
+
+
+def _interrupt(runtime: SimulatedRuntime, run: RunId, script: Script, address: str) -> None:
+    """Drives a run until the call at an address; what came of that is lost with the process."""
+
+    def strike(point: str, run: RunId) -> None:
+        if script.performed[address]:
+            raise Crash(point)
+
+    runtime.journal.crash_hook = strike
+    with suppress(Crash):
+        runtime.resume(run)
+    runtime.journal.crash_hook = None
+    assert script.performed[address] == 1
 
 
 def _snapshot(journal: MemoryJournal, run: RunId) -> list[Any]:

@@ -1,0 +1,122 @@
+"""A native copy of a file of another dialect runs as the file does: calls, entries and result."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance.answering import run_through
+from whorl.dialects import ProjectFiles, read_workflow
+from whorl.errors import InvalidWorkflow
+from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.group import build_group, run_safely
+from whorl.ir import from_json, to_json
+
+if TYPE_CHECKING:
+    from whorl.ir import Workflow
+    from whorl.language import Json
+
+ROOT = Path(__file__).parents[2]
+CORPORA = Path(os.environ.get("WHORL_CORPORA", ROOT.parent / "shared" / "corpora"))
+FOREIGN = ("loom", "mcp-cli", "orka", "shodan", "studio")
+
+
+def _read(path: Path) -> Workflow | None:
+    try:
+        return read_workflow(path.read_bytes(), str(path), ProjectFiles(str(path.parent))).workflow
+    except InvalidWorkflow:
+        return None
+
+
+def _foreign(folder: Path) -> list[Path]:
+    """The files of a folder that another dialect reads."""
+    paths = (
+        path for path in sorted(folder.rglob("*")) if path.suffix in (".yaml", ".yml", ".json")
+    )
+    return [path for path in paths if (read := _read(path)) is not None and read.dialect in FOREIGN]
+
+
+OWN = [*_foreign(ROOT / "examples"), *_foreign(ROOT / "src" / "whorl" / "templates")]
+
+
+def _copy(path: Path, folder: Path) -> str:
+    """What `whorl convert` writes of a file."""
+    copy = folder / "copy.yaml"
+    copy.unlink(missing_ok=True)
+    assert run_safely(build_group(COMMANDS), ("convert", str(path), "-o", str(copy))) == 0
+    return copy.read_text(encoding="utf-8")
+
+
+def _native(text: str) -> Workflow:
+    return read_workflow(text, "copy.yaml", dialect="native").workflow
+
+
+def _ran_alike(path: Path, folder: Path) -> dict[str, Any]:
+    workflow = _read(path)
+    assert workflow is not None
+    before, after = run_through(workflow), run_through(_native(_copy(path, folder)))
+
+    assert before["sent"] == after["sent"], path
+    assert before["entries"] == after["entries"], path
+    assert before == after, path
+    return before
+
+
+@pytest.mark.parametrize("path", OWN, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_a_copy_of_a_file_runs_as_the_file(path: Path, tmp_path: Path) -> None:
+    _ran_alike(path, tmp_path)
+
+
+def test_most_files_make_calls_and_come_to_their_end() -> None:
+    """Otherwise the test above would show little."""
+    ran = [run_through(workflow) for path in OWN if (workflow := _read(path)) is not None]
+
+    assert sum(bool(one["sent"]) for one in ran) >= 40
+    assert sum(one["status"] == "succeeded" for one in ran) >= 35
+
+
+@pytest.mark.skipif(not CORPORA.exists(), reason="the corpora are not beside the project")
+@pytest.mark.parametrize("dialect", [*FOREIGN, "logic-apps"])
+def test_copies_of_the_files_of_others_run_as_these(dialect: str, tmp_path: Path) -> None:
+    paths = _foreign(CORPORA / dialect)
+    ran = Counter(_ran_alike(path, tmp_path)["status"] for path in paths)
+
+    assert ran.total() >= 7, ran
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "value", "differs"),
+    [
+        ("Task", "inputs", {"is": "Fields", "entries": []}, "sent"),
+        ("Task", "kind", "use", "sent"),
+        ("Loop", "until", None, "entries"),
+        ("Loop", "carry", [], "sent"),
+        ("Workflow", "outputs", [], "result"),
+    ],
+)
+def test_a_copy_that_lacks_something_runs_otherwise(
+    part: str, field: str, value: Json, differs: str
+) -> None:
+    """Otherwise the tests above would show nothing."""
+    count = 0
+    for path in OWN[::2]:
+        workflow = _read(path)
+        assert workflow is not None
+        lacking = from_json(_lacking(to_json(workflow), part, field, value))
+        count += run_through(workflow)[differs] != run_through(lacking)[differs]
+
+    assert count >= 2
+
+
+def _lacking(item: Any, part: str, field: str, value: Json) -> Any:
+    """A workflow as JSON with another value of a field in all its parts of a class."""
+    if isinstance(item, list):
+        return [_lacking(inner, part, field, value) for inner in item]
+    if not isinstance(item, dict):
+        return item
+    changed = {name: _lacking(inner, part, field, value) for name, inner in item.items()}
+    return changed | {field: value} if item.get("is") == part else changed
