@@ -17,12 +17,11 @@ A case begins with a heading and holds fenced blocks:
 
 from __future__ import annotations
 
-from dataclasses import (dataclass, field)
+import re
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import re
 
 import yaml
 

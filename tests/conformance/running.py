@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from conformance.expecting import Result
-from conformance.person import (check_refusal, during, events_for, fork_for)
+from conformance.person import check_refusal, during, events_for, fork_for
 from conformance.reading import workflow_of
 from conformance.replies import ScriptedWorkers
-from typing import (Any, TYPE_CHECKING)
 from whorl.ir.values import parse_duration
 from whorl.runtimes.folding import fold
-from whorl.runtimes.projection import (document, usage_document)
-from whorl.runtimes.simulated import (MemoryJournal, SimulatedRuntime)
-
-
+from whorl.runtimes.projection import document, usage_document
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from conformance.literate import Case
