@@ -1,4 +1,4 @@
-"""What is journaled of faults of secure tasks: words of ours stay, what tasks gave does not."""
+"""What is journaled of replies and faults: what JSON holds, and no words of secure tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Perform
-from whorl.runtimes.replies import failed_body
+from whorl.runtimes.replies import failed_body, fit
 
 SAID = "SAID"
 
@@ -61,3 +61,27 @@ def test_only_what_a_message_quotes_of_secure_inputs_is_hidden() -> None:
     assert _error("P104", {"quoted": SAID}, secure="inputs")["message"] == "it was ***"
     assert _error("P104", {"quoted": SAID}, secure="no")["message"] == f"it was {SAID}"
     assert _error("P104", secure="inputs")["message"] == f"it was {SAID}"
+
+
+def _nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_a_value_may_be_so_deep() -> None:
+    value = _nested(129)
+    assert fit(value) is value
+
+    with pytest.raises(ProviderError, match="levels deep") as caught:
+        fit(_nested(130))
+    assert caught.value.code == "P115"
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
+def test_a_number_may_be_so_large(number: int) -> None:
+    assert fit({"number": number}) == {"number": number}
+
+    with pytest.raises(ProviderError, match="64 bits"):
+        fit({"number": number + (1 if number > 0 else -1)})
