@@ -83,10 +83,11 @@ class FailingFile(apsw.VFSFile):
     def __init__(self, disk: FailingDisk, name: str, flags: list[int]) -> None:
         super().__init__("", name, flags)
         self.disk = disk
+        self.is_log = bool(flags[0] & apsw.SQLITE_OPEN_WAL)
 
     def xSync(self, flags: int) -> None:  # noqa: N802
         self.disk.syncs += 1
-        if self.disk.is_broken:
+        if self.disk.is_broken and not (self.is_log and self.disk.takes_logs):
             error = apsw.IOError("the disk is broken")
             vars(error)["extendedresult"] = apsw.SQLITE_IOERR_FSYNC
             raise error
@@ -98,7 +99,7 @@ class FailingDisk(apsw.VFS):
 
     def __init__(self) -> None:
         self.name = f"failing-{id(self)}"
-        self.is_broken = False
+        self.is_broken = self.takes_logs = False
         self.syncs = 0
         super().__init__(self.name, "")
 
@@ -127,4 +128,29 @@ def test_a_failed_sync_is_never_tried_again(path: Path) -> None:
     owner = asyncio.run(again.claim(run))
     last = asyncio.run(again.append(run, owner, iteration(2)))
     assert [entry.seq for entry in again.read(run)] == list(range(1, last + 1))
+    again.close()
+
+
+def test_a_sync_that_failed_after_the_answer_ends_the_writing_too(path: Path) -> None:
+    """What is in the log is safe; whether it has reached the file as well, nobody knows."""
+    disk = FailingDisk()
+    store = SqliteStore(path, vfs=disk.name, exclusive=True, checkpoint_pages=1)
+    run, owner = asyncio.run(started(store))
+    disk.is_broken = disk.takes_logs = True
+    written = 0
+
+    async def fill() -> None:
+        nonlocal written
+        while written < 1000:
+            await store.append(run, owner, iteration(written + 1))
+            written += 1
+
+    with pytest.raises(StoreError, match="did not reach the disk") as caught:
+        asyncio.run(fill())
+    assert caught.value.code == "R905"
+    disk.is_broken = False
+    store.close()
+
+    again = SqliteStore(path)
+    assert [entry.seq for entry in again.read(run)] == list(range(1, 2 + 3 * written))
     again.close()

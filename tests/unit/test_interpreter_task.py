@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.interpreter.constructs.task import DOUBTS_MAX
+from whorl.interpreter.constructs.task import CHARACTERS_MAX, DOUBTS_MAX, MESSAGES_MAX
 from whorl.interpreter.events import Event, Perform, Send
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
@@ -96,5 +96,34 @@ def test_a_call_in_doubt_is_repeated_once_after_each_crash_up_to_a_limit() -> No
 
     assert sent == 0
     assert (machine.status, code(machine)) == ("failed", "R106")
+    assert f"sent {DOUBTS_MAX + 1} times" in machine.state["result"]["error"]["message"]
     machine.feed(Event("run.resumed", "", 2.0, {}))
     assert [c.address for c in machine.poll() if isinstance(c, Perform)] == ["a#2"]
+
+
+def _told(messages: int, length: int) -> tuple[int, list[str]]:
+    """How many messages a session keeps that had so many before a long pair, and what is said."""
+    task = ir.Task(name="a", kind="ask", session="s")
+    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((task,)))))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    old = [{"role": "user", "content": ""} for _ in range(messages)]
+    machine.state["conversations"] = {"run s": old}
+    machine.feed(Event("task.started", "a", 0.0, RESERVE))
+    machine.feed(Event("task.finished", "a", 1.0, {"value": "x" * length}))
+    said = [str(note.body["code"]) for note in machine.take_notes() if note.kind == "warning"]
+    return len(machine.state["conversations"]["run s"]), said
+
+
+@pytest.mark.parametrize(
+    ("messages", "length", "kept"),
+    [
+        (MESSAGES_MAX - 2, 0, MESSAGES_MAX),
+        (MESSAGES_MAX, 0, MESSAGES_MAX),
+        (2, CHARACTERS_MAX, 4),
+        (2, CHARACTERS_MAX + 1, 0),
+    ],
+)
+def test_a_session_is_as_long_as_it_may_be(messages: int, length: int, kept: int) -> None:
+    is_cut = kept < messages + 2
+
+    assert _told(messages, length) == (kept, ["R105"] if is_cut else [])

@@ -1,0 +1,132 @@
+"""After a rollback nothing is believed that was not written: claims, rows, the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import pytest
+from journal_makers import event, iteration, new_run, started
+
+from whorl.errors import InternalError, StoreError
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.encoding import RunRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.journal import RunId
+
+
+class _Failing:
+    """A connection that fails at some statements."""
+
+    def __init__(self, real: apsw.Connection, statements: tuple[str, ...]) -> None:
+        self.real = real
+        self.statements = statements
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.real, name)
+
+    def execute(self, statement: str, *arguments: object) -> object:
+        if statement in self.statements:
+            raise apsw.FullError("database or disk is full")
+        return self.real.execute(statement, *arguments)  # type: ignore[call-overload]
+
+
+@contextmanager
+def _failing(store: SqliteStore, *statements: str) -> Iterator[None]:
+    """The writer of a store fails at some statements."""
+    assert store._writer is not None
+    real = store._writer._connection
+    store._writer._connection = _Failing(real, statements)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        store._writer._connection = real
+
+
+def _made(store: SqliteStore, *names: str) -> list[RunId]:
+    """Runs that nobody owns."""
+
+    async def create() -> list[RunId]:
+        return [(await store.create(new_run(name), event("run.started")))[0] for name in names]
+
+    return asyncio.run(create())
+
+
+@pytest.fixture
+def other(store: SqliteStore, path: Path) -> Iterator[SqliteStore]:
+    """The same store, of another who would like to drive its runs."""
+    opened = SqliteStore(path)
+    yield opened
+    opened.close()
+
+
+def test_a_claim_that_was_rolled_back_is_none(store: SqliteStore, other: SqliteStore) -> None:
+    first, second = _made(store, "run-1", "run-2")
+    with _failing(store, "COMMIT"), pytest.raises(StoreError, match="is full"):
+        asyncio.run(store.claim(first))
+    assert store._writer is not None
+    assert store._writer._tables.ownership.runs == {}
+
+    # Nor is the sign of life that was to be written with it: the next claim writes another.
+    assert asyncio.run(store.claim(second)) == 1
+    with pytest.raises(StoreError, match="is owned by process"):
+        asyncio.run(other.claim(second))
+    assert asyncio.run(other.claim(first)) == 1
+
+
+def test_claims_of_before_outlive_a_rollback(store: SqliteStore, other: SqliteStore) -> None:
+    run, owner = asyncio.run(started(store))
+    (second,) = _made(store, "run-2")
+    with _failing(store, "COMMIT"), pytest.raises(StoreError, match="is full"):
+        asyncio.run(store.append(run, owner, iteration(1)))
+    assert store._writer is not None
+    assert store._writer._tables.ownership.runs == {run: owner}
+
+    asyncio.run(store.claim(second))
+    living = store._writer._connection.execute("SELECT count(*) FROM processes").get
+    assert living == 1
+    for name in (run, second):
+        with pytest.raises(StoreError, match="is owned by process"):
+            asyncio.run(other.claim(name))
+
+
+def test_a_row_that_was_not_written_is_read_again(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mistake may leave a row half changed that stands at the same entry as the stored one."""
+    run, owner = asyncio.run(started(store))
+    take = RunRecord.take
+
+    def fails(record: RunRecord, taken: Event) -> Any:
+        if taken.body.get("wrong"):
+            record.calls = 99
+            raise ValueError("a mistake")
+        return take(record, taken)
+
+    monkeypatch.setattr(RunRecord, "take", fails)
+    asyncio.run(store.append(run, owner, iteration(1)))
+    with pytest.raises(InternalError):
+        asyncio.run(store.append(run, owner, [event("warning", wrong=True)]))
+    asyncio.run(store.append(run, owner, [event("warning")]))
+
+    assert store.run(run).calls == 1
+
+
+def test_a_connection_that_cannot_be_rolled_back_is_not_used_again(store: SqliteStore) -> None:
+    run, owner = asyncio.run(started(store))
+    with _failing(store, "COMMIT", "ROLLBACK"), pytest.raises(StoreError, match="is full"):
+        asyncio.run(store.append(run, owner, iteration(1)))
+    assert store._writer is not None
+    store._writer._connection.execute("ROLLBACK")
+
+    with pytest.raises(StoreError) as caught:
+        asyncio.run(store.append(run, owner, iteration(1)))
+    assert caught.value.code == "R905"
+    assert store.run(run).last_seq == 1

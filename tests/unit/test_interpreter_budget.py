@@ -1,0 +1,172 @@
+"""Budgets at their very limits: what fits exactly fits, and sums are exact to NOTHING."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl import ir
+from whorl.interpreter import budget
+from whorl.interpreter.budget import NOTHING
+from whorl.interpreter.constructs import attempts
+from whorl.interpreter.events import Event, Send
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+
+
+def begun(*names: str, **limits: Any) -> Machine:
+    """A run with a budget whose tasks all want to be sent at once."""
+    tasks = tuple(ir.Task(name=name, kind="ask") for name in names or ("a",))
+    workflow = ir.Workflow(name="w", body=ir.Block(tasks), limits=ir.RunLimits(**limits))
+    machine = Machine(Plan(workflow))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    machine.poll()
+    return machine
+
+
+def send(machine: Machine, name: str = "a", **reserve: Any) -> list[str]:
+    """The addresses of the calls that are sent when one wants so much."""
+    machine.feed(Event("task.started", name, 0.0, {"reserve": reserve}))
+    return [command.address for command in machine.poll() if isinstance(command, Send)]
+
+
+def finish(machine: Machine, name: str = "a", **usage: Any) -> list[str]:
+    """What is said when a call has used so much."""
+    machine.take_notes()
+    machine.feed(Event("task.finished", name, 1.0, {"value": "x", "usage": {"calls": 1, **usage}}))
+    return [str(n.body["message"]) for n in machine.take_notes() if n.kind == "warning"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "reserve", "is_sent"),
+    [
+        ({"calls": 1}, {"calls": 1}, True),
+        ({"calls": 1}, {"calls": 2}, False),
+        ({"tokens": 100}, {"tokens": 100}, True),
+        ({"tokens": 100}, {"tokens": 101}, False),
+        ({"cost_usd": 0.3}, {"cost_usd": 0.1 + 0.2}, True),
+        ({"cost_usd": 0.3}, {"cost_usd": 0.300001}, False),
+        ({"cost_usd": 0.0}, {"cost_usd": NOTHING}, True),
+        ({"cost_usd": 0.0}, {"cost_usd": 2 * NOTHING}, False),
+    ],
+)
+def test_a_call_that_uses_up_a_budget_exactly_is_sent(
+    limits: dict[str, Any], reserve: dict[str, Any], is_sent: bool
+) -> None:
+    machine = begun(**limits)
+
+    assert send(machine, **reserve) == (["a"] if is_sent else [])
+    assert machine.status == ("running" if is_sent else "paused")
+
+
+@pytest.mark.parametrize(("amount", "more"), [(NOTHING, set()), (2 * NOTHING, {"cost_usd"})])
+def test_a_budget_that_lacks_nothing_is_not_raised(amount: float, more: set[str]) -> None:
+    machine = begun(cost_usd=0.0)
+
+    assert set(budget.lacking(machine, None, {"cost_usd": amount})) == more
+
+
+@pytest.mark.parametrize(("amount", "rest"), [(NOTHING, 0), (2 * NOTHING, 2 * NOTHING)])
+def test_what_stays_of_reservations_is_exact(amount: float, rest: float) -> None:
+    machine = begun("a", "b", cost_usd=1.0)
+    assert send(machine, "a", cost_usd=amount) == ["a"]
+    assert send(machine, "b", cost_usd=amount) == ["b"]
+    assert machine.state["reserved"] == {"sent": 2, "cost_usd": 2 * amount}
+    finish(machine, "a")
+
+    assert machine.state["reserved"] == {"sent": 1, "cost_usd": rest}
+
+
+@pytest.mark.parametrize(
+    ("tokens", "cost", "over"),
+    [
+        (10, NOTHING, []),
+        (11, NOTHING, ["tokens"]),
+        (10, 2 * NOTHING, ["cost"]),
+        (12, 0.5, ["cost", "tokens"]),
+    ],
+)
+def test_only_what_is_over_a_budget_is_warned_of(tokens: int, cost: float, over: list[str]) -> None:
+    machine = begun(tokens=10, cost_usd=0.0)
+    send(machine)
+    warnings = finish(machine, output_tokens=tokens, cost_usd=cost)
+
+    assert len(warnings) == len(over)
+    for warning, name in zip(warnings, over, strict=True):
+        assert f"the run is over its {name} budget by" in warning
+
+
+def test_so_many_calls_that_nobody_waits_for_are_remembered() -> None:
+    machine = begun(cost_usd=1.0)
+    send(machine, calls=1)
+    frame = next(frame for frame in machine.task_frames.values() if frame["kind"] == "task")
+    machine.state["abandoned"] = {
+        f"old{number}": {"loops": [], "usage": {}} for number in range(budget._ABANDONED_MAX - 1)
+    }
+    budget.abandon(machine, frame)
+    assert len(machine.state["abandoned"]) == budget._ABANDONED_MAX
+    assert "old0" in machine.state["abandoned"]
+
+    budget.abandon(machine, frame | {"address": "b"})  # type: ignore[arg-type]
+    assert len(machine.state["abandoned"]) == budget._ABANDONED_MAX
+    assert "old0" not in machine.state["abandoned"]
+
+
+def test_so_many_calls_that_were_not_answered_are_remembered() -> None:
+    machine = begun()
+    most = attempts._UNANSWERED_MAX
+    machine.state["unanswered"] = {f"old{number}": ["k", "m", None] for number in range(most - 1)}
+    frame: Any = {"base": "a", "key": "k", "inputs": {}}
+    attempts.leave_key(machine, frame)
+    assert (len(machine.state["unanswered"]), "old0" in machine.state["unanswered"]) == (most, True)
+
+    attempts.leave_key(machine, frame | {"base": "b"})
+    assert len(machine.state["unanswered"]) == most
+    assert "old0" not in machine.state["unanswered"]
+
+
+@pytest.mark.parametrize(("more", "of_run"), [(1, 4), (2, 4), (3, 7)])
+def test_more_for_a_loop_is_more_for_the_run_that_has_less_left(more: int, of_run: int) -> None:
+    task = ir.Task(name="a", kind="ask")
+    limits = ir.LoopLimits(iterations=9, calls=2)
+    loop = ir.Loop(name="l", body=ir.Block((task,)), limits=limits)
+    workflow = ir.Workflow(name="w", body=ir.Block((loop,)), limits=ir.RunLimits(calls=4))
+    machine = Machine(Plan(workflow))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    for number in (1, 2):
+        assert send(machine, f"l[{number}]/a", calls=1) == [f"l[{number}]/a"]
+        finish(machine, f"l[{number}]/a")
+    assert send(machine, "l[3]/a", calls=1) == []
+    assert machine.done
+    machine.feed(Event("run.continued", "", 2.0, {"calls": more, "around": True}))
+
+    assert machine.state["limits"]["calls"] == of_run
+    (frame,) = (frame for frame in machine.frames.values() if frame["kind"] == "loop")
+    assert frame["limits"]["calls"] == 2 + more
+
+
+@pytest.mark.parametrize("is_outer", [False, True], ids=["its own", "of the loop around"])
+def test_the_calls_of_a_loop_share_its_budget(is_outer: bool) -> None:
+    """The tasks that are waited for count, also those that are not sent yet, and no waits."""
+    tasks = [ir.Task(name=name, kind="ask") for name in "abc"]
+    wait = ir.Wait(name="w", duration=ir.Constant(60))
+    limits = ir.LoopLimits(tokens=300), ir.LoopLimits()
+    own, around = reversed(limits) if is_outer else limits
+    inner = ir.Loop(name="l", body=ir.Block((*tasks, wait)), limits=own)
+    outer = ir.Loop(name="o", body=ir.Block((inner,)), limits=around)
+    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((outer,)))))
+    machine.feed(Event("run.started", "", 0.0, {}))
+    machine.poll()
+
+    def cap_of(name: str) -> int | None:
+        body: Any = {"reserve": {"tokens": 10}, "cap": {"least": 10, "most": 9_999}}
+        machine.feed(Event("task.started", f"o[1]/l[1]/{name}", 0.0, body))
+        (sent,) = (command for command in machine.poll() if isinstance(command, Send))
+        return sent.cap
+
+    assert cap_of("a") == 300 / 3
+    finish(machine, "o[1]/l[1]/a", output_tokens=60)
+    assert cap_of("b") == (300 - 60) / 2
+    finish(machine, "o[1]/l[1]/b", output_tokens=40)
+    assert cap_of("c") == 300 - 60 - 40

@@ -1,0 +1,208 @@
+"""The times that the driver keeps, in virtual time and so to the moment."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whorl.dialects import read_workflow
+from whorl.errors import ProviderError, StoreError
+from whorl.providers.task import Estimate, Reply, Usage
+from whorl.runtimes.driver import GRACE_S, TROUBLE_PAUSE_S, Driver
+from whorl.runtimes.folding import fold
+from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+    from whorl.providers.task import Effect, Emit, Request
+    from whorl.runtimes.journal import Entry, RunId
+
+TASK = "whorl: 1\nsteps: {a: {use: thing, timeout: 2s}}\n"
+
+
+class _Workers:
+    """All kinds of tasks at once, done by one function."""
+
+    def __init__(self, perform: Callable[..., Any] | None = None) -> None:
+        self._perform = perform or _ok
+
+    def kind(self, name: str) -> Any:
+        return self
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        return "priced"
+
+    def redacted(self, value: Json) -> Json:
+        return value
+
+    def estimate(self, request: Request) -> Estimate:
+        return Estimate(calls=1)
+
+    def perform(self, request: Request, emit: Emit) -> Any:
+        return self._perform(request, emit)
+
+
+async def _ok(request: Request, emit: Emit) -> Reply:
+    return Reply("ok", Usage(calls=1))
+
+
+def _runtime(
+    text: str, perform: Callable[..., Any] | None = None, journal: MemoryJournal | None = None
+) -> tuple[SimulatedRuntime, RunId]:
+    runtime = SimulatedRuntime(_Workers(perform), journal)  # type: ignore[arg-type]
+    return runtime, runtime.start(read_workflow(text, "case.yaml").workflow, {})
+
+
+def _events(runtime: SimulatedRuntime, run: RunId) -> list[Event]:
+    return [entry.event for entry in runtime.journal.read(run)]
+
+
+def _failure(perform: Callable[..., Any]) -> tuple[dict[str, Any], float]:
+    """How a task with a time of two seconds failed, and after how long."""
+    runtime, run = _runtime(TASK, perform)
+    runtime.resume(run)
+    (failed,) = (event for event in _events(runtime, run) if event.kind == "task.failed")
+    return failed.body["error"], failed.at - EPOCH  # type: ignore[return-value]
+
+
+def test_a_task_has_a_moment_to_say_itself_that_it_was_too_slow() -> None:
+    async def keeps_time(request: Request, emit: Emit) -> Reply:
+        assert request.timeout_s == 2.0
+        await asyncio.sleep(request.timeout_s + GRACE_S / 2)
+        raise ProviderError("the server did not answer", code="P108")
+
+    error, after = _failure(keeps_time)
+
+    assert (error["message"], after) == ("the server did not answer", 2 + GRACE_S / 2)
+
+
+def test_a_task_that_keeps_no_time_is_cut_off() -> None:
+    async def never(request: Request, emit: Emit) -> Reply:
+        await asyncio.sleep(1e6)
+        raise AssertionError
+
+    error, after = _failure(never)
+
+    assert (error["code"], error["retryable"], after) == ("P108", True, 2 + GRACE_S)
+    assert "no answer within 2 s" in error["message"]
+
+
+def test_a_timeout_of_another_clock_is_a_mistake_of_the_task() -> None:
+    async def impatient(request: Request, emit: Emit) -> Reply:
+        raise TimeoutError("of something inside")
+
+    error, _ = _failure(impatient)
+
+    assert (error["code"], error["message"]) == ("I900", "TimeoutError: of something inside")
+
+
+def test_a_task_without_a_limit_may_take_its_time() -> None:
+    async def slow(request: Request, emit: Emit) -> Reply:
+        await asyncio.sleep(1e6)
+        return await _ok(request, emit)
+
+    runtime, run = _runtime("whorl: 1\nsteps: {a: {use: thing}}\n", slow)
+
+    assert runtime.resume(run) == "succeeded"
+    assert runtime.now() == EPOCH + 1e6
+
+
+def test_a_timer_fires_when_it_is_due() -> None:
+    runtime, run = _runtime("whorl: 1\nsteps: {p: {wait: 0.125s}}\n")
+
+    assert runtime.resume(run) == "succeeded"
+    assert [e.at - EPOCH for e in _events(runtime, run) if e.kind == "timer.fired"] == [0.125]
+
+
+GATE = "whorl: 1\nsteps: {g: {approve: {message: Go?, timeout: 10s, on_timeout: approve}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("later_s", "status", "fired"),
+    [(9.0, "waiting", []), (10.0, "succeeded", [10.0]), (60.0, "succeeded", [60.0])],
+)
+def test_a_timer_that_was_due_while_nobody_drove_fires_at_once(
+    later_s: float, status: str, fired: list[float]
+) -> None:
+    runtime, run = _runtime(GATE)
+    assert runtime.resume(run) == "waiting"
+
+    assert runtime.resume(run, later_s=later_s) == status
+    assert [e.at - EPOCH for e in _events(runtime, run) if e.kind == "timer.fired"] == fired
+
+
+@pytest.mark.parametrize(("patience_s", "status"), [(9.0, "asleep"), (10.0, "succeeded")])
+def test_a_run_that_waits_longer_than_its_driver_likes_is_asleep(
+    patience_s: float, status: str
+) -> None:
+    runtime, run = _runtime("whorl: 1\nsteps: {p: {wait: 10s}}\n")
+    loop = VirtualLoop()
+
+    async def drive() -> tuple[str, float | None]:
+        owner = await runtime.journal.claim(run)
+        folded = fold(runtime.journal, run)
+        driver = Driver(run, folded, owner, runtime.journal, _Workers(), loop.now)  # type: ignore[arg-type]
+        return await driver.drive(patience_s=patience_s), driver.asleep_until
+
+    try:
+        ended = loop.run_until_complete(drive())
+    finally:
+        loop.close()
+
+    assert ended == (status, EPOCH + 10 if status == "asleep" else None)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param("set: {x: 1}", id="of its own"),
+        pytest.param("use: thing", id="of calls"),
+    ],
+)
+def test_no_time_is_lost_between_steps(steps: str) -> None:
+    body = f"repeat: {{at_most: 500, steps: {{a: {{{steps}}}}}}}"
+    runtime, run = _runtime(f"whorl: 1\nsteps: {{l: {{{body}}}}}\n")
+
+    assert runtime.resume(run) == "succeeded"
+    assert runtime.now() == EPOCH
+
+
+class _Full(MemoryJournal):
+    """A journal that has no room for a while."""
+
+    left = 0
+
+    async def append(self, *arguments: Any, **options: Any) -> int:
+        if self.left:
+            self.left -= 1
+            raise StoreError("no room", code="R900")
+        return await super().append(*arguments, **options)
+
+
+class _Watcher:
+    def __init__(self) -> None:
+        self.troubles: list[str] = []
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """These come once there is room."""
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """Nothing is streamed."""
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        self.troubles.append(str(fault))
+
+
+def test_a_run_waits_for_room_and_says_so_each_time() -> None:
+    journal, watcher = _Full(), _Watcher()
+    runtime, run = _runtime(TASK, None, journal)
+    journal.left = 3
+
+    assert runtime.resume(run, watcher=watcher) == "succeeded"
+    assert runtime.now() == EPOCH + 3 * TROUBLE_PAUSE_S
+    assert watcher.troubles == ["no room"] * 3

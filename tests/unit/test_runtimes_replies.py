@@ -1,0 +1,87 @@
+"""What is journaled of replies and faults: what JSON holds, and no words of secure tasks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl.errors import ProviderError
+from whorl.interpreter.events import Perform
+from whorl.runtimes.replies import failed_body, fit
+
+SAID = "SAID"
+
+
+def _error(
+    code: str, detail: dict[str, Any] | None = None, *, secure: str = "outputs"
+) -> dict[str, Any]:
+    perform = Perform(
+        "a", "http", {}, secure=secure == "inputs", secure_outputs=secure == "outputs"
+    )
+    fault = ProviderError(f"it was {SAID}", code=code, detail=detail or {})
+    error: Any = failed_body(perform, fault, {}, lambda value: value)["error"]
+    assert (error["detail"].get("secure") is True) == (secure == "outputs")
+    return error  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("code", ["P101", "P107", "P108", "P110", "P112", "P116", "P118", "R110"])
+def test_our_own_words_about_a_secure_fault_are_told(code: str) -> None:
+    assert _error(code)["message"] == f"it was {SAID}"
+
+
+def test_words_that_are_free_of_what_is_secure_already_are_told() -> None:
+    assert _error("P104", {"secure": True})["message"] == f"it was {SAID}"
+
+
+@pytest.mark.parametrize(
+    ("code", "detail", "told"),
+    [
+        ("P104", {}, "the provider refuses the request"),
+        ("P104", {"status": 418}, "it gave status 418"),
+        ("P104", {"status": SAID}, "the provider refuses the request"),
+        ("P104", {"secure": SAID}, "the provider refuses the request"),
+        ("P109", {}, "a command failed or was not found"),
+        ("P109", {"exit_code": 3}, "the command ended with code 3"),
+        ("P104", {"exit_code": 3}, "the provider refuses the request"),
+        ("P999", {}, "it failed"),
+    ],
+)
+def test_what_a_secure_task_said_is_not_told(code: str, detail: dict[str, Any], told: str) -> None:
+    message = _error(code, detail)["message"]
+
+    assert message == f"{told}; what it said is kept out of sight, since it is secure"
+
+
+def test_a_task_that_is_not_secure_is_quoted() -> None:
+    assert _error("P104", secure="no")["message"] == f"it was {SAID}"
+
+
+def test_only_what_a_message_quotes_of_secure_inputs_is_hidden() -> None:
+    assert _error("P104", {"quoted": SAID}, secure="inputs")["message"] == "it was ***"
+    assert _error("P104", {"quoted": SAID}, secure="no")["message"] == f"it was {SAID}"
+    assert _error("P104", secure="inputs")["message"] == f"it was {SAID}"
+
+
+def _nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_a_value_may_be_so_deep() -> None:
+    value = _nested(129)
+    assert fit(value) is value
+
+    with pytest.raises(ProviderError, match="levels deep") as caught:
+        fit(_nested(130))
+    assert caught.value.code == "P115"
+
+
+@pytest.mark.parametrize("number", [2**63 - 1, -(2**63)])
+def test_a_number_may_be_so_large(number: int) -> None:
+    assert fit({"number": number}) == {"number": number}
+
+    with pytest.raises(ProviderError, match="64 bits"):
+        fit({"number": number + (1 if number > 0 else -1)})
