@@ -52,8 +52,9 @@ def write_checksums(path: Path) -> None:
     """Makes entries that were changed look as if they had been written so."""
     file = apsw.Connection(str(path))
     entries = file.execute("SELECT id, seq, kind, at, address, body, large FROM journal").fetchall()
-    for number, *row in entries:
-        file.execute("UPDATE journal SET checksum = ? WHERE id = ?", (checksum(*row), number))
+    for number, seq, *row in entries:
+        written = (checksum(seq, tuple(row)), number)
+        file.execute("UPDATE journal SET checksum = ? WHERE id = ?", written)
     file.close()
 
 

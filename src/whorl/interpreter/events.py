@@ -144,7 +144,7 @@ def amount_in(value: object) -> float:
 Command: TypeAlias = Perform | Send | SetTimer | Cancel
 
 _SPECIAL = re.compile(r"[%/\[\]#:]")
-_ITERATION = re.compile(r"(?P<loop>.*)\[(?P<number>[0-9]+)\](?:#[0-9]+)?")
+_ITERATION = re.compile(r"(.*)\[([0-9]+)\](?:#[0-9]+)?")
 
 
 @lru_cache(maxsize=4096)
@@ -175,9 +175,11 @@ def attempted(address: str, attempt: int) -> str:
     return f"{address}#{attempt}" if attempt > 1 else address
 
 
+# Whoever folds a journal asks for the same address several times in a row.
+@lru_cache(maxsize=64)
 def split_iteration(address: str) -> tuple[str, int | None]:
     """`outer[1]/inner[3]` is iteration 3 of loop `outer[1]/inner`."""
     match = _ITERATION.fullmatch(address)
     if match is None:
         return address, None
-    return match["loop"], int(match["number"])
+    return match[1], int(match[2])

@@ -97,14 +97,19 @@ class Machine(State):
 
         A task that was wanted twice since the last call, or is no longer wanted, is not repeated.
         """
+        if not self._commands:
+            return []
         commands, self._commands = self._commands, []
         performs = {c.address: c for c in commands if isinstance(c, Perform)}
         if not performs:
             return commands
+        is_paused = self.state["status"] == "paused"
         for address in [*performs]:
             entry = self.pending.get(address)
-            if entry is None or "sent" in entry or self.status == "paused":
+            if is_paused or entry is None or "sent" in entry:
                 del performs[address]
+        if len(performs) == len(commands):
+            return commands
         return [c for c in commands if not isinstance(c, Perform) or performs.get(c.address) is c]
 
     def recover(self) -> None:

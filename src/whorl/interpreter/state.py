@@ -285,9 +285,11 @@ class State:
         for doomed_key in reversed(doomed):
             frame = self.frames[doomed_key]
             self._behaviours[frame["kind"]].abandon(self, doomed_key)
-            self.forget_if_pending(*frame.get("waits", ()))
-            self.drop_scope(frame.get("own_scope"))
-            self.drop_scope(frame.get("inner"))
+            if frame.get("waits"):
+                self.forget_if_pending(*frame["waits"])
+            for scope in ("own_scope", "inner"):
+                if scope in frame:
+                    self.drop_scope(frame[scope])
         for doomed_key in doomed:
             del self.frames[doomed_key]
 

@@ -11,7 +11,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import InitVar, asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
@@ -30,7 +30,6 @@ SNAPSHOT_EVERY = 256
 GRACE_S = 0.5
 TROUBLE_PAUSE_S = 2.0
 # What a request has of the command that it is made of.
-_SAME = ("address", "kind", "inputs", "attempt", "timeout_s", "returns", "session", "repair")
 RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
 
 
@@ -159,9 +158,10 @@ class Driver:
     def _open_arrived(self) -> list[Event]:
         """All that has come; what came from outside leaves the inbox once it is written."""
         events, self._repeatable = self._repeatable, []
-        events += [event for event, _ in self._arrived]
-        self._messages += [message for _, message in self._arrived if message is not None]
-        self._arrived.clear()
+        if self._arrived:
+            events += [event for event, _ in self._arrived]
+            self._messages += [message for _, message in self._arrived if message is not None]
+            self._arrived.clear()
         return events
 
     def _send(self) -> None:
@@ -258,10 +258,20 @@ class Driver:
         return Event("task.started", perform.address, self.clock(), body)
 
     def _request(self, perform: Perform, cap: int | None = None) -> Request:
-        same: dict[str, Any] = {name: getattr(perform, name) for name in _SAME}
-        key = f"{self.run}:{perform.key or perform.address}"
-        held = partial(self._hold, perform.address)
-        return Request(run=self.run, key=key, cap=cap, held=held, **same)
+        return Request(
+            self.run,
+            perform.address,
+            perform.kind,
+            perform.inputs,
+            perform.attempt,
+            f"{self.run}:{perform.key or perform.address}",
+            perform.timeout_s,
+            perform.returns,
+            perform.session,
+            perform.repair,
+            cap,
+            partial(self._hold, perform.address),
+        )
 
     def _hold(self, address: str, is_held: bool) -> None:
         """A call waits for its provider, or no longer; if that is lost, it is in doubt."""

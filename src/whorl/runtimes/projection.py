@@ -171,7 +171,7 @@ class RunFold(Generic[AnyLoop]):
         return self.loops.get(address)
 
     def take_of_loop(self, event: Event) -> None:
-        address = iteration_of(event)[0] if event.kind in _OF_ITERATIONS else event.address
+        address = iteration_of(event)[0] if event.kind in OF_ITERATIONS else event.address
         loop = self.loop_for(event, address)
         if loop is not None:
             loop.take(event, self.last_seq)
@@ -284,7 +284,7 @@ def _pause(run: RunFold[Any], event: Event) -> None:
     run.status = "paused"
 
 
-_OF_ITERATIONS: Final = frozenset({"iteration.started", "iteration.finished"})
+OF_ITERATIONS: Final = frozenset({"iteration.started", "iteration.finished"})
 _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
     "run.started": RunFold.go_on,
     "run.resumed": RunFold.go_on,
@@ -300,7 +300,7 @@ _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
     "task.in_doubt": RunFold.doubt,
     "task.started": RunFold.begin,
 }
-LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *_OF_ITERATIONS})
+LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *OF_ITERATIONS})
 
 
 class AllLoops(RunFold[LoopFold]):

@@ -156,7 +156,8 @@ def begin_body(machine: State, key: str) -> None:
     try:
         facts = loop_results.facts_of(frame, loop, number)
         scope = loop_results.new_inner(machine, key, facts | frame["carry"])
-        note |= {name: value_of(value, scope) for name, value in loop.tells}
+        for name, value in loop.tells:
+            note[name] = value_of(value, scope)
     except LanguageError as fault:
         loop_results.fail_loop(machine, key, language_failure(fault, address))
         return
@@ -170,7 +171,9 @@ def begin_body(machine: State, key: str) -> None:
 
 
 def _arm_iteration(machine: State, key: str, address: str) -> None:
-    machine.set_alarm(inner(address, "time"), key, machine.loop(key).limits.iteration_time_s)
+    seconds = machine.loop(key).limits.iteration_time_s
+    if seconds is not None:
+        machine.set_alarm(inner(address, "time"), key, seconds)
 
 
 def interrupt(machine: State, key: str, *, breaks: bool) -> None:
@@ -243,10 +246,11 @@ def _carry(machine: State, key: str, loop: Loop) -> bool:
     frame = machine.loop_frames[key]
     if not frame.get("fresh") or not frame.get("inner"):
         return True
-    scope = machine.scope_at(frame["inner"])
-    later = [(carry.name, carry.later) for carry in loop.carry if carry.later is not None]
     try:
-        frame["carry"] |= {name: value_of(value, scope) for name, value in later}
+        if loop.carry:
+            scope = machine.scope_at(frame["inner"])
+            later = [(carry.name, carry.later) for carry in loop.carry if carry.later is not None]
+            frame["carry"] |= {name: value_of(value, scope) for name, value in later}
     except LanguageError as fault:
         loop_results.fail_loop(machine, key, language_failure(fault, frame["address"]))
         return False

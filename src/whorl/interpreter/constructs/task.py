@@ -182,8 +182,10 @@ def _inputs(machine: State, frame: TaskFrame, node: Task) -> Values:
         if kind == node.kind:
             inputs |= value_of(fields, scope)  # type: ignore[arg-type]
     own: Any = value_of(node.inputs, scope)
-    inputs |= {name: value for name, value in own.items() if value is not None}
-    return inputs | frame.get("extra", {})
+    for name, value in own.items():
+        if value is not None:
+            inputs[name] = value
+    return inputs | frame["extra"] if "extra" in frame else inputs
 
 
 def _keeps_inputs(node: Task) -> bool:

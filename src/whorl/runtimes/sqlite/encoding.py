@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import InternalError
 from whorl.interpreter.events import Event
-from whorl.runtimes.projection import LoopFold, RunFold, iteration_of, iterations_in, mark_of
+from whorl.runtimes.projection import (
+    OF_ITERATIONS,
+    LoopFold,
+    RunFold,
+    iteration_of,
+    iterations_in,
+    mark_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -140,13 +147,14 @@ def decode(
     return Event(name, address, at, value)
 
 
-def checksum(seq: int, *row: Any) -> int:
+def checksum(seq: int, row: tuple[Any, ...]) -> int:
     """Tells whether an entry is as it was written; what nobody can have written has -1."""
     kind, at, address, body, large = row
     try:
-        total = zlib.crc32(_PLACE(seq, kind, at))
-        total = zlib.crc32((address + large if large else address).encode(), total)
-        return zlib.crc32(body.encode() if type(body) is str else body, total)
+        place = address + large if large else address
+        if type(body) is str:
+            return zlib.crc32(_PLACE(seq, kind, at) + (place + body).encode())
+        return zlib.crc32(body, zlib.crc32(_PLACE(seq, kind, at) + place.encode()))
     except (struct.error, TypeError, AttributeError):
         return -1
 
@@ -172,7 +180,7 @@ def whole(text: str) -> str:
 
 def from_text(text: str) -> Json:
     try:
-        value: Json = json.loads(text, parse_constant=_refuse_constant)
+        value: Json = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"its JSON is damaged ({error})") from error
     return value
@@ -253,6 +261,9 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
 @dataclass(slots=True)
 class LoopChange:
     """A loop that started (again) or finished at an entry, or else was reopened."""
@@ -279,9 +290,13 @@ class RunRecord(RunFold[LoopFold]):
 
     def take_of_loop(self, event: Event) -> None:
         """Takes an event of a loop in, and decides which loop the row shows."""
-        address, limit = event.address, event.body.get("limits")
+        kind, address = event.kind, event.address
+        if kind in OF_ITERATIONS and not self.shown.is_over:
+            RunFold.take_of_loop(self, event)
+            return
+        limit = event.body.get("limits")
         change: LoopChange | None = None
-        match event.kind:
+        match kind:
             case "loop.started":
                 change = LoopChange(address, started=self.last_seq, limit=iterations_in(limit))
                 if not self.shown.address or self.shown.is_over:
@@ -291,7 +306,7 @@ class RunRecord(RunFold[LoopFold]):
             case "loop.finished":
                 mark = mark_of(event.body.get("mark"))
                 change = LoopChange(address, finished=self.last_seq, mark=mark)
-            case "iteration.started" if self.shown.is_over:
+            case "iteration.started":
                 loop = iteration_of(event)[0]
                 if loop == self.shown.address:
                     change = LoopChange(loop)
@@ -308,12 +323,23 @@ class RunRecord(RunFold[LoopFold]):
     def values(self) -> tuple[Column, ...]:
         shown = self.shown
         reason = shown.exit_reason or ("failed" if shown.is_over else "")
-        used = (self.last_seq, self.updated_at, self.cost_usd, self.calls, self.input_tokens)
-        held = "" if self.not_begun is None else json.dumps(self.not_begun)
-        error, at = whole(self.error[:_ERROR_MAX]), whole(shown.address)
-        more = (self.output_tokens, self.in_doubt, self.budget_usd, error, held, at)
-        loop = (shown.number, shown.score, whole(reason), whole(shown.stopped_by))
-        return used + more + loop
+        return (
+            self.last_seq,
+            self.updated_at,
+            self.cost_usd,
+            self.calls,
+            self.input_tokens,
+            self.output_tokens,
+            self.in_doubt,
+            self.budget_usd,
+            whole(self.error[:_ERROR_MAX]) if self.error else "",
+            "" if self.not_begun is None else json.dumps(self.not_begun),
+            whole(shown.address),
+            shown.number,
+            shown.score,
+            whole(reason) if reason else "",
+            whole(shown.stopped_by) if shown.stopped_by else "",
+        )
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:

@@ -332,7 +332,7 @@ class JournalTables:
                 kept = [(path, put_payload(self.connection, number, t)) for path, t in row.large]
                 large = to_text(cast("Json", kept))
             stored = (row.kind, row.at, row.address, row.body, large)
-            flat += (number, seq, *stored, checksum(seq, *stored))
+            flat += (number, seq, *stored, checksum(seq, stored))
         for record, text in job.memories:
             self.remember(record, text)
 

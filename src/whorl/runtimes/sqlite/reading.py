@@ -390,7 +390,7 @@ class StoreReading:
 def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:
     kind, at, address, body, large, written = row
     try:
-        if encoding.checksum(seq, kind, at, address, body, large) != written:
+        if encoding.checksum(seq, (kind, at, address, body, large)) != written:
             raise damaged(run, seq, "it is not what was written: its checksum differs", "R906")
         return Entry(seq, encoding.decode(kind, at, address, body, large, fetch=payload))
     except Unreadable as error:
