@@ -53,7 +53,7 @@ def write_checksums(path: Path) -> None:
     file = apsw.Connection(str(path))
     entries = file.execute("SELECT id, seq, kind, at, address, body, large FROM journal").fetchall()
     for number, seq, *row in entries:
-        written = (checksum(seq, tuple(row)), number)
+        written = (checksum((seq, *row[:2]), *row[2:]), number)
         file.execute("UPDATE journal SET checksum = ? WHERE id = ?", written)
     file.close()
 

@@ -72,8 +72,8 @@ class LoopProgress(LoopFold):
     iterations: deque[Iteration] = field(default_factory=lambda: deque(maxlen=ITERATIONS_MAX))
     is_failed: bool = False
 
-    def take(self, event: Event, seq: int = 0) -> None:
-        LoopFold.take(self, event, seq)
+    def take(self, event: Event, seq: int = 0, number: int | None = None) -> None:
+        LoopFold.take(self, event, seq, number)
         match event.kind:
             case "loop.started":
                 self.started_at = event.at

@@ -46,7 +46,7 @@ def over(scope: Budgeted, amount: Mapping[str, Any], *, reserved: bool = False) 
     """By how much an amount beside what is spent, or also reserved, goes over each limit."""
     amounts: Amounts = {}
     limits = scope["limits"]
-    for name in NAMES:
+    for name in NAMES if limits else ():
         if limits.get(name) is not None:
             amounts[name] = _spent(scope, name) + amount_in(amount.get(name)) - limits[name]
             if reserved:

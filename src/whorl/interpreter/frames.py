@@ -334,7 +334,5 @@ def discard(fields: FrameFields | Budgeted, *names: str) -> None:
 
 
 def children_of(frame: FrameFields | Frame) -> list[str]:
-    keys = list(frame["children"].values()) if "children" in frame else []
-    if body := frame.get("body"):
-        keys.append(body)
-    return keys
+    keys = [*frame["children"].values()] if "children" in frame else []
+    return [*keys, body] if (body := frame.get("body")) else keys

@@ -100,17 +100,19 @@ class Machine(State):
         if not self._commands:
             return []
         commands, self._commands = self._commands, []
-        performs = {c.address: c for c in commands if isinstance(c, Perform)}
-        if not performs:
-            return commands
-        is_paused = self.state["status"] == "paused"
-        for address in [*performs]:
-            entry = self.pending.get(address)
-            if is_paused or entry is None or "sent" in entry:
-                del performs[address]
-        if len(performs) == len(commands):
-            return commands
-        return [c for c in commands if not isinstance(c, Perform) or performs.get(c.address) is c]
+        last: dict[str, Command] = {}
+        if len(commands) > 1:
+            last = {c.address: c for c in commands if type(c) is Perform}
+        is_paused, pending, wanted = self.state["status"] == "paused", self.pending, []
+        for command in commands:
+            if type(command) is Perform:
+                entry = pending.get(command.address)
+                if is_paused or entry is None or "sent" in entry:
+                    continue
+                if last and last[command.address] is not command:
+                    continue
+            wanted.append(command)
+        return wanted
 
     def recover(self) -> None:
         """After a replay: forgets what was wanted on the way, and wants again what is open."""
@@ -139,16 +141,16 @@ class Machine(State):
                 # Nobody waits for it any more, and it was paid for all the same.
                 budget.add_late_usage(self, event.address, usage)
             return
-        is_alarm = entry["what"] == "alarm"
-        if is_alarm and self.status == "paused" and not self.state["reserved"].get("sent"):
+        behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
+        if entry["what"] != "alarm":
+            behaviour.receive(self, entry["frame"], event)
+        elif self.status == "paused" and not self.state["reserved"].get("sent"):
             # Nothing is under way, so no time limit runs: it is set anew when the run goes on.
             return
-        if is_alarm and event.at < entry["due"]:
+        elif event.at < entry["due"]:
             # It was on its way when the clocks were moved on.
             self.command(SetTimer(event.address, entry["due"]))
-            return
-        behaviour = self._behaviours[self.frames[entry["frame"]]["kind"]]
-        if is_alarm and event.address.endswith("/:timeout"):
+        elif event.address.endswith("/:timeout"):
             self.settle(event.address)
             behaviour.time_out(self, entry["frame"])
         else:

@@ -278,20 +278,21 @@ class State:
 
     def drop(self, key: str) -> None:
         """Takes a frame and everything below it away, and cancels what is under way there."""
-        doomed = [key]
+        frames, doomed = self.frames, [key]
         for doomed_key in doomed:
-            doomed.extend(children_of(self.frames[doomed_key]))
+            doomed += children_of(frames[doomed_key])
         # What calls inside are charged with belongs to what is said of the loops around them.
         for doomed_key in reversed(doomed):
-            frame = self.frames[doomed_key]
+            frame = frames[doomed_key]
             self._behaviours[frame["kind"]].abandon(self, doomed_key)
             if frame.get("waits"):
                 self.forget_if_pending(*frame["waits"])
-            for scope in ("own_scope", "inner"):
-                if scope in frame:
-                    self.drop_scope(frame[scope])
+            if "own_scope" in frame:
+                self.drop_scope(frame["own_scope"])
+            if "inner" in frame:
+                self.drop_scope(frame["inner"])
         for doomed_key in doomed:
-            del self.frames[doomed_key]
+            del frames[doomed_key]
 
     def drop_children(self, frame: FrameFields) -> None:
         for child in children_of(frame):

@@ -158,10 +158,11 @@ class Driver:
     def _open_arrived(self) -> list[Event]:
         """All that has come; what came from outside leaves the inbox once it is written."""
         events, self._repeatable = self._repeatable, []
-        if self._arrived:
-            events += [event for event, _ in self._arrived]
-            self._messages += [message for _, message in self._arrived if message is not None]
-            self._arrived.clear()
+        for event, message in self._arrived:
+            events.append(event)
+            if message is not None:
+                self._messages.append(message)
+        self._arrived.clear()
         return events
 
     def _send(self) -> None:
@@ -312,7 +313,6 @@ class Driver:
     async def _answer(self, perform: Perform, cap: int | None) -> object:
         """What the task gives; most kinds keep to the time by themselves, and say more of it."""
         limit_s = perform.timeout_s
-        deadline_s = None if limit_s is None else limit_s + GRACE_S
         kind = self.workers.kind(perform.kind)
 
         def emit(text: str) -> None:
@@ -321,8 +321,10 @@ class Driver:
                 with suppress(Exception):
                     self.watcher.text(self.run, perform.address, text)
 
+        if limit_s is None:
+            return await kind.perform(self._request(perform, cap), emit)
         try:
-            async with asyncio.timeout(deadline_s) as deadline:
+            async with asyncio.timeout(limit_s + GRACE_S) as deadline:
                 return await kind.perform(self._request(perform, cap), emit)
         except TimeoutError:
             if not deadline.expired():

@@ -56,13 +56,18 @@ class LoopFold:
     finished_seq: int | None = None
     is_over: bool = False
 
-    def take(self, event: Event, seq: int = 0) -> None:
-        body = event.body
-        if event.kind == "loop.finished":
-            self._finish(body, seq)
+    def take(self, event: Event, seq: int = 0, number: int | None = None) -> None:
+        """Takes an event of the loop in; `number` is that of its iteration, where it is known."""
+        kind, body = event.kind, event.body
+        if number is None:
+            number = iteration_of(event)[1]
+        if kind == "iteration.started":
+            self.number = number or self.number + 1
+            if self.is_over:
+                self._reopen()
             return
-        if event.kind == "iteration.finished":
-            number = iteration_of(event)[1] or self.number
+        if kind == "iteration.finished":
+            number = number or self.number
             if body.get("status") == "not_begun":
                 self.number = max(0, number - 1)
                 return
@@ -71,17 +76,20 @@ class LoopFold:
             if body.get("best") is True:
                 self.best = (number, self.score)
             return
-        self.exit_reason = self.stopped_by = self.mark = ""
-        self.finished_seq, self.is_over = None, False
-        if event.kind == "iteration.started":
-            self.number = iteration_of(event)[1] or self.number + 1
+        if kind == "loop.finished":
+            self._finish(body, seq)
             return
+        self._reopen()
         self.limits = body.get("limits")
         self.limit = iterations_in(self.limits) or self.limit
-        if event.kind == "loop.started":
+        if kind == "loop.started":
             self.path, self.until = text_of(body.get("path")), body.get("until")
             self.started_seq = self.started_seq or seq
             self.number, self.score, self.best = 0, None, None
+
+    def _reopen(self) -> None:
+        self.exit_reason = self.stopped_by = self.mark = ""
+        self.finished_seq, self.is_over = None, False
 
     def _finish(self, body: dict[str, Json], seq: int) -> None:
         self.is_over, self.finished_seq = True, seq
@@ -171,10 +179,12 @@ class RunFold(Generic[AnyLoop]):
         return self.loops.get(address)
 
     def take_of_loop(self, event: Event) -> None:
-        address = iteration_of(event)[0] if event.kind in OF_ITERATIONS else event.address
+        address, number = event.address, 0
+        if event.kind in OF_ITERATIONS:
+            address, number = iteration_of(event)
         loop = self.loop_for(event, address)
         if loop is not None:
-            loop.take(event, self.last_seq)
+            loop.take(event, self.last_seq, number)
         if self.not_begun is not None:
             self._begin_later(event)
         if event.kind == "loop.continued":

@@ -8,6 +8,7 @@ its own; after it they are lists over the items.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from whorl.ir import Branch
@@ -130,6 +131,8 @@ def _skip(table: dict[str, Any], nodes: tuple[Node, ...], now: str) -> None:
             _skip(table, block.nodes, now)
 
 
+# What ends at one moment is written in a row.
+@lru_cache(maxsize=16)
 def _written(seconds: float) -> str:
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}0Z"

@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections import deque
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -22,7 +22,7 @@ import apsw
 from whorl.errors import Fenced, InternalError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
 Column: TypeAlias = int | float | str | bytes | None
 
@@ -280,21 +280,22 @@ class Reader:
         self._gate = threading.Lock()
         self._closed = False
 
-    @contextmanager
-    def lend(self) -> Iterator[apsw.Connection]:
+    def lend(self) -> _Loan:
+        return _Loan(self)
+
+    def take(self) -> apsw.Connection:
         try:
-            connection = self._idle.pop()
+            return self._idle.pop()
         except IndexError:
-            connection = self._open()
-        try:
-            yield connection
-        except apsw.Error as error:
-            raise store_error(error, self._place.path) from error
-        finally:
-            if self._closed:
-                connection.close(True)
-            else:
-                self._idle.append(connection)
+            return self._open()
+
+    def give_back(self, connection: apsw.Connection, fault: BaseException | None) -> None:
+        if self._closed:
+            connection.close(True)
+        else:
+            self._idle.append(connection)
+        if isinstance(fault, apsw.Error):
+            raise store_error(fault, self._place.path) from fault
 
     def rows(self, statement: str, values: Sequence[Column] = ()) -> list[tuple[Any, ...]]:
         with self.lend() as connection:
@@ -326,6 +327,22 @@ class Reader:
         except apsw.Error as error:
             raise store_error(error, self._place.path) from error
         return connection
+
+
+class _Loan:
+    """A connection of the pool, until the end of a `with`: there are several in each run."""
+
+    __slots__ = ("_connection", "_reader")
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def __enter__(self) -> apsw.Connection:
+        self._connection = self._reader.take()
+        return self._connection
+
+    def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
+        self._reader.give_back(self._connection, fault)
 
 
 def _number(error: apsw.Error, name: str) -> int:

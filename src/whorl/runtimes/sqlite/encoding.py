@@ -147,14 +147,17 @@ def decode(
     return Event(name, address, at, value)
 
 
-def checksum(seq: int, row: tuple[Any, ...]) -> int:
-    """Tells whether an entry is as it was written; what nobody can have written has -1."""
-    kind, at, address, body, large = row
+def checksum(place: tuple[int, int, float], address: Any, body: Any, large: Any) -> int:
+    """Tells whether an entry is as it was written; what nobody can have written has -1.
+
+    The place of an entry is its number, its kind and its time.
+    """
     try:
-        place = address + large if large else address
+        if large:
+            address += large
         if type(body) is str:
-            return zlib.crc32(_PLACE(seq, kind, at) + (place + body).encode())
-        return zlib.crc32(body, zlib.crc32(_PLACE(seq, kind, at) + place.encode()))
+            return zlib.crc32(_PLACE(*place) + (address + body).encode())
+        return zlib.crc32(body, zlib.crc32(_PLACE(*place) + address.encode()))
     except (struct.error, TypeError, AttributeError):
         return -1
 
@@ -276,6 +279,10 @@ class LoopChange:
     mark: str = ""
 
 
+# Nothing is ever told of it, so that all runs without a loop may share it.
+_NO_LOOP: Final = LoopFold("")
+
+
 @dataclass(slots=True)
 class RunRecord(RunFold[LoopFold]):
     """The row of a run with the loop that it shows, and changes to loops that are not written."""
@@ -285,21 +292,25 @@ class RunRecord(RunFold[LoopFold]):
     status_stored: str = ""
     mark: str = ""
     # The outermost loop that runs, or that ran last; nothing is kept of the others.
-    shown: LoopFold = field(default_factory=lambda: LoopFold(""))
+    shown: LoopFold = field(default_factory=lambda: _NO_LOOP)
     loop_changes: list[LoopChange] = field(default_factory=list)
 
     def take_of_loop(self, event: Event) -> None:
         """Takes an event of a loop in, and decides which loop the row shows."""
-        kind, address = event.kind, event.address
-        if kind in OF_ITERATIONS and not self.shown.is_over:
-            RunFold.take_of_loop(self, event)
+        shown = self.shown
+        if event.kind in OF_ITERATIONS and not shown.is_over:
+            loop, number = iteration_of(event)
+            if loop == shown.address:
+                shown.take(event, self.last_seq, number)
+            if self.not_begun is not None:
+                self._begin_later(event)
             return
-        limit = event.body.get("limits")
+        address, limit = event.address, event.body.get("limits")
         change: LoopChange | None = None
-        match kind:
+        match event.kind:
             case "loop.started":
                 change = LoopChange(address, started=self.last_seq, limit=iterations_in(limit))
-                if not self.shown.address or self.shown.is_over:
+                if not shown.address or shown.is_over:
                     self.show(LoopFold(address))
             case "loop.continued":
                 change = LoopChange(address, limit=iterations_in(limit))
@@ -308,7 +319,7 @@ class RunRecord(RunFold[LoopFold]):
                 change = LoopChange(address, finished=self.last_seq, mark=mark)
             case "iteration.started":
                 loop = iteration_of(event)[0]
-                if loop == self.shown.address:
+                if loop == shown.address:
                     change = LoopChange(loop)
                 else:
                     self.show(LoopFold(loop))

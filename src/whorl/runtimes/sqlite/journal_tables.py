@@ -325,14 +325,14 @@ class JournalTables:
     def _take(self, job: Append, state: RunRecord, flat: list[Column], seq: int) -> None:
         """Adds the rows of a job, which come after the entry `seq`."""
         number = state.number
-        for row in job.rows:
+        for kind, at, address, body, texts in job.rows:
             seq += 1
             large = None
-            if row.large:
-                kept = [(path, put_payload(self.connection, number, t)) for path, t in row.large]
+            if texts:
+                kept = [(path, put_payload(self.connection, number, text)) for path, text in texts]
                 large = to_text(cast("Json", kept))
-            stored = (row.kind, row.at, row.address, row.body, large)
-            flat += (number, seq, *stored, checksum(seq, stored))
+            crc = checksum((seq, kind, at), address, body, large)
+            flat += (number, seq, kind, at, address, body, large, crc)
         for record, text in job.memories:
             self.remember(record, text)
 
@@ -342,6 +342,8 @@ class JournalTables:
 
     def _write_changes(self, state: RunRecord) -> None:
         """Writes the status, what became of loops, and the mark that the run has by them."""
+        if state.status == state.status_stored and not state.loop_changes:
+            return
         if state.status != state.status_stored:
             state.status_stored = state.status
             self.connection.execute(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from contextlib import suppress
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -343,7 +343,9 @@ class StoreReading:
     def mail(self) -> list[Message]:
         """The requests to all runs that this process owns, oldest first."""
         owned = "pid = ? AND started = ? AND boot = ? AND namespace = ?"
-        return self._messages(owned, *astuple(self._process))
+        process = self._process
+        key = (process.pid, process.started, process.boot, process.namespace)
+        return self._messages(owned, *key)
 
     def _messages(self, chosen: str, *values: str | int) -> list[Message]:
         messages = []
@@ -390,7 +392,7 @@ class StoreReading:
 def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:
     kind, at, address, body, large, written = row
     try:
-        if encoding.checksum(seq, (kind, at, address, body, large)) != written:
+        if encoding.checksum((seq, kind, at), address, body, large) != written:
             raise damaged(run, seq, "it is not what was written: its checksum differs", "R906")
         return Entry(seq, encoding.decode(kind, at, address, body, large, fetch=payload))
     except Unreadable as error:

@@ -79,8 +79,10 @@ class SqliteStore(StoreReading):
             self._written_down = (run.workflow, to_text(run.workflow))
         texts = (self._written_down[1], to_text(cast("Json", run.sources)))
         names = ("key", "name", "dialect", "file", "parent")
-        texts_of: dict[str, Any] = {name: whole(getattr(run, name)) for name in names}
-        clean = replace(run, **texts_of)
+        mended: dict[str, Any] = {
+            name: whole(text) for name in names if not (text := getattr(run, name)).isascii()
+        }
+        clean = replace(run, **mended) if mended else run
         rows: list[Encoded] = []
         for start in range(0, len(events), _ENCODED_AT_ONCE):
             if start:
