@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import settings
 
 from campaign import IS_CAMPAIGN, SEED
 from skipping import refuse_skip
+from trusted import TRUSTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 # The first example of a property imports what it is about, and machines are busy at times.
 settings.register_profile("whorl", deadline=None)
 settings.load_profile("whorl")
+
+
+os.environ.update(TRUSTED)
 
 
 def pytest_report_header() -> str:

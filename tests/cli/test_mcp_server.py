@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 from retelling import retold
+from trusted import TRUSTED
 
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
 ROOT = Path(__file__).parents[2]
-_KEPT = ("PATH", "HOME", "PYTHONPATH")
+_KEPT = ("PATH", "HOME", "PYTHONPATH", *TRUSTED)
 SLOW = """
 whorl: 1
 name: slow

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
@@ -285,7 +286,8 @@ def make_project(folder: Path) -> Path:
 
 def environment() -> dict[str, str]:
     """What the commands see: this package, and no configuration of the person who tests."""
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    path = os.pathsep.join(filter(None, sys.path))
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": path} | TRUSTED
 
 
 class Site:

@@ -10,6 +10,7 @@ from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, fro
 from whorl.ir.expressions import conditions_in, expressions_in
 from whorl.ir.walk import walk, workflows_of
 from whorl.ir.worst_case import PRICED, Priced, worst_case
+from whorl.services.trust import check_trusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,6 +109,7 @@ def _started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def check_allowed(workflow: Workflow, providers: Providers) -> None:
+    check_trusted(providers.settings)
     refused = refusal(workflow, providers.settings)
     if refused is not None:
         raise UsageError(str(refused["message"]), code=str(refused["code"]))
@@ -204,9 +206,11 @@ def asks_models(workflow: Workflow) -> bool:
 def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[Start, str]:
     """How a run may start, and who answers where that is no real model.
 
-    Raises UsageError where a step names what is not configured. A run that the operator gave no
-    permission for is made, too, and is refused as its first act.
+    Raises UsageError where a step names what is not configured, or the configuration is not
+    trusted. A run that the operator gave no permission for is made, too, and is refused as its
+    first act.
     """
+    check_trusted(providers.settings)
     refused = refusal(workflow, providers.settings)
     if refused is not None:
         return replace(start, refused=refused), ""
