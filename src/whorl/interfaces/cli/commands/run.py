@@ -19,7 +19,13 @@ from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
-from whorl.interfaces.wording import EXIT_CODES, advised, calls_words, forecast_words
+from whorl.interfaces.wording import (
+    EXIT_CODES,
+    advised,
+    calls_words,
+    effects_words,
+    forecast_words,
+)
 from whorl.services import preflight
 from whorl.services.results import status_words
 from whorl.services.runs import check_key, find_run
@@ -114,7 +120,7 @@ async def _run(
         foreseen = preflight.forecast(
             reading.workflow, providers, iterations=iterations, budget_usd=budget
         )
-        for words in (note, forecast_words(foreseen)):
+        for words in (note, forecast_words(foreseen), effects_words(foreseen.effects)):
             if words:
                 say(words)
     async with run_session(project, show, providers=providers) as session:
