@@ -115,10 +115,15 @@ outputs: {text: "{{ look.stdout | trim }}", where: "{{ workspace }}"}
 
     result = whorl("run", "work.yaml", "--json").json
     replayed = whorl("test", "work.yaml")
+    folder = project / ".whorl" / "work" / result["run"]
 
     assert result["outputs"] == {"text": "made", "where": f".whorl/work/{result['run']}"}
-    assert (project / ".whorl" / "work" / result["run"] / "a.txt").read_text() == "made\n"
+    assert (folder / "a.txt").read_text() == "made\n"
     assert replayed.code == 0, replayed.out
+    whorl("prune", "--older-than", "0s", "--dry-run")
+    assert folder.exists()
+    whorl("prune", "--older-than", "0s")
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize(

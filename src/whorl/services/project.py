@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 import time
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, safe
+from whorl.ir.values import workspace_of
 from whorl.services.configuration import Configuration, line_of, read_configuration
 from whorl.services.trust import CONFIG_NAME, is_foreign
 
@@ -142,6 +144,14 @@ class Project:
             words = f"there are no runs yet: {str(self.store)!r} does not exist"
             advice = "start one with `whorl run FILE`, or name another place with --store"
         return UsageError(words, help=advice, code="W902")
+
+    def remove_workspaces(self, runs: Iterable[str]) -> None:
+        """Deletes the folders of runs that are deleted; a link there is left alone."""
+        self._check_store()
+        for run in runs:
+            path = self.root / workspace_of(run)
+            if path.parent.resolve() == path.parent and path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
 
     def open_store(self, *, create: bool = False) -> SqliteStore:
         """The store; without `create`, one that is not there has no runs to speak of."""

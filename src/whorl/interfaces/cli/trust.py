@@ -31,16 +31,17 @@ _TITLES = {
 
 def judged_lines(judged: Judged) -> Iterator[str]:
     """What a whorl.toml would permit; of one that has changed, with a mark what is different."""
+    path = safe(str(judged.path))
     match judged.standing:
         case "harmless":
-            yield f"{judged.path} permits nothing that needs trust"
+            yield f"{path} permits nothing that needs trust"
             return
         case "changed":
-            yield f"{judged.path} has changed since you trusted it; it would permit workflows to"
+            yield f"{path} has changed since you trusted it; it would permit workflows to"
         case "trusted":
-            yield f"{judged.path} is trusted, and permits workflows to"
+            yield f"{path} is trusted, and permits workflows to"
         case "new" | "foreign":
-            yield f"{judged.path} would permit workflows to"
+            yield f"{path} would permit workflows to"
     is_changed = judged.standing == "changed"
     for right in judged.rights:
         mark = "+" if is_changed and right in judged.added else " "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, safe
 from whorl.interfaces.cli.options import json_option, print_json
 from whorl.interfaces.cli.terminal import is_ours, print_lines, say
 from whorl.interfaces.cli.trust import judged_lines
@@ -104,7 +104,7 @@ def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
             return False
     remember(os.environ, judged)
     if not as_json:
-        say(f"trusted: {judged.path}")
+        say(f"trusted: {safe(str(judged.path))}")
     return True
 
 
@@ -127,7 +127,7 @@ def _remove(what: Judged | Path | None, *, as_json: bool) -> int:
     if as_json:
         print_json({"path": str(path), "removed": is_removed})
     else:
-        say(f"{path} is trusted no longer" if is_removed else f"{path} was not trusted")
+        say(safe(f"{path} is trusted no longer" if is_removed else f"{path} was not trusted"))
     return 0
 
 
@@ -140,7 +140,8 @@ def _list(*, as_json: bool) -> int:
         print_json([dict(zip(("path", "sha256", "at"), each, strict=True)) for each in fields])
         return 0
     now = time.time()
-    print_lines(table([(path, f"{age(now - entry.at)} ago") for path, entry in records.items()]))
+    rows = [(safe(path), f"{age(now - entry.at)} ago") for path, entry in records.items()]
+    print_lines(table(rows))
     if not records:
         say("nothing is trusted yet; `whorl trust` trusts the folder that you are in")
     return 0

@@ -108,7 +108,7 @@ async def fork(
     try:
         forked, created = await steering.new_fork(state.store, state.providers, run, made)
     except UsageError as fault:
-        if fault.code in ("R110", "P109"):
+        if fault.code in ("R110", "R114", "P109"):
             raise conflict(fault) from fault
         raise
     if created:
