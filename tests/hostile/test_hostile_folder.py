@@ -382,9 +382,10 @@ async def main():
                 print((await run.result()).status)
             except whorl.UsageError as fault:
                 print(fault.code)
-        for ask in (lambda run: run.decide(True), lambda run: run.resume(budget=1.0)):
+        gate = session.run("gate")
+        for ask in (gate.decide(True), gate.resume(budget=1.0), gate.resume()):
             try:
-                await ask(session.run("gate"))
+                await ask
                 print("asked")
             except whorl.UsageError as fault:
                 print(fault.code)
@@ -401,7 +402,7 @@ def test_a_program_of_ones_own_drives_nothing(clone: Clone) -> None:
     traces = clone.traces()
     trusted = clone.python(code.format(options="trust=True"))
 
-    assert done.stdout.split() == ["waiting", *["W908"] * 7], done.stderr
+    assert done.stdout.split() == ["waiting", *["W908"] * 8], done.stderr
     assert traces == []
     assert trusted.stdout.split()[1] == "succeeded", trusted.stderr
     assert {"command", "import", "after-gate"} <= set(clone.traces())
@@ -448,3 +449,25 @@ def test_what_is_hashed_is_what_is_read(clone: Clone, monkeypatch: pytest.Monkey
     assert later.allow.commands is False
     assert later.untrusted is not None
     assert reads == ["whorl.toml"] * 2
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "[connectors]\nreplies = '$HOME/private.json'",
+        "[providers.demo]\nkind = 'scripted'\nreplies = '$HOME/private.toml'",
+    ],
+)
+def test_no_file_outside_is_read_for_replies(clone: Clone, section: str) -> None:
+    """Its content could be sent away by a step that is answered with it."""
+    path = clone.folder / "whorl.toml"
+    path.write_text(section.replace("$HOME", str(clone.home)))
+
+    looked, trusted = (
+        clone.whorl("validate", "nice.yaml"),
+        clone.whorl("run", "nice.yaml", "--trust"),
+    )
+
+    assert looked.returncode == 0, looked.stderr
+    assert "private." in trusted.stderr
+    assert "error[W901]" in trusted.stderr

@@ -238,7 +238,10 @@ def forecast(
         has_tools=any("tools" in task.inputs for task in asked),
         bound_usd=bound,
         answer_tokens=prices.answer_tokens,
-        effects=effects_of(workflow, providers.settings, asked),
+        # Whom the models of a file that is not trusted would ask is not known without it.
+        effects=effects_of(
+            workflow, providers.settings, () if providers.settings.untrusted else asked
+        ),
     )
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, safe
-from whorl.ir.values import workspace_of
 from whorl.services.configuration import Configuration, line_of, read_configuration
 from whorl.services.trust import CONFIG_NAME, is_foreign
 
@@ -147,6 +146,8 @@ class Project:
 
     def remove_workspaces(self, runs: Iterable[str]) -> None:
         """Deletes the folders of runs that are deleted; a link there is left alone."""
+        from whorl.ir.values import workspace_of
+
         self._check_store()
         for run in runs:
             path = self.root / workspace_of(run)

@@ -221,6 +221,7 @@ class Driving:
         """Drives a run that nobody drives, unless it is paused or has ended."""
         if run in self._tasks:
             return
+        self.runtime.check(())
         status = self.runtime.store.run(run).status
         if status == "waiting":
             # The time that a person was given to decide may be over, or about to be.

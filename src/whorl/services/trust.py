@@ -7,24 +7,22 @@ a link to a trusted file makes no other folder trusted.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
-import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.errors import UsageError
-from whorl.providers.settings.rights import RIGHT_KINDS, Right, part_rights
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.providers.settings import Settings
+    from whorl.providers.settings.rights import Right
 
 CONFIG_NAME = "whorl.toml"
 USER_FOLDER = "whorl"
@@ -108,6 +106,10 @@ def judge(
 
     `content` is what `table` was read from, so that what is known by its hash is what counts.
     """
+    import hashlib
+
+    from whorl.providers.settings.rights import part_rights
+
     digest = hashlib.sha256(content).hexdigest()
     harmless, rights = part_rights(table)
     is_called_for = environment.get(VARIABLE) == "1"
@@ -196,6 +198,8 @@ def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:
 
 
 def _trusted(entry: Any) -> Trusted:
+    from whorl.providers.settings.rights import RIGHT_KINDS, Right
+
     rights = tuple(Right(k, str(text)) for k, text in entry["rights"] if k in RIGHT_KINDS)
     return Trusted(str(entry["sha256"]), rights, float(entry["at"]))
 
@@ -225,6 +229,8 @@ def forget(environment: Mapping[str, str], path: Path) -> bool:
 
 def _write(environment: Mapping[str, str], records: Mapping[str, Trusted]) -> None:
     """Replaces the record as a whole; readable by its owner only."""
+    import tempfile
+
     files = {
         name: {
             "sha256": entry.digest,
