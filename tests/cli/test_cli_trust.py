@@ -146,7 +146,7 @@ def test_a_record_that_others_can_write_does_not_count(folder: Path, whorl: Whor
 
     done = whorl("run", "touch.yaml")
 
-    assert (done.code, "can be written by others" in done.err) == (2, True)
+    assert (done.code, "is not yours alone" in done.err) == (2, True)
     assert not (folder / "made").exists()
 
 

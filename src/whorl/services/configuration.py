@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from whorl.errors import UsageError
 from whorl.services.trust import (
     USER_CONFIG,
+    VARIABLE,
     Judged,
     check_grants,
     is_foreign,
@@ -71,9 +72,10 @@ def _user_table(environment: Mapping[str, str]) -> tuple[Table, Table]:
     path = user_folder(environment) / USER_CONFIG
     if not path.is_file():
         return {}, {}
-    if is_foreign(path):
+    if environment.get(VARIABLE) != "1" and is_foreign(path):
         words = f"{str(path)!r} or its folder belongs to another user"
-        raise UsageError(words, help="make them your own, or delete the file", code="W909")
+        advice = f"make them your own, or set XDG_CONFIG_HOME; {VARIABLE}=1 allows it"
+        raise UsageError(words, help=advice, code="W909")
     table = parsed(_read_bytes(path), path)
     grants = check_grants(table.pop("trust", {}), str(path))
     return _with_replies(table, path.parent), grants

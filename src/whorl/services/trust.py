@@ -188,7 +188,7 @@ def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:
         raise _bad_records(path, f"cannot be read: {fault.strerror}") from fault
     own = getattr(os, "geteuid", lambda: about.st_uid)()
     if about.st_uid != own or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _bad_records(path, "can be written by others: chmod 600")
+        raise _bad_records(path, "is not yours alone: chmod 600, and chown where it is not yours")
     try:
         document: Any = json.loads(content)
         files = document["files"] if document["format"] == _FORMAT else {}
