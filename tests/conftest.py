@@ -13,6 +13,7 @@ from hypothesis import settings
 
 from campaign import IS_CAMPAIGN, SEED
 from skipping import refuse_skip
+from trusted import TRUSTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,9 @@ def pytest_configure() -> None:
         return
     if not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
+
+
+os.environ.update(TRUSTED)
 
 
 def pytest_report_header() -> str:

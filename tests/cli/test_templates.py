@@ -175,6 +175,7 @@ def toml(value: Any) -> str:
 
 def configuration(case: Case, rules: Rules) -> str:
     parts = ['[defaults]\nprovider = "canned"\nmodel = "m"\n[allow]\ncommands = true\n']
+    parts.append('files = {write = ["solution.py"]}\n')
     parts.append('[providers.canned]\nkind = "scripted"\n')
     for match, replies in rules.items():
         by = "order" if match in case.in_turn else "iteration"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from served import connected, make_project
 
+from trusted import TRUSTED
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -49,7 +51,8 @@ def spawn(project: Path) -> Callable[..., subprocess.Popen[str]]:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            | TRUSTED,
         )
 
     return start

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http.server import Place, Server, serving
 from whorl.services.project import find_project
@@ -273,7 +274,7 @@ class Running:
             self._ready.set()
 
     async def _serve(self) -> None:
-        project = find_project({}, folder=self._folder)
+        project = find_project(TRUSTED, folder=self._folder)
         async with serving(project, self._place) as (server, address):
             self._server, self.address = server, address
             self._ready.set()

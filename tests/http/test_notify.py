@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from served import CONFIG, connected, make_project
 
+from trusted import TRUSTED
 from waiting import PATIENCE_S, wait_until
 from whorl.errors import UsageError
 from whorl.services.project import find_project
@@ -138,7 +139,7 @@ def test_mistakes_of_the_section_are_told(tmp_path: Path, written: str, words: s
     (tmp_path / "whorl.toml").write_text(f"[notify]\n{written}\n")
 
     with pytest.raises(UsageError, match=words):
-        find_project({}, folder=tmp_path).settings()
+        find_project(TRUSTED, folder=tmp_path).settings()
 
 
 def test_occasions_can_be_chosen(project: Path, hook: Listening) -> None:

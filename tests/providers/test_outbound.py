@@ -415,3 +415,61 @@ def test_one_client_serves_one_event_loop_after_another() -> None:
                 await outbound.close()
 
     assert [asyncio.run(main()), asyncio.run(main())] == [b"ok", b"ok"]
+
+
+@pytest.mark.parametrize(
+    ("url", "hosts", "is_called"),
+    [
+        ("https://api.example.com/x", ("api.example.com",), True),
+        ("https://API.example.com./x", ("api.example.com",), True),
+        ("https://api.example.com:8443/x", ("api.example.com",), True),
+        ("https://api.example.com:8443/x", ("api.example.com:8443",), True),
+        ("https://api.example.com/x", ("api.example.com:8443",), False),
+        ("https://a.b.example.com/x", ("*.example.com",), True),
+        ("https://example.com/x", ("*.example.com",), False),
+        ("https://badexample.com/x", ("*.example.com", "example.com"), False),
+        ("https://api.example.com.evil.net/x", ("api.example.com",), False),
+        ("https://api.example.com/x", (), False),
+    ],
+)
+def test_where_hosts_are_named_only_those_are_called(
+    url: str, hosts: tuple[str, ...], is_called: bool
+) -> None:
+    looked_up: list[str] = []
+
+    async def resolve(host: str, port: int) -> list[str]:
+        looked_up.append(host)
+        raise OSError("nobody is asked here")
+
+    policy = Policy(hosts=hosts, private_network=True)
+    fault = fault_of(Call(method="GET", url=url), Outbound(policy, resolve=resolve))
+
+    assert bool(looked_up) is is_called
+    assert ("not among the hosts" in str(fault)) is not is_called
+    assert is_called or fault.code == "P107"
+
+
+def test_a_private_host_that_is_named_still_needs_its_own_permission() -> None:
+    call = Call(method="GET", url="http://127.0.0.1:1/x")
+
+    unnamed = fault_of(call, Outbound(Policy(private_network=True, hosts=("example.com",))))
+    private = fault_of(call, Outbound(Policy(hosts=("127.0.0.1",))))
+
+    assert "not among the hosts" in str(unnamed)
+    assert "private_network" in str(private)
+
+
+def test_a_redirect_leads_to_no_other_host() -> None:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        send(writer, status=302, location="http://localhost:1/y")
+
+    async def main() -> None:
+        async with serve(answer) as server:
+            outbound = Outbound(Policy(private_network=True, hosts=("127.0.0.1",)))
+            try:
+                await outbound.request(Call(method="GET", url=server.url, follow=True))
+            finally:
+                await outbound.close()
+
+    with pytest.raises(ProviderError, match="localhost:1 is not among the hosts"):
+        asyncio.run(main())

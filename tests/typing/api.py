@@ -54,12 +54,15 @@ def from_parts() -> whorl.Result:
     counts: dict[str, int] = {"a": 1}
     step = {"use": "count", "with": {"text": "{{ text }}"}}
     workflow = whorl.build("parts", {"a": step, "b": {"value": counts}}, model=("one", "two"))
-    return whorl.run_sync(workflow, {"names": names, "counts": counts, "pair": (1, 2)})
+    config = {"allow": {"commands": True}}
+    return whorl.run_sync(
+        workflow, {"names": names, "counts": counts, "pair": (1, 2)}, config=config
+    )
 
 
 async def steering() -> None:
     """Starting, watching and steering."""
-    async with whorl.Session(config="whorl.toml", store=".whorl", tasks=tasks) as session:
+    async with whorl.Session(trust=True, store=".whorl", tasks=tasks) as session:
         run = await session.start(whorl.load("polish.yaml"), {"task": "a haiku"}, key="once")
         assert_type(run, whorl.Run)
         assert_type((double(2), count("a")), tuple[int, int])

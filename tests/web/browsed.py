@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from trusted import TRUSTED
+from typing import (Any, TYPE_CHECKING)
+from waiting import (PATIENCE_S, wait_until)
+
 import json
 import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -285,7 +287,8 @@ def make_project(folder: Path) -> Path:
 
 def environment() -> dict[str, str]:
     """What the commands see: this package, and no configuration of the person who tests."""
-    return {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    path = os.pathsep.join(filter(None, sys.path))
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": path} | TRUSTED
 
 
 class Site:

@@ -94,7 +94,9 @@ class WorkflowTools:
                 raise UsageError(f"there is no tool {call.name!r}")
             return await self._answer(run, seconds)
         except WhorlError as fault:
-            return _reply(str(fault), {"error": str(fault)}, is_error=True)
+            document = {"error": str(fault)}
+            document |= {name: getattr(fault, name, "") for name in ("code", "help")}
+            return _reply(str(fault), document, is_error=True)
 
     async def _answer(self, run: Run, seconds: float) -> types.CallToolResult:
         waiting = asyncio.create_task(run.result())
@@ -131,7 +133,7 @@ def tool_name(name: str) -> str:
 
 async def serve_stdio(project: Project, workflows: Mapping[str, Workflow], wait_s: float) -> None:
     """Serves workflows on standard input and output until the client goes away."""
-    async with Session(config=project.config, store=project.store) as session:
+    async with Session.of_project(project) as session:
         tools = WorkflowTools(session, workflows, wait_s)
         server: Server[Any] = Server(
             "whorl",

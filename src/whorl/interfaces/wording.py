@@ -10,17 +10,19 @@ from whorl.errors import safe
 from whorl.interfaces.figures import allowed, bare, dollars, line, outside_words, plural, score
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from whorl.interpreter.events import Event
     from whorl.ir import Condition
     from whorl.language import Json
+    from whorl.services.effects import Effects
     from whorl.services.preflight import Forecast
     from whorl.services.results import Request
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
 EXIT_CODES |= {"interrupted": 5, "running": 0}
+_NAMED_MAX = 5
 
 _REASONS = {
     "condition_met": "its condition was met",
@@ -345,6 +347,18 @@ def forecast_words(forecast: Forecast) -> str:
         return words
     budget = f"the budget of {allowed(forecast.budget_usd)} cannot hold them"
     return f"{words}, so {budget}: set [prices.MODEL] in whorl.toml"
+
+
+def effects_words(effects: Effects) -> str:
+    """What a workflow would write, run and call; nothing where it does nothing outside."""
+    verbs = (("writes", effects.writes), ("runs", effects.runs), ("calls", effects.calls))
+    return "; ".join(f"{verb} {_some(names)}" for verb, names in verbs if names)
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(safe, names[:_NAMED_MAX]))
+    more = len(names) - _NAMED_MAX
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _cost_words(forecast: Forecast) -> str:

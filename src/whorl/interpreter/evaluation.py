@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.ir import Constant, Expression, Items
-from whorl.ir.values import parse_duration
+from whorl.ir.values import parse_duration, workspace_of
 from whorl.language import UNDEFINED, EvaluationError, evaluate, to_text, truth
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ class FrameScope:
             at = scope["up"]
         if name == "results":
             return self._results()
+        if name == "workspace":
+            return workspace_of(self._state["run"])
         if name == "$now":
             return self._state["at"]
         if name == "$run":

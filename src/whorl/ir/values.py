@@ -16,6 +16,7 @@ __all__ = ["Constant", "Expression", "Fields", "Items", "Port", "PortType", "Ret
 
 DURATION_MAX_S = 10 * 366 * 86_400.0
 COUNT_MAX = 10**15
+WORK_FOLDER = ".whorl/work"
 
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _WORDS = {
@@ -176,6 +177,11 @@ class AllOf:
 
 
 Condition: TypeAlias = When | Score | Judge | BranchTaken | Stable | Plateau | AnyOf | AllOf
+
+
+def workspace_of(run: str) -> str:
+    """The folder for a run's own files, seen from that of its project."""
+    return f"{WORK_FOLDER}/{run}"
 
 
 def parse_duration(written: str | float) -> float:

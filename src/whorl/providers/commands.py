@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from whorl.errors import ProviderError
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import clean
-from whorl.providers.processes import Program, check_permission, folder_in, run_program
+from whorl.providers.processes import (
+    Program,
+    check_permission,
+    folder_in,
+    make_workspace,
+    run_program,
+)
 from whorl.providers.task import Emit, Inputs, Reply, Request, Usage, time_limit
 
 if TYPE_CHECKING:
@@ -87,6 +93,7 @@ class Command(OwnTask):
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs(request.kind or "run", request.inputs)
+        make_workspace(self._settings.project_root, request)
         program = program_of(inputs, self._settings)
         timeout_s = request.timeout_s or TIMEOUT_S
         own_s = inputs.number("stop_after_s")

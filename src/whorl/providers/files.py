@@ -1,4 +1,7 @@
-"""The tasks `file_glob`, `file_read` and `file_write`: files of the project, and no others."""
+"""The tasks `file_glob`, `file_read` and `file_write`: files of the project, and no others.
+
+Without permission a workflow reads what is not hidden, and writes its run's workspace only.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +16,24 @@ import os
 import secrets
 import stat
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, ProviderError
+from whorl.ir.values import workspace_of
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_text, clean, parse_json
 from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
-from whorl.source.paths import resolve_beside
+from whorl.source.paths import fits_glob, resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.language import Json
+    from whorl.providers.settings import Allow
 
 SIZE_MAX = 10_000_000
 TOTAL_MAX = 25_000_000
@@ -39,6 +45,51 @@ _MODES = ("text", "json", "csv", "binary")
 _IMPORTED = frozenset({".py", ".pyc", ".pyd", ".so", ".pth", ".zip"})
 
 
+@dataclass(frozen=True, slots=True)
+class FileRights:
+    """What a run may do with the files of a project; paths are those after all links."""
+
+    root: Path
+    allow: Allow
+    run: str = ""
+
+    def may_read(self, path: Path) -> bool:
+        """Whether a file may be read, or a folder looked through."""
+        parts = self._parts(path)
+        if self._is_own(parts) or is_kept(parts):
+            return self._is_own(parts)
+        if self.allow.read is None:
+            return not any(part.startswith(".") for part in parts)
+        return any(fits_glob(parts, glob) for glob in self.allow.read)
+
+    def may_write(self, path: Path) -> bool:
+        parts = self._parts(path)
+        if self._is_own(parts) or is_kept(parts):
+            return self._is_own(parts)
+        return any(fits_glob(parts, glob) for glob in self.allow.write)
+
+    def may_look_into(self, folder: Path) -> bool:
+        """Whether a folder may be looked through; what is found in it is checked one by one."""
+        parts = self._parts(folder)
+        is_plain = not any(part.startswith(".") for part in parts)
+        named = (glob.split("/")[: len(parts)] for glob in self.allow.read or ())
+        is_named = any(list(parts) == names for names in named)
+        return self._is_own(parts) or (not is_kept(parts) and (is_plain or is_named))
+
+    def _parts(self, path: Path) -> tuple[str, ...]:
+        return path.relative_to(self.root).parts
+
+    def _is_own(self, parts: tuple[str, ...]) -> bool:
+        """Whether it is the workspace of the run, or something in it."""
+        own = tuple(workspace_of(self.run).split("/"))
+        return bool(self.run) and parts[: len(own)] == own
+
+
+def is_kept(parts: tuple[str, ...]) -> bool:
+    """Whether a path is the engine's own, which no permission opens: runs, and configuration."""
+    return any(part.casefold() in ("whorl.toml", ".whorl") for part in parts)
+
+
 class _FileTask(OwnTask):
     effect: Effect = "none"
     calls = 0
@@ -46,9 +97,10 @@ class _FileTask(OwnTask):
     async def perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs(request.kind, request.inputs)
         root = Path(self._settings.project_root).resolve()
-        return Reply(await asyncio.to_thread(self._work, inputs, root))
+        rights = FileRights(root, self._settings.allow, request.run)
+        return Reply(await asyncio.to_thread(self._work, inputs, rights))
 
-    def _work(self, inputs: Inputs, root: Path) -> Json:
+    def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         raise NotImplementedError
 
     def _path(self, written: str) -> Path:
@@ -62,11 +114,11 @@ class _FileTask(OwnTask):
 class FileRead(_FileTask):
     """Inputs: path, mode (text, json, csv, binary: in base64), size_max_mb, delimiter, header."""
 
-    def _work(self, inputs: Inputs, root: Path) -> Json:
+    def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         written = inputs.needed("path")
         path = self._path(written)
-        if is_guarded(path, root):
-            inputs.refuse("path", f"names {written[:200]!r}, which workflows may not read")
+        if not rights.may_read(path):
+            raise ProviderError(refused_read(written), code="P125")
         content = read_bytes(path, written, size_max=_size_max(inputs))
         value = from_bytes(content, inputs, written)
         return {"path": written, "content": value, "size": len(content)}
@@ -79,13 +131,13 @@ class FileGlob(_FileTask):
     The value is `{files, count}`; each file is `{path, name, size, modified}` with its content.
     """
 
-    def _work(self, inputs: Inputs, root: Path) -> Json:
+    def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         folder = inputs.text("folder") or "."
-        top = self._path(folder)
-        if not top.is_dir() or is_guarded(top, root):
+        top, root = self._path(folder), rights.root
+        if not top.is_dir() or not rights.may_look_into(top):
             inputs.refuse("folder", f"names {folder!r}, which is no folder for workflows")
         order, is_descending = inputs.text("sort", "name"), inputs.flag("descending")
-        matches = [match for match in _matching(top, inputs) if not is_guarded(match[0], root)]
+        matches = [match for match in _matching(top, inputs) if rights.may_read(match[0])]
         field = {"modified": "st_mtime", "size": "st_size"}.get(order)
         matches.sort(key=lambda match: match[0].as_posix(), reverse=is_descending)
         if field:
@@ -111,17 +163,17 @@ class FileWrite(_FileTask):
     """Inputs: path, content, mode (text, json, csv, binary), write (overwrite, append, create),
     folders (whether missing ones are made).
 
-    The value is `{path, size}`. Hidden files and the operator's configuration are never written,
-    nor is code that the engine itself would run.
+    The value is `{path, size}`. What no permission names is not written, nor is code that the
+    engine itself would run.
     """
 
     effect: Effect = "outside"
 
-    def _work(self, inputs: Inputs, root: Path) -> Json:
+    def _work(self, inputs: Inputs, rights: FileRights) -> Json:
         written = inputs.needed("path")
         path = self._path(written)
-        if path == root or is_guarded(path, root):
-            inputs.refuse("path", f"names {written[:200]!r}, which workflows may not write")
+        if path == rights.root or not rights.may_write(path):
+            raise ProviderError(refused_write(written), code="P125")
         has_functions = any(task.startswith("python:") for task in self._settings.tasks.values())
         guards_code = has_functions and self._settings.allow.commands is not True
         if guards_code and path.suffix.lower() in _IMPORTED:
@@ -192,10 +244,22 @@ def _fits(name: str, pattern: str) -> bool:
     return is_anywhere or fnmatchcase(name, pattern)
 
 
-def is_guarded(path: Path, root: Path) -> bool:
-    """Whether a file is not for workflows: it steers programs, or holds keys, history or runs."""
-    parts = path.relative_to(root).parts
-    return any(part.startswith(".") or part.casefold() == "whorl.toml" for part in parts)
+def refused_read(written: str) -> str:
+    return f"file {written[:200]!r} may not be read; {_permission('read', written)}"
+
+
+def refused_write(written: str) -> str:
+    may = "a workflow writes below {{ workspace }}, and what it has permission for"
+    return f"file {written[:200]!r} may not be written: {may}; {_permission('write', written)}"
+
+
+def _permission(verb: str, written: str) -> str:
+    """The line that permits it; the folder is named rather than one file in it."""
+    parts = Path(written).parts
+    if is_kept(parts):
+        return "no permission opens the store and the configuration"
+    glob = f"{parts[0]}/**" if len(parts) > 1 else written
+    return f'[allow] files = {{{verb} = ["{glob[:200]}"]}} in whorl.toml permits it'
 
 
 def _put(path: Path, content: bytes, way: str) -> None:

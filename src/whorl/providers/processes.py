@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import json
 import os
 import signal
 from asyncio.subprocess import DEVNULL, PIPE
@@ -16,13 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import ProviderError
+from whorl.ir.values import workspace_of
 from whorl.providers.json_values import clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Emit
+    from whorl.providers.task import Emit, Request
 
 P = TypeVar("P", bound=asyncio.SubprocessProtocol)
 
@@ -71,6 +73,18 @@ def folder_in(root: str, folder: str) -> str:
         elif path.is_dir():
             return str(path)
     raise ProviderError(f"folder {folder!r} {why}", code="P113")
+
+
+def make_workspace(root: str, request: Request) -> None:
+    """Makes the folder of the run's own files, where the task is told of it."""
+    own = workspace_of(request.run)
+    if not request.run or own not in json.dumps(request.inputs):
+        return
+    top = Path(root).resolve()
+    path = (top / own).resolve()
+    if path != top / own:
+        raise ProviderError(f"folder {own!r} is a symbolic link", code="P125")
+    path.mkdir(parents=True, exist_ok=True)
 
 
 async def run_program(program: Program, emit: Emit, *, output_max: int = OUTPUT_MAX) -> Finished:

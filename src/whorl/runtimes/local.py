@@ -59,7 +59,11 @@ def new_run_id(now: float) -> RunId:
 
 @dataclass(eq=False)
 class LocalRuntime:
-    """Starts, drives and steers runs."""
+    """Starts, drives and steers runs.
+
+    `check` is asked before a run is driven, with the requests that it is driven for; it raises
+    UsageError where this process may not.
+    """
 
     store: SqliteStore
     workers: Workers
@@ -67,6 +71,7 @@ class LocalRuntime:
     clock: Callable[[], float] = time.time
     watcher: Watcher | None = None
     patience_s: float = PATIENCE_S
+    check: Callable[[Sequence[Event]], None] = lambda requests: None
 
     def __post_init__(self) -> None:
         self._drivers: dict[RunId, Driver] = {}
@@ -105,6 +110,7 @@ class LocalRuntime:
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
         """Drives a run, after these requests, until it ends or waits; gives its status."""
+        self.check(requests)
         owner = await self.store.claim(run)
         try:
             return await self._drive_owned(run, owner, list(requests))

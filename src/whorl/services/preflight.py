@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, UsageError, did_you_mean, safe
-from whorl.ir import Constant, Expression, Fields, Items, Judge, Loop, Task, from_json, to_json
+from whorl.ir import Constant, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in, expressions_in
-from whorl.ir.walk import walk, workflows_of
 from whorl.ir.worst_case import PRICED, Priced, worst_case
+from whorl.services.effects import Effects, effects_of, nodes_of, plain, refused_writes, started
+from whorl.services.trust import check_trusted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.ir import Node, Value, Workflow
+    from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
     from whorl.providers.task import Request
     from whorl.runtimes.local import Start
 
-COMMANDS = frozenset({"run", "agent", "javascript"})
 TOY = (
     "no provider is configured, so the embedded toy model answers: fine for trying things out, "
     "useless as a judge"
@@ -39,6 +39,7 @@ class Forecast:
     `calls` is the most, `usual` has each call once, without any that is tried again. `cost_usd` is
     expected; `bound_usd` is the most, where something bounds it: a budget, or limits of all that
     is sent. `answer_tokens` is how long answers are reckoned whose length is open.
+    `effects` names what it would write, run and call.
     """
 
     calls: int | None
@@ -49,6 +50,7 @@ class Forecast:
     has_tools: bool = False
     bound_usd: float | None = None
     answer_tokens: int = 0
+    effects: Effects = Effects()
 
 
 def check_given(
@@ -70,10 +72,10 @@ def check_given(
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
     """Why the run may not start: a step runs a command, and the operator gave no permission."""
     allowed = settings.allow.commands
-    for _, path, task in _nodes(workflow):
+    for _, path, task in nodes_of(workflow):
         if not isinstance(task, Task):
             continue
-        for program, what in _started(task, settings):
+        for program, what in started(task, settings):
             if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
                 continue
             named = f' or commands = ["{program}"]' if program else ""
@@ -82,6 +84,8 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
                 f"set [allow] commands = true{named} in whorl.toml"
             )
             return {"code": "R110", "message": message, "path": path}
+        if words := refused_writes(task, settings):
+            return {"code": "R114", "message": f"step {task.name!r}: {words}", "path": path}
         if task.kind == "javascript":
             from whorl.providers.commands import check_node
 
@@ -92,22 +96,8 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
     return None
 
 
-def _started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
-    """The programs that a task starts, empty where a value decides, each with what it is."""
-    if task.kind in COMMANDS:
-        yield _program(task, settings), "run one"
-    inputs = dict(task.inputs.entries)
-    names: Any = {"tool": inputs.get("server"), "ask": inputs.get("tools")}.get(task.kind)
-    names = None if names is None else _plain(names)
-    texts = [n for n in (names if isinstance(names, list) else [names]) if isinstance(n, str)]
-    # The MCP servers that a task uses, as far as that is known before the run.
-    servers = [name.partition("/")[0] for name in texts if name not in settings.tasks]
-    for name in dict.fromkeys(servers):
-        if name in settings.mcp and (command := settings.mcp[name].command):
-            yield command[0], f"start the MCP server {name!r}, which is one"
-
-
 def check_allowed(workflow: Workflow, providers: Providers) -> None:
+    check_trusted(providers.settings)
     refused = refusal(workflow, providers.settings)
     if refused is not None:
         raise UsageError(str(refused["message"]), code=str(refused["code"]))
@@ -149,7 +139,7 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
             yield from _unknown_model(asked, providers)
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
-    for _, path, node in _nodes(workflow):
+    for _, path, node in nodes_of(workflow):
         if not isinstance(node, Task) or node.kind != "use":
             continue
         context = providers.context
@@ -204,9 +194,11 @@ def asks_models(workflow: Workflow) -> bool:
 def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[Start, str]:
     """How a run may start, and who answers where that is no real model.
 
-    Raises UsageError where a step names what is not configured. A run that the operator gave no
-    permission for is made, too, and is refused as its first act.
+    Raises UsageError where a step names what is not configured, or the configuration is not
+    trusted. A run that the operator gave no permission for is made, too, and is refused as its
+    first act.
     """
+    check_trusted(providers.settings)
     refused = refusal(workflow, providers.settings)
     if refused is not None:
         return replace(start, refused=refused), ""
@@ -246,6 +238,10 @@ def forecast(
         has_tools=any("tools" in task.inputs for task in asked),
         bound_usd=bound,
         answer_tokens=prices.answer_tokens,
+        # Whom the models of a file that is not trusted would ask is not known without it.
+        effects=effects_of(
+            workflow, providers.settings, () if providers.settings.untrusted else asked
+        ),
     )
 
 
@@ -279,14 +275,8 @@ class _Prices:
         return Priced(estimate.cost_usd, is_most)
 
 
-def _nodes(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:
-    for _, part in workflows_of(workflow):
-        for path, node in walk(part.body):
-            yield part, path, node
-
-
 def _asked(workflow: Workflow) -> Iterator[tuple[Request, bool]]:
-    for part, path, node in _nodes(workflow):
+    for part, path, node in nodes_of(workflow):
         if isinstance(node, Loop):
             judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))
             yield from (_asked_of(part, path, judge) for judge in judges)
@@ -301,51 +291,15 @@ def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Reques
     kind = node.kind if isinstance(node, Task) else "judge"
     given: dict[str, Json] = {}
     for fields in (*(usual for name, usual in workflow.defaults if name == kind), node.inputs):
-        values = _plain(fields)
+        values = plain(fields)
         given |= values if isinstance(values, dict) else {}
     if isinstance(node, Judge):
         given |= {"model": list(node.model)} if node.model else {}
-        given |= {"question": _plain(node.question), "text": ""}
+        given |= {"question": plain(node.question), "text": ""}
         return Request("", path, kind, given), True
     chosen = (value for name, value in node.inputs.entries if name in _CHOOSING)
     is_decided = all(isinstance(value, Constant) for value in chosen)
     return Request("", path, kind, given), is_decided
-
-
-def _plain(value: Value) -> Json:
-    """A value as far as it is known before the run; a template stands for its own text."""
-    match value:
-        case Constant():
-            return value.value
-        case Expression():
-            return value.source
-        case Items():
-            return [_plain(item) for item in value.items]
-        case Fields():
-            return {k: _plain(v) for k, v in value.entries if isinstance(k, str)}
-
-
-def _program(task: Task, settings: Settings) -> str:
-    """The program that a command step starts; empty where a value decides."""
-    inputs = dict(task.inputs.entries)
-    if task.kind == "javascript":
-        return "node"
-    if task.kind == "agent":
-        from whorl.providers.settings.sections import agents_from
-
-        agent = inputs.get("agent")
-        name = agent.value if isinstance(agent, Constant) else None
-        agents = {**agents_from({}, {}), **settings.agents}
-        return agents[name].program if isinstance(name, str) and name in agents else ""
-    argv = inputs.get("argv")
-    first: Any = inputs.get("shell", Constant("sh"))
-    if argv is not None:
-        items: Any = argv.value if isinstance(argv, Constant) else ()
-        items = argv.items if isinstance(argv, Items) else items
-        first = items[0] if isinstance(items, list | tuple) and items else None
-    if isinstance(first, Constant):
-        first = first.value
-    return first if isinstance(first, str) else ""
 
 
 def _limit(part: Json, iterations: int) -> Json:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
+import shutil
 import stat
 import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, safe
+from whorl.services.configuration import Configuration, line_of, read_configuration
+from whorl.services.trust import CONFIG_NAME, is_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -23,10 +25,10 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import SqliteStore
 
-CONFIG_NAME = "whorl.toml"
 STORE_FOLDER = ".whorl"
 STORE_NAME = "whorl.db"
-CONFIG_BYTES_MAX = 1_000_000
+WORK_FOLDER = "work"
+_STORE_ENDINGS = ("", "-wal", "-shm", "-journal")
 FILES_MAX = 500
 FOLDERS_MAX = 2_000
 BYTES_MAX = 200_000
@@ -39,18 +41,14 @@ Stamp: TypeAlias = tuple[int, int]
 # A text that is not even YAML or JSON may be anything; it is listed where people keep workflows.
 _SYNTAX = frozenset({"W001", "W002", "W003"})
 
-_NAMED = re.compile(r"has no '([^']+)'|\] (\w+) must")
-_PLACE = re.compile(
-    r"\s*\(at (?:line (?P<line>[0-9]+), column (?P<column>[0-9]+)|end of document)\)$"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Project:
     """Where a command works. `config` is the file with the settings, if there is one.
 
-    A store that the person named has to be there when it is looked into; the project's own one
-    is made by the first run.
+    `table` stands for such a file where a program gives one. `is_own_word`: the person named the
+    configuration, or trusts it for this call. A store that the person named has to be there when
+    it is looked into; the project's own one is made by the first run.
     """
 
     root: Path
@@ -58,18 +56,30 @@ class Project:
     store: Path
     environment: Mapping[str, str]
     is_store_named: bool = False
+    is_own_word: bool = False
+    table: Mapping[str, object] | None = None
 
     def settings(self) -> Settings:
+        """The settings that count; of a file that nobody has trusted, without its rights."""
         from whorl.providers.settings.sections import settings_from
 
-        table = self._table()
+        configuration = self.configuration()
+        judged = configuration.judged
         try:
-            return settings_from(table, self.environment, project_root=str(self.root))
+            settings = settings_from(
+                configuration.table, self.environment, project_root=str(self.root)
+            )
         except UsageError as fault:
             if self.config is None:
                 raise
-            place = f"{self.config}{_line_of(self.config, str(fault))}"
+            place = f"{self.config}{line_of(self.config, str(fault))}"
             raise UsageError(f"{place}: {fault}", help=fault.help, code="W901") from fault
+        return replace(settings, untrusted=None if judged is None else judged.refusal())
+
+    def configuration(self) -> Configuration:
+        return read_configuration(
+            self.config, self.environment, given=self.table, is_own_word=self.is_own_word
+        )
 
     def read(self, file: str) -> Reading:
         from whorl.source.paths import open_file
@@ -85,16 +95,14 @@ class Project:
             root = self.root if path.is_relative_to(self.root) else path.parent
         except (OSError, RuntimeError, ValueError):
             root = self.root
-        files = ProjectFiles(str(root), self._folders())
+        table = self.configuration().table
+        files = ProjectFiles(str(root), self._folders(table))
         # The limits of loops that have none of their own.
-        limits = self.settings().limits if "limits" in self._table() else {}
+        limits = self.settings().limits if "limits" in table else {}
         return read_workflow(text, file, files, limits=limits)
 
-    def _table(self) -> dict[str, object]:
-        return {} if self.config is None else _read_config(self.config)
-
-    def _folders(self) -> tuple[str, ...]:
-        section = self._table().get("workflows")
+    def _folders(self, table: Mapping[str, object]) -> tuple[str, ...]:
+        section = table.get("workflows")
         folders = section.get("folders", []) if isinstance(section, dict) else []
         if not isinstance(folders, list) or not all(isinstance(folder, str) for folder in folders):
             message = f"{self.config}: [workflows] folders must be a list of texts"
@@ -113,9 +121,21 @@ class Project:
 
     def has_runs(self) -> bool:
         """Whether there is a store to look into. Raises UsageError W902 for one that was named."""
+        self._check_store()
         if self.is_store_named and not self.store.exists():
             raise self._no_store()
         return self.store.exists()
+
+    def _check_store(self) -> None:
+        """Refuses a project's own store that is a link, which would lead writes elsewhere."""
+        folder = self.root / STORE_FOLDER
+        if self.store.parent != folder:
+            return
+        names = ("", WORK_FOLDER, "logs", *(f"{STORE_NAME}{end}" for end in _STORE_ENDINGS))
+        for path in (folder / name for name in names):
+            if path.is_symlink():
+                words = f"{str(path)!r} is a symbolic link, and a store in a project must not be"
+                raise StoreError(words, help="delete it, or name the store with --store")
 
     def _no_store(self) -> UsageError:
         words, advice = f"there is no store at {str(self.store)!r}", "look at --store"
@@ -124,10 +144,21 @@ class Project:
             advice = "start one with `whorl run FILE`, or name another place with --store"
         return UsageError(words, help=advice, code="W902")
 
+    def remove_workspaces(self, runs: Iterable[str]) -> None:
+        """Deletes the folders of runs that are deleted; a link there is left alone."""
+        from whorl.ir.values import workspace_of
+
+        self._check_store()
+        for run in runs:
+            path = self.root / workspace_of(run)
+            if path.parent.resolve() == path.parent and path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+
     def open_store(self, *, create: bool = False) -> SqliteStore:
         """The store; without `create`, one that is not there has no runs to speak of."""
         from whorl.runtimes.sqlite import SqliteStore
 
+        self._check_store()
         if not create and not self.store.exists():
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
@@ -141,8 +172,12 @@ def find_project(
     config: str | None = None,
     store: str | None = None,
     is_checked: bool = True,
+    trusts: bool = False,
 ) -> Project:
-    """The project around a folder; `is_checked`: its configuration has to be there."""
+    """The project around a folder; `is_checked`: its configuration has to be there.
+
+    `trusts`: the whorl.toml that is found there counts for this call.
+    """
     current = (folder or Path.cwd()).resolve()
     root = next((p for p in (current, *current.parents) if (p / CONFIG_NAME).is_file()), current)
     chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None
@@ -155,70 +190,16 @@ def find_project(
     if store:
         place = current / Path(store).expanduser()
         place = place if place.suffix == ".db" or place.is_file() else place / STORE_NAME
-    return Project(root, chosen, place, environment, is_store_named=bool(store))
-
-
-def _read_config(path: Path) -> dict[str, object]:
-    table = _read_toml(path)
-    providers = table.get("providers")
-    for provider in providers.values() if isinstance(providers, dict) else ():
-        if isinstance(provider, dict) and isinstance(provider.get("replies"), str):
-            provider["replies"] = _read_toml(path.parent / provider["replies"])
-    connectors = table.get("connectors")
-    if isinstance(connectors, dict) and isinstance(connectors.get("replies"), str):
-        connectors["replies"] = _read_replies(path.parent / connectors["replies"])
-    return table
-
-
-def _read_replies(path: Path) -> object:
-    """Replies by the names of actions, or a cassette, whose calls are replies by address."""
-    import json
-
-    try:
-        replies = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        words = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
-        advice = "the path is seen from the folder of whorl.toml"
-        raise UsageError(words, help=advice, code="W901") from error
-    except ValueError as error:
-        words = f"{path}: is no JSON file of replies: {error}"
-        advice = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
-        raise UsageError(words, help=advice, code="W901") from error
-    return replies["calls"] if isinstance(replies, dict) and "cassette" in replies else replies
-
-
-def _read_toml(path: Path) -> dict[str, object]:
-    import tomllib
-
-    try:
-        content = path.read_bytes()
-        if len(content) > CONFIG_BYTES_MAX:
-            raise _bad_config(str(path), f"has more than {CONFIG_BYTES_MAX:,} bytes")
-        return tomllib.loads(content.decode("utf-8"))
-    except OSError as error:
-        words = f"{path}: cannot be read: {error.strerror}"
-        raise UsageError(words, help="look at --config", code="W901") from error
-    except UnicodeDecodeError as error:
-        raise _bad_config(str(path), "is not UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        at = _PLACE.search(message)
-        place = f":{at['line']}:{at['column']}" if at and at["line"] else ""
-        words = _PLACE.sub("", message)
-        raise _bad_config(f"{path}{place}", words[:1].lower() + words[1:]) from error
-
-
-def _line_of(path: Path, message: str) -> str:
-    named = [name for names in _NAMED.findall(message) for name in names if name]
-    for number, text in enumerate(path.read_text("utf-8").splitlines(), start=1):
-        if any(re.match(rf"\s*(\[+.*\.)?{re.escape(name)}\b", text) for name in named):
-            return f":{number}"
-    return ""
-
-
-def _bad_config(place: str, words: str) -> UsageError:
-    advice = 'texts stand in quotes: base_url = "https://..."'
-    return UsageError(f"{place}: {words}", help=advice, code="W901")
+    # Trust for a call is none in what another user has written.
+    is_own_word = bool(config) or (trusts and chosen is not None and not is_foreign(chosen))
+    return Project(
+        root,
+        chosen,
+        place,
+        environment,
+        is_store_named=bool(store),
+        is_own_word=is_own_word,
+    )
 
 
 @dataclass(frozen=True, slots=True)

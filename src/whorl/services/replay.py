@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 FORMAT = 1
-# What the one who started a run may have set beside its input, and what its chance is drawn from.
-_OPTIONS = ("iterations", "limits", "seed")
+# What the one who started a run may have set beside its input, and what its workspace and its
+# chance come from.
+_OPTIONS = ("run", "iterations", "limits", "seed")
 # What a person asked of a run on its way, which its file does not say.
 _STEERING = {
     "run.continued": "continued",
@@ -225,7 +226,9 @@ class _Playing:
 def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
     player = _Playing(cassette)
     runtime = SimulatedRuntime(_Workers(player))
-    run = runtime.start(workflow, cassette.input, run="replay", **cassette.options)
+    # Under its own id, by which it knows its workspace.
+    options: dict[str, Any] = {"run": "replay", **cassette.options}
+    run = runtime.start(workflow, cassette.input, **options)
     result = _simulate(runtime, run, player.decision)
     answered = [a for a, call in cassette.calls.items() if "value" in call or "error" in call]
     unused = [address for address in answered if address not in player.played]

@@ -21,6 +21,7 @@ from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import Entry, RunId, tool_pins
 from whorl.services.results import status_words
+from whorl.services.trust import check_trusted
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -76,7 +77,8 @@ async def open_runtime(
         providers.memories = store
         providers.tool_pins = partial(tool_pins, store)
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
-        yield LocalRuntime(store, ProviderWorkers(providers), watcher=everybody)
+        workers, check = ProviderWorkers(providers), partial(check_trusted, providers.settings)
+        yield LocalRuntime(store, workers, watcher=everybody, check=check)
 
 
 class ProviderWorkers:
@@ -219,6 +221,7 @@ class Driving:
         """Drives a run that nobody drives, unless it is paused or has ended."""
         if run in self._tasks:
             return
+        self.runtime.check(())
         status = self.runtime.store.run(run).status
         if status == "waiting":
             # The time that a person was given to decide may be over, or about to be.

@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -108,6 +109,31 @@ def _read(path: Path, name: str, *, size_max: int, span: Span | None) -> str:
     if len(content) > size_max:
         _refuse(name, f"has more than {size_max:,} bytes", span)
     return read_text(content, name, limits=Limits(bytes_max=size_max))
+
+
+def fits_glob(parts: Sequence[str], glob: str) -> bool:
+    """Whether a path, by the names that lead to it, fits a pattern of files in the project.
+
+    `**` stands for any folders and `folder/` for all below it; only a name that is written with a
+    dot in front stands for hidden ones.
+    """
+    whole = f"{glob}**" if glob.endswith("/") else glob
+    return _fits(tuple(parts), tuple(whole.split("/")))
+
+
+def _fits(parts: tuple[str, ...], globs: tuple[str, ...]) -> bool:
+    if not globs:
+        return not parts
+    if globs == ("**",):
+        return bool(parts) and not any(part.startswith(".") for part in parts)
+    if globs[0] == "**":
+        is_hidden = bool(parts) and parts[0].startswith(".")
+        return _fits(parts, globs[1:]) or (
+            bool(parts) and not is_hidden and _fits(parts[1:], globs)
+        )
+    if not parts or parts[0].startswith(".") > globs[0].startswith("."):
+        return False
+    return fnmatchcase(parts[0], globs[0]) and _fits(parts[1:], globs[1:])
 
 
 _REASONS = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 _COMMANDS = "[allow] commands = true in whorl.toml"
+_FILES = f'{_COMMANDS}; its canvas form also files = {{write = ["solution.py"]}} there'
 _SEARCH = "an MCP server: [mcp.search] in whorl.toml, with a tool `search` that takes a query"
 
 
@@ -29,9 +30,7 @@ TEMPLATES = (
     Template("self-refine", "a paragraph about why bees dance"),
     Template("agentic-search", "who invented the zip fastener?", _SEARCH),
     Template("code-review", "def mean(xs): return sum(xs) / len(xs)"),
-    Template(
-        "until-tests-pass", "a function slug(title) that makes a URL part of a title", _COMMANDS
-    ),
+    Template("until-tests-pass", "a function slug(title) that makes a URL part of a title", _FILES),
     Template("research-until-found", "what is the limit of iterations by default?", _COMMANDS),
     Template("multi-pass-extraction", "Invoice 17 of 3 May, from Ada Ltd, 120 euros"),
     Template("translate-and-check", "It never rains but it pours."),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+from trusted import TRUSTED
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
 from whorl.runtimes.projection import document
@@ -122,7 +123,7 @@ def run_in(
     file = folder / "workflow.json"
     file.write_text(json.dumps(definition), encoding="utf-8")
     store = folder / "store" / "whorl.db"
-    project = Project(folder, folder / "whorl.toml", store, environment or {})
+    project = Project(folder, folder / "whorl.toml", store, TRUSTED | (environment or {}))
     return asyncio.run(_run(project, str(file), given or {}))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loom_runs import PROJECT
 
+from trusted import TRUSTED
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
@@ -37,7 +38,7 @@ def run(name: str, given: dict[str, Any], place: Path) -> dict[str, Any]:
 
 
 async def _run(text: str, name: str, given: dict[str, Any], place: Path) -> dict[str, Any]:
-    project = Project(EXAMPLES, EXAMPLES / "whorl.toml", place / "whorl.db", {})
+    project = Project(EXAMPLES, EXAMPLES / "whorl.toml", place / "whorl.db", TRUSTED)
     workflow = read_workflow(text, name).workflow
     providers = Providers(project.settings())
     async with open_runtime(project, providers) as runtime:

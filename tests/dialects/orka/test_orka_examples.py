@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from orka_runs import PROJECT
 
+from trusted import TRUSTED
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
 from whorl.runtimes.local import Start
@@ -38,7 +39,7 @@ def run(name: str, given: str, place: Path, **options: Any) -> Ran:
 
 
 async def _run(text: str, given: str, place: Path, options: dict[str, Any]) -> Ran:
-    project = Project(EXAMPLES, EXAMPLES / "demo.toml", place / "whorl.db", {})
+    project = Project(EXAMPLES, EXAMPLES / "demo.toml", place / "whorl.db", TRUSTED)
     workflow = read_workflow(text, "example.yml").workflow
     providers = Providers(project.settings())
     async with open_runtime(project, providers) as runtime:

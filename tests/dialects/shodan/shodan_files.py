@@ -29,7 +29,8 @@ def read(text: str) -> Reading:
 
 def settle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Makes a folder a project of its own, where commands are allowed and no key is set."""
-    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL")) or "WHORL" in n]:
+    left_out = ("_API_KEY", "_BASE_URL", "WHORL_HOME")
+    for name in [name for name in os.environ if name.endswith(left_out)]:
         monkeypatch.delenv(name)
     folder.mkdir(exist_ok=True)
     if not (folder / "whorl.toml").exists():

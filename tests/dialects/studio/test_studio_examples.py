@@ -19,7 +19,8 @@ RUN_HERE = {"self-refine", "judged", "summary", "agentic-search", "chapters"}
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL")) or "WHORL" in n]:
+    left_out = ("_API_KEY", "_BASE_URL", "WHORL_HOME")
+    for name in [name for name in os.environ if name.endswith(left_out)]:
         monkeypatch.delenv(name)
     place = tmp_path / "examples"
     shutil.copytree(EXAMPLES, place)
@@ -65,8 +66,8 @@ def test_a_tool_searches_until_it_is_enough(folder: Path) -> None:
     server = Path(__file__).parent / "notes_server.py"
     config = folder / "whorl.toml"
     config.write_text(
-        f"{config.read_text()}\n[allow]\ncommands = true\n"
-        f"[mcp.notes]\ncommand = [{sys.executable!r}, {str(server)!r}]\n"
+        config.read_text().replace("[allow]", "[allow]\ncommands = true")
+        + f"[mcp.notes]\ncommand = [{sys.executable!r}, {str(server)!r}]\n"
     )
     question = {"question": "What do bees do in winter?"}
     result = whorl.run_sync(whorl.load(folder / "agentic-search.json"), question)

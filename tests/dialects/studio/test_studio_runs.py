@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from studio_files import (canvas, node, read)
+from typing import (Any, TYPE_CHECKING)
+from whorl.errors import ProviderError
+from whorl.providers.registry import Providers
+from whorl.providers.settings.sections import settings_from
+from whorl.providers.task import (Estimate, Reply, Request)
+from whorl.runtimes.simulated import (MemoryJournal, SimulatedRuntime)
+
 import asyncio
 import json
 import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
 
 import pytest
-from studio_files import canvas, node, read
 
 import whorl
-from whorl.errors import ProviderError
-from whorl.providers.registry import Providers
-from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Estimate, Reply, Request
-from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from whorl.providers.task import (Effect, Emit)
 
-    from whorl.providers.task import Effect, Emit
 
 
 CONFIG = """
@@ -41,7 +42,8 @@ replies = ["one", "two", "three"]
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL")) or "WHORL" in n]:
+    left_out = ("_API_KEY", "_BASE_URL", "WHORL_HOME")
+    for name in [name for name in os.environ if name.endswith(left_out)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "whorl.toml").write_text(CONFIG)
@@ -54,6 +56,7 @@ def run(place: Path, text: str, **given: Any) -> whorl.Result:
 
 
 def test_files_are_found_read_and_written(place: Path) -> None:
+    (place / "whorl.toml").write_text(f'{CONFIG}\n[allow]\nfiles = {{write = ["out/"]}}\n')
     (place / "notes").mkdir()
     (place / "notes" / "b.txt").write_text("beta")
     (place / "notes" / "a.txt").write_text("alpha")
@@ -110,7 +113,7 @@ def test_the_other_handles_of_files(place: Path) -> None:
             [
                 node("find", "file_glob", directory=".", pattern="*.csv"),
                 node("open", "file_read", path="a.csv", mode="csv"),
-                node("save", "file_write", path="b.txt", content="four"),
+                node("save", "file_write", path="{{workspace}}/b.txt", content="four"),
                 node("show", "transform", template="{{paths}} {{rows}} {{bytes}}"),
             ],
             "in > find.none",
@@ -124,6 +127,7 @@ def test_the_other_handles_of_files(place: Path) -> None:
     )
 
     assert result.output == '["a.csv"] [{"n": "1"}] 4'
+    assert [path.read_text() for path in place.glob(".whorl/work/*/b.txt")] == ["four"]
 
 
 def test_a_command_reads_what_comes_in_at_stdin(place: Path) -> None:
@@ -351,7 +355,8 @@ def test_what_a_model_is_sent() -> None:
 
 
 def perform(root: Path, kind: str, **inputs: Any) -> Any:
-    settings = settings_from({}, {}, project_root=str(root))
+    allow = {"allow": {"files": {"write": ["**"]}}}
+    settings = settings_from(allow, {}, project_root=str(root))
     request = Request("r", "a", kind, inputs)
 
     async def main() -> Any:
@@ -382,7 +387,7 @@ def test_files_outside_of_the_project_are_out_of_reach(tmp_path: Path, path: str
 
 @pytest.mark.parametrize("path", ["whorl.toml", "sub/whorl.toml", ".git/config", ".env", "."])
 def test_what_steers_the_engine_is_not_written(tmp_path: Path, path: str) -> None:
-    with pytest.raises(ProviderError, match="may not write"):
+    with pytest.raises(ProviderError, match="may not be written"):
         perform(tmp_path, "file_write", path=path, content="x")
 
 

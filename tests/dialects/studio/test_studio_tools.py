@@ -21,7 +21,8 @@ ALLOWED = "[allow]\ncommands = true\n"
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL")) or "WHORL" in n]:
+    left_out = ("_API_KEY", "_BASE_URL", "WHORL_HOME")
+    for name in [name for name in os.environ if name.endswith(left_out)]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "whorl.toml").write_text("")
@@ -84,12 +85,16 @@ def test_a_command_of_a_model_runs_when_a_person_has_read_it(place: Path) -> Non
 
 
 def test_the_built_in_tools_for_files(place: Path) -> None:
+    refused = run(place, built_in("write_file", path="out/a.txt", content="{{topic}}"))
+    (place / "whorl.toml").write_text('[allow]\nfiles = {write = ["out/**", "b.txt"]}\n')
     wrote = run(place, built_in("write_file", path="out/a.txt", content="{{topic}}"))
     read = run(place, built_in("read_file", path="out/a.txt"))
     empty = run(place, built_in("write_file", path="b.txt", content=""))
     lacking = run(place, built_in("read_file", file="out/a.txt"))
     outside = run(place, built_in("read_file", path="/etc/passwd"))
 
+    assert refused.error is not None
+    assert "file 'out/a.txt' may not be written" in str(refused.error["message"])
     assert (wrote.output, read.output) == ("wrote 1 bytes to out/a.txt", "t")
     assert empty.status == "succeeded"
     assert run(place, built_in("read_file", path="b.txt")).output == "(empty file)"

@@ -251,7 +251,9 @@ class NodeReader(Fields):
             return self.incoming[head], path
         if head in scope.inputs:
             return scope.refer(self.id, scope.inputs[head]), path
-        return (value_of(head), path) if head in scope.variables else None
+        if head in scope.variables:
+            return value_of(head), path
+        return ("workspace", path) if head == "workspace" else None
 
     def _counted(self, head: str) -> str | None:
         """`item`, `index` and `total` of the nearest iterator; the latter two of a loop as well."""

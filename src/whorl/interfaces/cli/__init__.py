@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 COMMANDS: CommandTable = {
     "Write": {
         "templates": ("reference:templates", "List the workflows to begin with."),
+        "init": ("trust:init", "Write a whorl.toml for this folder."),
         "new": ("reference:new", "Write a workflow file from a template."),
         "validate": ("files:validate", "Check workflow files and list all mistakes."),
         "lint": ("files:lint", "Say what another system would refuse in a file."),
@@ -45,6 +46,7 @@ COMMANDS: CommandTable = {
         "serve": ("admin:serve", "Serve the page in the browser, and the HTTP API."),
     },
     "Keep": {
+        "trust": ("trust:trust", "Show what a folder's whorl.toml permits, and trust it."),
         "memory": ("store:memory", "List or delete what loops remember across runs."),
         "prune": ("store:prune", "Delete old runs."),
         "doctor": ("admin:doctor", "Check the installation, the configuration and each provider."),

@@ -26,10 +26,13 @@ NO_RUNS = "no runs yet; start one with `whorl run FILE`"
 FORMS = "write NAME=VALUE for a text, NAME:=JSON for any value, NAME=@FILE for the text of a file"
 
 
-def located(function: Callable[..., R], *, is_checked: bool = True) -> Callable[..., R]:
+def located(
+    function: Callable[..., R], *, is_checked: bool = True, drives: bool = False
+) -> Callable[..., R]:
     """Adds --store and --config, and gives the command its project as first argument.
 
-    A command that itself says what is wrong with the configuration has it not `is_checked`.
+    A command that itself says what is wrong with the configuration has it not `is_checked`; one
+    that `drives` runs has --trust.
     """
 
     @click.option("--store", metavar="PATH", help="Folder or file of the store.")
@@ -41,10 +44,15 @@ def located(function: Callable[..., R], *, is_checked: bool = True) -> Callable[
 
         outer = ctx.find_root().obj or {}
         store, config = (options.pop(name) or outer.get(name) for name in ("store", "config"))
-        project = find_project(os.environ, store=store, config=config, is_checked=is_checked)
+        trusts = options.pop("trusts", False)
+        project = find_project(
+            os.environ, store=store, config=config, is_checked=is_checked, trusts=trusts
+        )
         return function(project, **options)
 
-    return command
+    words = "Trust the folder's whorl.toml for this call."
+    option = click.option("--trust", "trusts", is_flag=True, help=words)
+    return option(command) if drives else command
 
 
 run_argument = click.argument("run", metavar="RUN")

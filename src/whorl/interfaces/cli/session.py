@@ -20,6 +20,7 @@ from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.options import located, print_json, run_argument
 from whorl.interfaces.cli.summary import budget_of, final_lines, gate_lines, print_outputs
 from whorl.interfaces.cli.terminal import is_ours, is_plain, say
+from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Lines, NullWatcher
 from whorl.interfaces.figures import as_much_again
 from whorl.interfaces.wording import EXIT_CODES, advice, with_help
@@ -74,6 +75,11 @@ class Show:
     events: str | None = None
     verbose: bool = False
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether a program reads the output, so that nobody is asked anything."""
+        return self.as_json or bool(self.events)
+
     def check(self, workflow: Workflow) -> None:
         """Refuses what cannot be shown of a workflow, before a run of it is made."""
         if self.as_json and self.events:
@@ -116,18 +122,26 @@ def show_options(command: Callable[..., int]) -> Callable[..., int]:
 def on_run(
     work: Callable[..., Awaitable[int]],
     argument: Callable[[Callable[..., int]], Callable[..., int]] = run_argument,
+    *,
+    drives: bool = True,
 ) -> Callable[..., int]:
-    """A command that asks something of a RUN and shows it: gets the session and the run."""
+    """A command that asks something of a RUN and shows it: gets the session and the run.
+
+    One that only looks on `drives` nothing.
+    """
 
     @wraps(work)
     def command(project: Project, *, run: str, show: Show, **options: Any) -> int:
+        if drives and not show.is_silent:
+            ask_for_trust(project)
+
         async def steer() -> int:
             async with run_session(project, show, creates=False) as session:
                 return await work(session, find_run(session.store, run), **options)
 
         return asyncio.run(steer())
 
-    return argument(show_options(located(command)))
+    return argument(show_options(located(command, drives=drives)))
 
 
 @dataclass(slots=True)
@@ -158,8 +172,7 @@ class RunSession:
 
     async def settle(self, run: RunId) -> int:
         """Asks the person at the terminal what the run waits for; shows what it came to."""
-        is_silent = self.show.as_json or self.show.events
-        is_attended = not is_silent and is_ours(sys.stdin, sys.stderr)
+        is_attended = not self.show.is_silent and is_ours(sys.stdin, sys.stderr)
         shown: set[str] = set()
         later: set[str] = set()
         while is_attended and not self.was_stopped:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("whorl.http")
 
-_STATUSES = {"W902": 404, "W903": 404, "W905": 409, "W907": 404, "R902": 409}
+_STATUSES = {"W902": 404, "W903": 404, "W905": 409, "W907": 404, "W908": 403, "W909": 403}
+_STATUSES |= {"R902": 409}
 _WORDS = {404: "there is nothing at this address", 405: "this address has no such method"}
+_UNTRUSTED = ("W908", "W909")
 _FINDINGS_MAX = 20
 
 
@@ -37,6 +39,8 @@ class Refusal(Exception):
 
 
 def conflict(fault: UsageError, run: str = "RUN") -> Refusal:
+    if fault.code in _UNTRUSTED:
+        return Refusal(_STATUSES[fault.code], fault.code, str(fault), fault.help)
     status = 404 if fault.code == "W902" else 409
     code = fault.code if fault.code in ("W902", "W903", "W907") else "W905"
     return Refusal(status, code, str(fault), fault.help or advice("W905", fault.facts, run))

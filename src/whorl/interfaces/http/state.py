@@ -43,7 +43,7 @@ _NAMES_S = 2.0
 _PROBLEMS = {
     400: "the request does not have its shape",
     401: "the token is missing or wrong",
-    403: "the request comes from another site",
+    403: "the request comes from another site, or the folder's whorl.toml is not trusted",
     404: "there is no such thing",
     405: "the address has no such method",
     408: "the request did not arrive in time",

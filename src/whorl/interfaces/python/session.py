@@ -29,11 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
     from typing import Self
 
-    from whorl.interfaces.python.values import FilePath, JsonLike, Mark, Result, Status
+    from whorl.interfaces.python.values import Config, FilePath, JsonLike, Mark, Result, Status
     from whorl.interpreter.events import Event as JournalEvent
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
 
 
 P = ParamSpec("P")
@@ -199,23 +200,36 @@ def _in_python(run: str) -> Iterator[None]:
 class Session:
     """Opens the store and the providers; use it as `async with Session() as session`.
 
-    `config` is a whorl.toml, `store` a folder or a file; without them those of the project that the
-    working folder lies in are used, as on the command line.
+    `config` is a whorl.toml, or a table of what would stand in one, `store` a folder or a file;
+    without them those of the project that the working folder lies in are used, as on the command
+    line. A whorl.toml that is found there needs `trust=True`, unless `whorl trust` knows it: until
+    then no run is driven.
     """
 
     def __init__(
         self,
         *,
-        config: FilePath | None = None,
+        config: Config | None = None,
         store: FilePath | None = None,
         tasks: Tasks | None = None,
+        trust: bool = False,
     ) -> None:
         if not isinstance(tasks, Tasks | None):
             raise UsageError(f"tasks is {tasks!r:.80}, which is no whorl.Tasks()")
-        self._project = values.project_of(config, store)
-        self._settings = self._project.settings()
+        self._set_up(values.project_of(config, store, trust=trust), tasks)
+
+    def _set_up(self, project: Project, tasks: Tasks | None) -> None:
+        self._project = project
+        self._settings = project.settings()
         self._tasks = tasks
         self._open: Opened | None = None
+
+    # For parts of Whorl, and not for programs.
+    @classmethod
+    def of_project(cls, project: Project) -> Self:
+        session = cls.__new__(cls)
+        session._set_up(project, None)
+        return session
 
     async def __aenter__(self) -> Self:
         if self._open is not None:
@@ -303,9 +317,10 @@ async def run(
     workflow: Workflow | FilePath,
     inputs: Mapping[str, JsonLike] | None = None,
     *,
-    config: FilePath | None = None,
+    config: Config | None = None,
     store: FilePath | None = None,
     tasks: Tasks | None = None,
+    trust: bool = False,
     budget: float | None = None,
     max_iterations: int | None = None,
     key: str = "",
@@ -313,9 +328,10 @@ async def run(
     """Runs a workflow to its end (or until it waits for a person) and gives the result.
 
     `budget` is the most that it may spend, in dollars. With a `key`, at most one run is ever
-    started for it: the one that exists goes on if it was interrupted.
+    started for it: the one that exists goes on if it was interrupted. `trust`: the whorl.toml that
+    is found counts.
     """
-    async with Session(config=config, store=store, tasks=tasks) as session:
+    async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
         started = await session.start(
             workflow, inputs, budget=budget, max_iterations=max_iterations, key=key
         )
@@ -325,16 +341,17 @@ async def run(
 async def resume(
     run: str = "last",
     *,
-    config: FilePath | None = None,
+    config: Config | None = None,
     store: FilePath | None = None,
     tasks: Tasks | None = None,
+    trust: bool = False,
     budget: float | None = None,
 ) -> Result:
     """Takes up a run that was interrupted, paused or has failed, and gives its result.
 
     `budget` is added to what the run may spend, in dollars.
     """
-    async with Session(config=config, store=store, tasks=tasks) as session:
+    async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
         resumed = await session.resume(run, budget=budget)
         return await resumed.result()
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
+# A whorl.toml, or what would stand in one.
+Config: TypeAlias = "FilePath | Mapping[str, object]"
 Status: TypeAlias = Literal[
     "running", "succeeded", "failed", "waiting", "paused", "interrupted", "cancelled"
 ]
@@ -141,11 +143,12 @@ class Workflow:
     warnings: tuple[Diagnostic, ...] = ()
 
 
-def load(path: FilePath, *, config: FilePath | None = None) -> Workflow:
+def load(path: FilePath, *, config: Config | None = None) -> Workflow:
     """Reads a workflow file. Raises InvalidWorkflow with everything that is wrong with it.
 
     It is read in the project that the working folder lies in, as on the command line: files that it
-    names must lie in the project, or beside it where it lies elsewhere. `config` is a whorl.toml.
+    names must lie in the project, or beside it where it lies elsewhere. `config` is a whorl.toml,
+    or a table of what would stand in one.
     """
     return workflow_from(project_of(config), path)
 
@@ -195,10 +198,23 @@ def build(
     return Workflow(name, reading.workflow, "", {file: text}, warnings)
 
 
-def project_of(config: FilePath | None = None, store: FilePath | None = None) -> Project:
-    """The project of a whorl.toml and a store, or else of the working folder."""
-    file, folder = (None if path is None else os.fspath(path) for path in (config, store))
-    return find_project(os.environ, config=file, store=folder)
+def project_of(
+    config: Config | None = None, store: FilePath | None = None, *, trust: bool = False
+) -> Project:
+    """The project of a whorl.toml and a store, or else of the working folder.
+
+    A table is the program's own word, and so is a file that it names; `trust` makes one of what is
+    found.
+    """
+    if not isinstance(trust, bool):
+        raise UsageError(f"trust is {trust!r:.80}, which is neither True nor False")
+    folder = None if store is None else os.fspath(store)
+    if isinstance(config, Mapping):
+        table = {str(name): value for name, value in config.items()}
+        found = find_project(os.environ, store=folder)
+        return replace(found, config=None, table=table)
+    file = None if config is None else os.fspath(config)
+    return find_project(os.environ, config=file, store=folder, trusts=trust)
 
 
 def _named(diagnostics: Iterable[Diagnostic], file: str, text: str) -> tuple[Diagnostic, ...]:

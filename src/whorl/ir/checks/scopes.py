@@ -150,7 +150,8 @@ class View:
 
 
 def uses_in(workflow: Workflow) -> Iterator[Use]:
-    top: Bound = {port.name: shape_of_port(port) for port in workflow.inputs}
+    top: Bound = {"workspace": PLAIN}
+    top.update({port.name: shape_of_port(port) for port in workflow.inputs})
     top.update(dict.fromkeys(name for name, _ in workflow.variables))
     for _, node in walk(workflow.body):
         if isinstance(node, Assign):

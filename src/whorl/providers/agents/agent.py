@@ -17,7 +17,14 @@ from whorl.providers.agents.programs import PROGRAMS, AgentOutput, Invocation, b
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_json, clean, parse_json, shorten
 from whorl.providers.models import conversation
-from whorl.providers.processes import Finished, Program, check_permission, folder_in, run_program
+from whorl.providers.processes import (
+    Finished,
+    Program,
+    check_permission,
+    folder_in,
+    make_workspace,
+    run_program,
+)
 from whorl.providers.redaction import Secret, StreamedText, redact, redact_error
 from whorl.providers.settings import AgentSettings, revealed
 from whorl.providers.settings.sections import KNOWN_PROVIDERS, agents_from
@@ -73,6 +80,7 @@ class Agent(OwnTask):
         what = f"{agent.program!r} of agent {agent.name!r}"
         check_permission(self._settings, agent.program, what)
         kind.check(invocation)
+        make_workspace(self._settings.project_root, request)
         secrets = self._settings.secrets()
         with _schema_file(kind, invocation) as schema_file:
             program = self._program(replace(invocation, schema_file=schema_file), kind)

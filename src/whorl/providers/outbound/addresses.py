@@ -262,11 +262,13 @@ class Policy:
     """What the operator allows.
 
     `origins` are those that the configuration itself names: open to the calls that it names them
-    for (`Call.of_operator`), and to no call that a workflow makes by itself.
+    for (`Call.of_operator`), and to no call that a workflow makes by itself. `hosts` are the only
+    others that are called, where they are set.
     """
 
     private_network: bool | tuple[str, ...] = False
     origins: frozenset[str] = frozenset()
+    hosts: tuple[str, ...] | None = None
 
     @classmethod
     def of(cls, settings: Settings) -> Policy:
@@ -274,7 +276,21 @@ class Policy:
         urls += [server.url for server in settings.mcp.values() if server.url]
         urls += [task for task in settings.tasks.values() if not task.startswith("python:")]
         urls += [settings.connectors.url] if settings.connectors.url else []
-        return cls(settings.allow.private_network, frozenset(target_of(url).origin for url in urls))
+        allow, origins = settings.allow, frozenset(target_of(url).origin for url in urls)
+        return cls(allow.private_network, origins, allow.hosts)
+
+    def check_host(self, scheme: str, host: str, port: int) -> None:
+        """Raises ProviderError P107 for a host that is not allowed, before it is looked up."""
+        shown = bracketed(host)
+        if self.hosts is None or f"{scheme}://{shown}:{port}" in self.origins:
+            return
+        if not any(_names_host(entry, host, port) for entry in self.hosts):
+            raise ProviderError(
+                f"{shown}:{port} is not among the hosts that workflows may call; the operator "
+                f'allows it with [allow] hosts = ["{shown}"] in whorl.toml',
+                code="P107",
+                detail={"host": shown, "port": port},
+            )
 
     def check(self, scheme: str, host: str, port: int, addresses: list[str]) -> None:
         """Raises ProviderError P107 unless every address of the host may be reached."""
@@ -304,6 +320,14 @@ class Policy:
         if isinstance(self.private_network, bool):
             return self.private_network and place in _GENERALLY_PERMITTED
         return any(_names(entry, host, port, address) for entry in self.private_network)
+
+
+def _names_host(entry: str, host: str, port: int) -> bool:
+    """Whether an entry of `[allow] hosts` (host, host:port, *.domain) fits."""
+    entry = entry.strip().lower().rstrip(".")
+    if entry.startswith("*."):
+        return host.endswith(entry[1:])
+    return entry in (host, f"{host}:{port}", f"[{host}]", f"[{host}]:{port}")
 
 
 def _names(entry: str, host: str, port: int, address: Address) -> bool:

@@ -48,6 +48,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         """Resolves, checks every address, and connects to the first that answers."""
+        self._policy.check_host(self._scheme, host, port)
         literal = literal_of(host)
         try:
             addresses = [str(literal)] if literal else await self._resolve(host, port)

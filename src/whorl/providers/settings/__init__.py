@@ -34,9 +34,7 @@ _TYPES: dict[type, str] = {
     list: "a list",
     dict: "a table",
 }
-_SECRET_NAME = re.compile(
-    r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE
-)
+SECRET_NAME = re.compile(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +47,17 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Allow:
-    """What the operator permits; a tuple names programs, or hosts and networks."""
+    """What the operator permits; a tuple names programs, or hosts and networks.
+
+    `read` and `write` are globs of files in the project; without `read`, all that are not hidden
+    are read. `hosts` are the public ones that workflows call; without it, all of them are.
+    """
 
     commands: bool | tuple[str, ...] = False
     private_network: bool | tuple[str, ...] = False
+    read: tuple[str, ...] | None = None
+    write: tuple[str, ...] = ()
+    hosts: tuple[str, ...] | None = None
 
     def permits_command(self, program: str) -> bool:
         return self.commands if isinstance(self.commands, bool) else program in self.commands
@@ -161,7 +166,8 @@ class Settings:
     """Everything that providers are told by the operator.
 
     `environment` holds the few variables that commands may see. `retention` (`older_than`) and
-    `workflows` (`folders`) are for other parts, and are checked here with the rest.
+    `workflows` (`folders`) are for other parts, and are checked here with the rest. `untrusted`
+    says why the rights of the folder's whorl.toml are not among all this, where they are not.
     """
 
     default_provider: str = ""
@@ -181,6 +187,7 @@ class Settings:
     workflows: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     project_root: str = "."
+    untrusted: UsageError | None = None
 
     def secrets(self) -> tuple[Secret, ...]:
         """Every secret, for redaction; a short header is one if its name says so."""
@@ -191,7 +198,7 @@ class Settings:
             secrets += [
                 text
                 for name, text in headers
-                if len(text.reveal()) >= LENGTH_SURE or _SECRET_NAME.search(name)
+                if len(text.reveal()) >= LENGTH_SURE or SECRET_NAME.search(name)
             ]
         for env in [*(each.env for each in servers), *(each.env for each in self.agents.values())]:
             secrets += [text for text in env.values() if isinstance(text, Secret)]

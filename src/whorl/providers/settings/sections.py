@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
@@ -30,7 +30,7 @@ SECTIONS: dict[str, tuple[str, ...] | None] = {
     "defaults": ("provider", "model", "judge_model"),
     "providers": None,
     "prices": None,
-    "allow": ("commands", "private_network"),
+    "allow": ("commands", "private_network", "files", "hosts"),
     "tasks": None,
     "mcp": None,
     "agents": None,
@@ -41,6 +41,7 @@ SECTIONS: dict[str, tuple[str, ...] | None] = {
     "retention": ("older_than",),
     "workflows": ("folders",),
 }
+FILES = ("read", "write")
 PRICE = ("input", "output")
 SERVER = ("command", "url", "env", "headers", "tools", "timeout_s")
 AGENT = ("kind", "program", "model", "flags", "skip_permissions", "env", "timeout_s")
@@ -156,13 +157,24 @@ def _price(model: str, value: object) -> settings.Price:
 
 def _allow(table: Table) -> settings.Allow:
     permissions: dict[str, bool | tuple[str, ...]] = {}
-    for key, value in table.values.items():
+    for key in ("commands", "private_network"):
+        value = table.values.get(key, False)
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             value = tuple(value)
         if not isinstance(value, bool | tuple):
             refuse(f"[allow] {key} must be true, false or a list of texts, not {type_name(value)}")
         permissions[key] = value
-    return replace(settings.Allow(), **permissions)
+    files = Table(table.values.get("files", {}), "[allow] files", FILES)
+    globs = [*(files.texts("read") or ()), *(files.texts("write") or ())]
+    for glob in globs:
+        if not glob or glob.startswith(("/", "~")) or "\\" in glob or ".." in glob.split("/"):
+            refuse(f"[allow] files names {glob!r}, which is no pattern for files in the project")
+    return settings.Allow(
+        **permissions,
+        read=files.texts("read"),
+        write=files.texts("write") or (),
+        hosts=table.texts("hosts"),
+    )
 
 
 def _task(name: str, task: object) -> str:

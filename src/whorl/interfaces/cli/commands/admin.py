@@ -18,6 +18,7 @@ import click
 from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, safe
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.terminal import paint, say
+from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.figures import bytes_words, plural, table
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Finding(NamedTuple):
 
 @click.command()
 @json_option
-@partial(located, is_checked=False)
+@partial(located, is_checked=False, drives=True)
 def doctor(project: Project, *, as_json: bool) -> int:
     """Check the installation, the store, the configuration and each provider.
 
@@ -83,6 +84,11 @@ def _findings(project: Project) -> Iterator[Finding]:
         return
     place = str(project.config) if project.config else "no whorl.toml; only the environment"
     yield Finding("configuration", True, place)
+    if settings.untrusted is not None:
+        # A provider of the environment is asked only by those who trust the folder they are in.
+        words = f"{settings.untrusted}; nothing was sent; {settings.untrusted.help}"
+        yield Finding("trust", False, words)
+        return
     allowed = settings.allow.commands
     programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
     commands = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
@@ -155,7 +161,7 @@ async def _try(providers: Providers, name: str) -> Finding:
               help="File with the token; without it, each start makes a new one.")  # fmt: skip
 @click.option("--behind-proxy", is_flag=True,
               help="Believe the X-Forwarded headers of a proxy in front.")  # fmt: skip
-@located
+@partial(located, drives=True)
 def serve(
     project: Project,
     *,
@@ -184,8 +190,16 @@ def serve(
     if opens is None:
         opens = sys.stdout.isatty() and sys.stderr.isatty() and chosen.is_loopback
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    ask_for_trust(project)
+    _warn_of_trust(project)
     asyncio.run(_serve(project, chosen, opens=opens, shown=not token_file))
     say("stopped; runs that were under way are resumable")
+
+
+def _warn_of_trust(project: Project) -> None:
+    refused = project.settings().untrusted
+    if refused is not None:
+        say(f"warning: no run is driven here: {safe(str(refused))}", f"  = help: {refused.help}")
 
 
 async def _serve(project: Project, place: Place, *, opens: bool, shown: bool) -> None:
@@ -209,7 +223,7 @@ async def _serve(project: Project, place: Place, *, opens: bool, shown: bool) ->
 @click.option("--wait", default=20.0, show_default=True,
               help="How many seconds a call waits for its run before it answers with the run's id."
               )  # fmt: skip
-@located
+@partial(located, drives=True)
 def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> None:
     """Serve workflows as MCP tools, for any MCP client.
 
@@ -234,6 +248,7 @@ def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> None:
     workflows = _workflows(project, files)
     if not workflows:
         raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")
+    _warn_of_trust(project)
     say(f"serving {', '.join(workflows)}")
     asyncio.run(serve_stdio(project, workflows, wait))
 

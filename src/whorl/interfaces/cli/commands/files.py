@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects import Reading
     from whorl.language import Json
+    from whorl.services.preflight import Forecast
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
 
@@ -49,8 +50,11 @@ def validate(project: Project, *, files: tuple[str, ...], as_json: bool) -> int:
 
 
 def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
+    from whorl.interfaces.wording import effects_words
     from whorl.ir.walk import index_nodes
     from whorl.ir.worst_case import worst_case
+    from whorl.providers.registry import Providers
+    from whorl.services.preflight import forecast
 
     try:
         reading = project.read(file)
@@ -62,6 +66,7 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
     warnings = [*reading.warnings, *_needed(project, reading)]
     workflow = reading.workflow
     worst = worst_case(workflow)
+    foreseen = forecast(workflow, Providers(project.settings()))
     facts = {
         "name": workflow.name,
         "dialect": workflow.dialect,
@@ -69,12 +74,15 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
         "calls_max": worst.calls,
         "calls_without_retries": worst.typical,
         "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
+        "effects": asdict(foreseen.effects),
     }
     if not is_quiet:
         if warnings:
             show_diagnostics(warnings, reading.sources)
-        words = ", ".join(_fact_words(facts, reading, project))
+        words = ", ".join(_fact_words(facts, reading, foreseen))
         click.echo(f"{safe(file)}: ok ({words})")
+        if outside := effects_words(foreseen.effects):
+            click.echo(f"  {outside}")
     return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
 
 
@@ -85,6 +93,11 @@ def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
 
     settings = project.settings()
     needs: list[tuple[str, str, str]] = []
+    if (untrusted := settings.untrusted) is not None:
+        # What it configures is not there, so nothing is said of names that may be in it.
+        words, code = str(untrusted), untrusted.code
+        yield Diagnostic(code, words, help=untrusted.help, severity="warning")
+        return
     if refused := refusal(reading.workflow, settings):
         needs.append((str(refused["code"]), str(refused["message"]), str(refused["path"])))
     for name in unknown_names(reading.workflow, Providers(settings)):
@@ -106,20 +119,16 @@ def _span(reading: Reading, path: str) -> Span | None:
     return Span(file, int(line), int(column), len(path.rpartition("/")[2]))
 
 
-def _fact_words(facts: dict[str, Any], reading: Reading, project: Project) -> list[str]:
+def _fact_words(facts: dict[str, Any], reading: Reading, foreseen: Forecast) -> list[str]:
     from whorl.interfaces.wording import calls_words, forecast_words
-    from whorl.providers.registry import Providers
-    from whorl.services.preflight import forecast
 
     words = [str(facts["dialect"]), plural(facts["steps"], "step")]
     limited = reading.workflow.limits
     if facts["calls_max"] != 0:
         words.append(calls_words(facts["calls_max"], facts["calls_without_retries"]))
-        if limited.cost_usd is not None:
-            foreseen = forecast(reading.workflow, Providers(project.settings()))
-            if not foreseen.is_priced:
-                # The same words as before a run: money of unknown prices bounds nothing.
-                words[-1], limited = forecast_words(foreseen), replace(limited, cost_usd=None)
+        if limited.cost_usd is not None and not foreseen.is_priced:
+            # The same words as before a run: money of unknown prices bounds nothing.
+            words[-1], limited = forecast_words(foreseen), replace(limited, cost_usd=None)
     limits = limit_words(limited)
     return [*words, f"bounded by {limits}"] if limits else words
 

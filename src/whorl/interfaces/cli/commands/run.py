@@ -16,9 +16,16 @@ from whorl.interfaces.cli.options import located, print_json, read_stdin
 from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
 from whorl.interfaces.cli.summary import loop_words, print_outputs
 from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
-from whorl.interfaces.wording import EXIT_CODES, advised, calls_words, forecast_words
+from whorl.interfaces.wording import (
+    EXIT_CODES,
+    advised,
+    calls_words,
+    effects_words,
+    forecast_words,
+)
 from whorl.services import preflight
 from whorl.services.results import status_words
 from whorl.services.runs import check_key, find_run
@@ -52,7 +59,7 @@ _UNFIT = (
 @click.option("--id", "key", default="", metavar="KEY", help="Start at most one run for this key.")
 @click.option("--cold", is_flag=True, help="Leave out what loops remember from earlier runs.")
 @show_options
-@located
+@partial(located, drives=True)
 def run_command(
     project: Project,
     *,
@@ -93,6 +100,8 @@ def run_command(
         say(render_all(reading.warnings, reading.sources))
     if dry_run:
         return _rehearse(reading.workflow, start, show)
+    if not show.is_silent:
+        ask_for_trust(project)
     return asyncio.run(_run(project, reading, start, show, detach=detach))
 
 
@@ -111,7 +120,7 @@ async def _run(
         foreseen = preflight.forecast(
             reading.workflow, providers, iterations=iterations, budget_usd=budget
         )
-        for words in (note, forecast_words(foreseen)):
+        for words in (note, forecast_words(foreseen), effects_words(foreseen.effects)):
             if words:
                 say(words)
     async with run_session(project, show, providers=providers) as session:
@@ -133,9 +142,10 @@ def _detach(project: Project, run: RunId, *, as_json: bool) -> int:
     folder = project.store.parent / "logs"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{run}.log"
-    words = [sys.executable, "-m", "whorl.interfaces.cli", "drive", run]
+    # -P: no file of the working folder takes the place of a module of ours.
+    words = [sys.executable, "-P", "-m", "whorl.interfaces.cli", "drive", run]
     words += ["--store", str(project.store)]
-    if project.config is not None:
+    if project.is_own_word:
         words += ["--config", str(project.config)]
     log = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     try:
@@ -179,7 +189,7 @@ def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
 
 
 @click.command()
-@partial(on_run, argument=options.run_option)
+@partial(on_run, argument=options.run_option, drives=False)
 async def watch(session: RunSession, run: RunId) -> int:
     """Watch a RUN until it ends, pauses or waits. Ctrl-C leaves it alone.
 
@@ -194,7 +204,7 @@ async def watch(session: RunSession, run: RunId) -> int:
 
 @click.command(hidden=True)
 @options.run_argument
-@located
+@partial(located, drives=True)
 def drive(project: Project, *, run: str) -> int:
     """Drive a RUN that was just made, in the background."""
 

@@ -201,7 +201,10 @@ def _amount(pruned: Pruned) -> str:
 
 
 def _prune(project: Project, seconds: float, statuses: tuple[str, ...], *, dry_run: bool) -> Pruned:
-    return _change(project, lambda store: store.prune(seconds, statuses, dry_run=dry_run))
+    pruned = _change(project, lambda store: store.prune(seconds, statuses, dry_run=dry_run))
+    if not dry_run:
+        project.remove_workspaces(pruned.runs)
+    return pruned
 
 
 def _change(project: Project, change: Callable[[SqliteStore], Awaitable[R]]) -> R:

@@ -12,7 +12,7 @@ from whorl.interfaces.http.faults import conflict
 from whorl.interfaces.http.run_schemas import RunItem
 from whorl.interfaces.http.run_views import run_item
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
-from whorl.interfaces.wording import forecast_words
+from whorl.interfaces.wording import effects_words, forecast_words
 from whorl.interpreter.events import Event
 from whorl.ir import Workflow
 from whorl.runtimes.folding import Fork, fold
@@ -108,7 +108,7 @@ async def fork(
     try:
         forked, created = await steering.new_fork(state.store, state.providers, run, made)
     except UsageError as fault:
-        if fault.code in ("R110", "P109"):
+        if fault.code in ("R110", "R114", "P109"):
             raise conflict(fault) from fault
         raise
     if created:
@@ -179,4 +179,5 @@ def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Start,
     if start.refused is not None:
         return workflow, start, {}
     worst = forecast(workflow, providers, iterations=iterations, budget_usd=budget)
-    return workflow, start, {"forecast": forecast_words(worst), "note": note}
+    words = "; ".join(filter(None, (forecast_words(worst), effects_words(worst.effects))))
+    return workflow, start, {"forecast": words, "note": note}

@@ -17,7 +17,7 @@ from whorl.interfaces.figures import line
 from whorl.interfaces.http import schemas
 from whorl.interfaces.http.faults import finding
 from whorl.interfaces.http.state import KnownRun, State, no_query
-from whorl.interfaces.wording import condition_words, forecast_words, target_of
+from whorl.interfaces.wording import condition_words, effects_words, forecast_words, target_of
 from whorl.interpreter.events import join
 from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Task, Workflow
 from whorl.ir.walk import blocks_of
@@ -109,11 +109,16 @@ def validate(state: State, request: schemas.Validation) -> schemas.Validated:
     workflow, warnings = reading.workflow, list(reading.warnings)
     refused = refusal(workflow, state.providers.settings)
     if refused is not None:
-        warnings.append(Diagnostic("R110", str(refused["message"]), severity="warning"))
+        code, message = str(refused["code"]), str(refused["message"])
+        warnings.append(Diagnostic(code, message, severity="warning"))
+    if (untrusted := state.providers.settings.untrusted) is not None:
+        help_, words = untrusted.help, str(untrusted)
+        warnings.append(Diagnostic(untrusted.code, words, help=help_, severity="warning"))
     findings = [finding(diagnostic, root) for diagnostic in warnings]
     worst = forecast(workflow, state.providers)
     costs = {"calls": worst.calls, "cost_usd": worst.cost_usd, "bound_usd": worst.bound_usd}
-    case: Any = {**costs, "words": forecast_words(worst)}
+    words = "; ".join(filter(None, (forecast_words(worst), effects_words(worst.effects))))
+    case: Any = {**costs, "words": words}
     name, dialect = safe(workflow.name), workflow.dialect
     return schemas.Validated(
         ok=True, diagnostics=findings, name=name, dialect=dialect, worst_case=case

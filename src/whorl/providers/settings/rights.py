@@ -1,0 +1,203 @@
+"""What a whorl.toml permits: whatever in it executes, sends, reads variables or deletes.
+
+One pass parts a table into its rights and the rest, so that nothing is both shown as a right and
+left in, or taken out and not shown. The rest gives a folder that nobody has trusted no rights.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from whorl.providers.settings import SECRET_NAME, shown_url
+from whorl.providers.settings.sections import KNOWN_PROVIDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+RightKind: TypeAlias = Literal[
+    "commands", "code", "programs", "addresses", "notify", "network", "files", "prices", "deletion"
+]
+RIGHT_KINDS: tuple[RightKind, ...] = get_args(RightKind)
+Part: TypeAlias = "tuple[object, list[Right]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One thing that is permitted; its text names variables and headers, and shows no key."""
+
+    kind: RightKind
+    text: str
+
+
+def part_rights(table: Mapping[str, object]) -> tuple[dict[str, object], tuple[Right, ...]]:
+    """The table without what gives rights, and those rights in the order of `RIGHT_KINDS`.
+
+    What has the wrong type is left in, for the one who reads settings to say so.
+    """
+    harmless: dict[str, object] = {}
+    rights: list[Right] = []
+    for name, value in table.items():
+        kept, found = _PARTERS[name](value) if name in _PARTERS else (value, [])
+        rights += found
+        if kept != {} or value == {}:
+            harmless[name] = kept
+    return harmless, tuple(sorted(rights, key=lambda right: RIGHT_KINDS.index(right.kind)))
+
+
+def _allow(value: object) -> Part:
+    if not isinstance(value, dict):
+        return value, []
+    kinds: dict[str, RightKind] = {"commands": "commands", "private_network": "network"}
+    all_of = {"commands": "any program", "private_network": "any private address"}
+    rights: list[Right] = []
+    for key, kind in kinds.items():
+        if (allowed := value.get(key)) is True:
+            rights.append(Right(kind, all_of[key]))
+        elif isinstance(allowed, list):
+            rights += [Right(kind, f"{item}") for item in allowed]
+    files = value.get("files")
+    for verb, globs in files.items() if isinstance(files, dict) else ():
+        found = globs if isinstance(globs, list) else [globs]
+        rights += [Right("files", f"{verb} {item}") for item in found]
+    dropped = {"files", *(key for key in kinds if value.get(key))}
+    return {key: item for key, item in value.items() if key not in dropped}, rights
+
+
+def _entries(rights_of: Callable[[str, object], list[Right]]) -> Callable[[object], Part]:
+    """Parts a section of named entries: one that gives rights is left out as a whole."""
+
+    def part(value: object) -> Part:
+        if not isinstance(value, dict):
+            return value, []
+        found = {name: rights_of(name, entry) for name, entry in value.items()}
+        kept = {name: entry for name, entry in value.items() if not found[name]}
+        return kept, [right for rights in found.values() for right in rights]
+
+    return part
+
+
+def _provider(name: str, entry: object) -> list[Right]:
+    """A well-known provider at its own address, with its own variable, needs no permission."""
+    if not isinstance(entry, dict):
+        return []
+    rights: list[Right] = []
+    url, key = str(entry.get("base_url", "")).rstrip("/"), str(entry.get("api_key", ""))
+    if url:
+        same = (known for known in KNOWN_PROVIDERS.values() if known.base_url == url)
+        public = next(same, None)
+    else:
+        public = KNOWN_PROVIDERS.get(name)
+    own = f"env:{public.key_variable}" if public is not None else ""
+    is_foreign_key = key.startswith("env:") and key.replace(" ", "") != own
+    has_address = bool(url) and public is None
+    if has_address or is_foreign_key or entry.get("headers"):
+        where = shown_url(url) if url else f"the address of {name!r}"
+        rights.append(Right("addresses", f"{where} for models ({name}){_credentials(entry)}"))
+    if isinstance(entry.get("replies"), str):
+        rights.append(Right("files", f"read {entry['replies']}, the replies of {name}"))
+    if entry.get("keeps_max_tokens"):
+        rights.append(Right("prices", f"{name} is taken to keep the limits of answers"))
+    return rights
+
+
+def _price(model: str, entry: object) -> list[Right]:
+    prices = entry if isinstance(entry, dict) else {}
+    words = ", ".join(f"{key} ${prices[key]}" for key in ("input", "output") if key in prices)
+    return [Right("prices", f"{model}: {words or 'free'}, for a million tokens")]
+
+
+def _task(name: str, entry: object) -> list[Right]:
+    place = str(entry)
+    if place.startswith("python:"):
+        return [Right("code", f"{place.removeprefix('python:')} (task {name})")]
+    return [Right("addresses", f"{shown_url(place)} for the task {name}")]
+
+
+def _server(name: str, entry: object) -> list[Right]:
+    table = entry if isinstance(entry, dict) else {}
+    command = table.get("command")
+    if isinstance(command, list):
+        words = shlex.join(map(str, command))
+        return [Right("programs", f"{words} (MCP server {name}){_credentials(table)}")]
+    where = shown_url(str(table.get("url", "")))
+    return [Right("addresses", f"{where} for the MCP server {name}{_credentials(table)}")]
+
+
+def _agent(name: str, entry: object) -> list[Right]:
+    table = entry if isinstance(entry, dict) else {}
+    flags = table.get("flags")
+    program = str(table.get("program") or table.get("kind") or name)
+    words = shlex.join([program, *map(str, flags if isinstance(flags, list) else ())])
+    free = ", without asking before it acts" if table.get("skip_permissions") else ""
+    return [Right("programs", f"{words} (agent {name}){free}{_credentials(table)}")]
+
+
+def _key(name: str, entry: object) -> list[Right]:
+    table = entry if isinstance(entry, dict) else {}
+    where = shown_url(str(table.get("url", "")))
+    return [Right("addresses", f"{where} for HTTP steps (key {name}){_credentials(table)}")]
+
+
+def _notify(value: object) -> Part:
+    table = value if isinstance(value, dict) else {}
+    if not table:
+        return value, []
+    url = str(table.get("url", ""))
+    where = url if url.startswith("env:") else shown_url(url)
+    return {}, [Right("notify", f"{where} is told of runs{_credentials(table)}")]
+
+
+def _connectors(value: object) -> Part:
+    if not isinstance(value, dict):
+        return value, []
+    rights: list[Right] = []
+    if "url" in value:
+        rights.append(Right("addresses", f"{shown_url(str(value['url']))} for connectors"))
+    if isinstance(value.get("replies"), str):
+        rights.append(Right("files", f"read {value['replies']}, the replies of connectors"))
+    return ({} if rights else value), rights
+
+
+def _retention(value: object) -> Part:
+    table = value if isinstance(value, dict) else {}
+    if not table:
+        return value, []
+    words = ", ".join(f"{key} {item}" for key, item in table.items())
+    return {}, [Right("deletion", f"runs that ended long ago ({words})")]
+
+
+def _credentials(table: Mapping[str, object]) -> str:
+    """The variables and headers that go along, by name; a value only where it is no secret."""
+    words = ", ".join(_credential_words(table))
+    return f", with {words}" if words else ""
+
+
+def _credential_words(table: Mapping[str, object]) -> Iterator[str]:
+    for field in ("api_key", "token", "username", "password"):
+        if isinstance(text := table.get(field), str):
+            yield f"the variable {text[4:].strip()}" if text.startswith("env:") else f"its {field}"
+    for field in ("headers", "env"):
+        inner = table.get(field)
+        for name, text in inner.items() if isinstance(inner, dict) else ():
+            if isinstance(text, str) and text.startswith("env:"):
+                yield f"the variable {text[4:].strip()} as {name}"
+            elif field == "env" and not SECRET_NAME.search(name):
+                yield f"{name}={text}"
+            else:
+                yield f"the {'header' if field == 'headers' else 'variable'} {name}"
+
+
+_PARTERS: dict[str, Callable[[object], Part]] = {
+    "allow": _allow,
+    "providers": _entries(_provider),
+    "prices": _entries(_price),
+    "tasks": _entries(_task),
+    "mcp": _entries(_server),
+    "agents": _entries(_agent),
+    "keys": _entries(_key),
+    "notify": _notify,
+    "connectors": _connectors,
+    "retention": _retention,
+}

@@ -1,0 +1,196 @@
+"""What a workflow would write, run and call, as far as that is known before it runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import InvalidWorkflow, ProviderError
+from whorl.ir import Constant, Expression, Fields, Items, Task
+from whorl.ir.walk import walk, workflows_of
+from whorl.providers.files import FileRights, refused_write
+from whorl.providers.outbound.addresses import target_of
+from whorl.source.paths import resolve_beside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from whorl.ir import Node, Value, Workflow
+    from whorl.language import Json
+    from whorl.providers.settings import Settings
+    from whorl.providers.task import Request
+
+COMMANDS = frozenset({"run", "agent", "javascript"})
+COMPUTED_PATH = "a path that is computed"
+COMPUTED_PROGRAM = "a program that is computed"
+COMPUTED_HOST = "an address that is computed"
+_LENGTH_MAX = 80
+# The host of a text that is an address up to its first computed part.
+_HOST = re.compile(r"https?://[^/?#{}\s]+(?=[/?#]|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """Files, programs and hosts, each once; of what a value decides, words that say so."""
+
+    writes: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+
+
+def effects_of(workflow: Workflow, settings: Settings, asked: Iterable[Request]) -> Effects:
+    """What a workflow does outside; `asked` are its questions to models."""
+    writes: dict[str, None] = {}
+    runs: dict[str, None] = {}
+    calls = dict.fromkeys(host for request in asked for host in _asked_hosts(request, settings))
+    for _, _, task in nodes_of(workflow):
+        if not isinstance(task, Task):
+            continue
+        if task.kind == "file_write":
+            writes[_known(task, "path") or COMPUTED_PATH] = None
+        runs |= dict.fromkeys(_programs(task, settings))
+        calls |= dict.fromkeys(_hosts(task, settings))
+    return Effects(tuple(writes), tuple(runs), tuple(calls))
+
+
+def refused_writes(task: Task, settings: Settings) -> str:
+    """Why a task may not write the file that it names; nothing where it may, or a value decides."""
+    written = _known(task, "path") if task.kind == "file_write" else ""
+    if not written:
+        return ""
+    root = settings.project_root
+    try:
+        path = resolve_beside(f"{root}/-", written, root=root)
+    except InvalidWorkflow as fault:
+        return fault.diagnostics[0].message
+    may_write = FileRights(Path(root).resolve(), settings.allow).may_write(path)
+    return "" if may_write else refused_write(written)
+
+
+def started(task: Task, settings: Settings) -> Iterator[tuple[str, str]]:
+    """The programs that a task starts, empty where a value decides, each with what it is."""
+    if task.kind in COMMANDS:
+        yield _program(task, settings), "run one"
+    for name in _servers(task, settings):
+        if command := settings.mcp[name].command:
+            yield command[0], f"start the MCP server {name!r}, which is one"
+
+
+def nodes_of(workflow: Workflow) -> Iterator[tuple[Workflow, str, Node]]:
+    for _, part in workflows_of(workflow):
+        for path, node in walk(part.body):
+            yield part, path, node
+
+
+def plain(value: Value) -> Json:
+    """A value as far as it is known before the run; a template stands for its own text."""
+    match value:
+        case Constant():
+            return value.value
+        case Expression():
+            return value.source
+        case Items():
+            return [plain(item) for item in value.items]
+        case Fields():
+            return {k: plain(v) for k, v in value.entries if isinstance(k, str)}
+
+
+def _servers(task: Task, settings: Settings) -> list[str]:
+    """The MCP servers that a task uses, as far as that is known before the run."""
+    inputs = dict(task.inputs.entries)
+    named: Any = {"tool": inputs.get("server"), "ask": inputs.get("tools")}.get(task.kind)
+    names = None if named is None else plain(named)
+    texts = [n for n in (names if isinstance(names, list) else [names]) if isinstance(n, str)]
+    servers = [name.partition("/")[0] for name in texts if name not in settings.tasks]
+    return [name for name in dict.fromkeys(servers) if name in settings.mcp]
+
+
+def _programs(task: Task, settings: Settings) -> Iterator[str]:
+    """The programs of a task in words: a command line, a script, an agent, a function."""
+    if task.kind in COMMANDS:
+        yield _shown(_command_words(task) or _program(task, settings) or COMPUTED_PROGRAM)
+    for name in _servers(task, settings):
+        if command := settings.mcp[name].command:
+            yield _shown(shlex.join(command))
+    place = settings.tasks.get(_known(task, "task")) if task.kind == "use" else None
+    if place is not None and place.startswith("python:"):
+        yield _shown(place)
+
+
+def _command_words(task: Task) -> str:
+    inputs = dict(task.inputs.entries)
+    argv, script = inputs.get("argv"), inputs.get("script")
+    if argv is not None:
+        words = plain(argv)
+        return " ".join(map(str, words)) if isinstance(words, list) else ""
+    return str(plain(script)) if isinstance(script, Constant) else ""
+
+
+def _hosts(task: Task, settings: Settings) -> Iterator[str]:
+    if task.kind == "http":
+        url = dict(task.inputs.entries).get("url", Constant(""))
+        yield _host(plain(url)) or COMPUTED_HOST
+    elif task.kind == "use":
+        place = settings.tasks.get(_known(task, "task"), "")
+        yield from filter(None, [_host(place)])
+    elif task.kind == "connector" and settings.connectors.url:
+        yield _host(settings.connectors.url)
+    for name in _servers(task, settings):
+        yield from filter(None, [_host(settings.mcp[name].url)])
+
+
+def _asked_hosts(request: Request, settings: Settings) -> Iterator[str]:
+    from whorl.providers.models.selection import choose_models
+
+    if request.kind not in ("ask", "judge"):
+        return
+    try:
+        candidates = choose_models(settings, request.inputs).candidates
+    except ProviderError:
+        return
+    yield from filter(None, (_host(candidate.provider.base_url) for candidate in candidates))
+
+
+def _host(url: Json) -> str:
+    """The host that an address names, with its port unless it is the usual one."""
+    found = _HOST.match(url.strip()) if isinstance(url, str) else None
+    try:
+        return target_of(found[0]).authority if found else ""
+    except ProviderError:
+        return ""
+
+
+def _known(task: Task, name: str) -> str:
+    value = dict(task.inputs.entries).get(name)
+    return value.value if isinstance(value, Constant) and isinstance(value.value, str) else ""
+
+
+def _shown(words: str) -> str:
+    first = " ".join(words.split())
+    return first if len(first) <= _LENGTH_MAX else f"{first[: _LENGTH_MAX - 3]}..."
+
+
+def _program(task: Task, settings: Settings) -> str:
+    """The program that a command step starts; empty where a value decides."""
+    inputs = dict(task.inputs.entries)
+    if task.kind == "javascript":
+        return "node"
+    if task.kind == "agent":
+        from whorl.providers.settings.sections import agents_from
+
+        agent = inputs.get("agent")
+        name = agent.value if isinstance(agent, Constant) else None
+        agents = {**agents_from({}, {}), **settings.agents}
+        return agents[name].program if isinstance(name, str) and name in agents else ""
+    argv = inputs.get("argv")
+    first: Any = inputs.get("shell", Constant("sh"))
+    if argv is not None:
+        items: Any = argv.value if isinstance(argv, Constant) else ()
+        items = argv.items if isinstance(argv, Items) else items
+        first = items[0] if isinstance(items, list | tuple) and items else None
+    if isinstance(first, Constant):
+        first = first.value
+    return first if isinstance(first, str) else ""

@@ -1,0 +1,256 @@
+"""Whether a folder's whorl.toml may give it rights: what a person has trusted, and who owns it.
+
+A trusted file is known by its path and the hash of its content, in `trust.json` beside the user's
+own configuration. The path is that of the name in its folder, not of what a link there leads to:
+a link to a trusted file makes no other folder trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from whorl.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from whorl.interpreter.events import Event
+    from whorl.providers.settings import Settings
+    from whorl.providers.settings.rights import Right
+
+CONFIG_NAME = "whorl.toml"
+USER_FOLDER = "whorl"
+USER_CONFIG = "config.toml"
+RECORDS = "trust.json"
+VARIABLE = "WHORL_TRUST"
+_FORMAT = 1
+_RECORDS_BYTES_MAX = 10_000_000
+_SHOWN_MAX = 3
+# What ends work that is under way, and begins none.
+_ENDING = frozenset({"run.paused", "run.cancelled"})
+
+# harmless: it gives no rights. foreign: another user owns it.
+Standing: TypeAlias = Literal["harmless", "trusted", "new", "changed", "foreign"]
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """A whorl.toml as it was when a person said yes to it."""
+
+    digest: str
+    rights: tuple[Right, ...]
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A whorl.toml that was read once: its rights, the rest of it, and how it stands."""
+
+    path: Path
+    digest: str
+    table: dict[str, object]
+    standing: Standing
+    rights: tuple[Right, ...] = ()
+    harmless: dict[str, object] = field(default_factory=dict)
+    before: tuple[Right, ...] = ()
+
+    @property
+    def is_trusted(self) -> bool:
+        return self.standing in ("harmless", "trusted")
+
+    @property
+    def permitted(self) -> dict[str, object]:
+        """What of it counts."""
+        return self.table if self.is_trusted else self.harmless
+
+    @property
+    def added(self) -> tuple[Right, ...]:
+        return tuple(right for right in self.rights if right not in self.before)
+
+    @property
+    def removed(self) -> tuple[Right, ...]:
+        return tuple(right for right in self.before if right not in self.rights)
+
+    def refusal(self) -> UsageError | None:
+        """Why nothing is run with it; None where it is trusted."""
+        if self.is_trusted:
+            return None
+        if self.standing == "foreign":
+            words = f"{str(self.path)!r} or its folder belongs to another user"
+            advice = f"copy what you need into a folder of your own; in a container, {VARIABLE}=1"
+            return UsageError(words, help=f"{advice} allows it", code="W909")
+        why = "has changed since you trusted it" if self.standing == "changed" else "is not trusted"
+        permits = "; ".join(f"{right.kind}: {right.text}" for right in self.rights[:_SHOWN_MAX])
+        more = f"; and {len(self.rights) - _SHOWN_MAX} more" * (len(self.rights) > _SHOWN_MAX)
+        advice = "`whorl trust` shows all of it and remembers your yes; --trust is for one call, "
+        advice += f"{VARIABLE}=1 in the environment for CI and containers"
+        words = f"{str(self.path)!r} {why}, and would permit {permits}{more}"
+        return UsageError(words, help=advice, code="W908")
+
+
+def judge(
+    path: Path,
+    content: bytes,
+    table: dict[str, object],
+    environment: Mapping[str, str],
+    *,
+    grants: Mapping[str, object],
+) -> Judged:
+    """How a whorl.toml stands that was found in a folder; `grants` are those of the user's file.
+
+    `content` is what `table` was read from, so that what is known by its hash is what counts.
+    """
+    import hashlib
+
+    from whorl.providers.settings.rights import part_rights
+
+    digest = hashlib.sha256(content).hexdigest()
+    harmless, rights = part_rights(table)
+    is_called_for = environment.get(VARIABLE) == "1"
+    if not is_called_for and is_foreign(path):
+        return Judged(path, digest, table, "foreign", rights, harmless)
+    if not rights:
+        return Judged(path, digest, table, "harmless")
+    known = None
+    if not is_called_for and not _is_granted(path, grants):
+        known = read_records(environment).get(str(path))
+        if known is None or known.digest != digest:
+            standing: Standing = "new" if known is None else "changed"
+            before = () if known is None else known.rights
+            return Judged(path, digest, table, standing, rights, harmless, before)
+    return Judged(path, digest, table, "trusted", rights, harmless)
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether somebody else owns a file, the link that leads to it, or its folder."""
+    own = getattr(os, "geteuid", lambda: None)()
+    if own is None:
+        return False
+    try:
+        owners = {path.stat().st_uid, path.lstat().st_uid, path.parent.stat().st_uid}
+    except OSError:
+        return True
+    return owners != {own}
+
+
+def check_trusted(settings: Settings, requests: Sequence[Event] = ()) -> None:
+    """Refuses to drive a run without the rights that its folder's whorl.toml wants.
+
+    Raises UsageError W908 or W909. A run can still be paused and cancelled.
+    """
+    is_ending = bool(requests) and all(event.kind in _ENDING for event in requests)
+    if settings.untrusted is not None and not is_ending:
+        fault = settings.untrusted
+        raise UsageError(str(fault), help=fault.help, code=fault.code)
+
+
+def user_folder(environment: Mapping[str, str]) -> Path:
+    """`$XDG_CONFIG_HOME/whorl`; a relative path there does not count, as its standard says."""
+    base = environment.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):
+        home = environment.get("HOME", "")
+        base = os.path.join(home if os.path.isabs(home) else str(Path.home()), ".config")
+    return Path(base) / USER_FOLDER
+
+
+def check_grants(table: object, place: str) -> dict[str, object]:
+    """`[trust."PATH"]` of the user's file: the folders whose whorl.toml counts as it is."""
+    if not isinstance(table, dict) or any(grant != {} for grant in table.values()):
+        words = f'{place}: [trust."PATH"] has no keys: the path of a folder says it all'
+        raise UsageError(words, help='write [trust."/home/me/project"]', code="W901")
+    return table
+
+
+def _is_granted(path: Path, grants: Mapping[str, object]) -> bool:
+    for grant in grants:
+        named = Path(grant).expanduser()
+        if named.is_absolute() and path in (named / CONFIG_NAME, named.resolve() / CONFIG_NAME):
+            return True
+    return False
+
+
+def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:
+    """What was trusted, by path. Raises UsageError W901 for a file that is not ours alone."""
+    path = user_folder(environment) / RECORDS
+    try:
+        with path.open("rb") as file:
+            about = os.fstat(file.fileno())
+            content = file.read(_RECORDS_BYTES_MAX)
+    except FileNotFoundError:
+        return {}
+    except OSError as fault:
+        raise _bad_records(path, f"cannot be read: {fault.strerror}") from fault
+    own = getattr(os, "geteuid", lambda: about.st_uid)()
+    if about.st_uid != own or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _bad_records(path, "is not yours alone: chmod 600, and chown where it is not yours")
+    try:
+        document: Any = json.loads(content)
+        files = document["files"] if document["format"] == _FORMAT else {}
+        return {name: _trusted(entry) for name, entry in files.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as fault:
+        raise _bad_records(path, "is damaged") from fault
+
+
+def _trusted(entry: Any) -> Trusted:
+    from whorl.providers.settings.rights import RIGHT_KINDS, Right
+
+    rights = tuple(Right(k, str(text)) for k, text in entry["rights"] if k in RIGHT_KINDS)
+    return Trusted(str(entry["sha256"]), rights, float(entry["at"]))
+
+
+def _bad_records(path: Path, why: str) -> UsageError:
+    advice = "delete it to be asked again about each folder"
+    return UsageError(f"{path}: {why}", help=advice, code="W901")
+
+
+def remember(environment: Mapping[str, str], judged: Judged) -> None:
+    """Trusts a whorl.toml as it was read. Raises UsageError W909 for one of another user."""
+    if judged.standing == "foreign":
+        fault = judged.refusal()
+        assert fault is not None
+        raise fault
+    trusted = Trusted(judged.digest, judged.rights, time.time())
+    _write(environment, {**read_records(environment), str(judged.path): trusted})
+
+
+def forget(environment: Mapping[str, str], path: Path) -> bool:
+    records = read_records(environment)
+    if records.pop(str(path), None) is None:
+        return False
+    _write(environment, records)
+    return True
+
+
+def _write(environment: Mapping[str, str], records: Mapping[str, Trusted]) -> None:
+    """Replaces the record as a whole; readable by its owner only."""
+    import tempfile
+
+    files = {
+        name: {
+            "sha256": entry.digest,
+            "rights": [[right.kind, right.text] for right in entry.rights],
+            "at": entry.at,
+        }
+        for name, entry in sorted(records.items())
+    }
+    folder = user_folder(environment)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        # Made with the mode 0600.
+        number, part = tempfile.mkstemp(prefix=".trust-", dir=folder)
+        with os.fdopen(number, "w", encoding="utf-8") as file:
+            json.dump({"format": _FORMAT, "files": files}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, folder / RECORDS)
+    except OSError as fault:
+        words = f"{folder / RECORDS}: cannot be written: {fault.strerror or fault}"
+        advice = "--trust is for one call and writes nothing"
+        raise UsageError(words, help=advice, code="W901") from fault

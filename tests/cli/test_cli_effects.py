@@ -1,0 +1,160 @@
+"""What a file would write, run and call is named before it does, and refused where it may not."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Whorl
+
+FLOW = """
+whorl: 1
+name: flow
+inputs: {site: string}
+steps:
+  test: {run: [pytest, -q]}
+  script: {run: "make all && echo done"}
+  get: {http: {url: "https://api.example.com/items/{{ site }}"}}
+  any: {http: {url: "https://{{ site }}/x"}}
+  lint: {use: lint}
+  agent: {agent: claude-code, prompt: "Fix it"}
+  ask: {ask: "Hello", model: openai/gpt-5-mini}
+"""
+CONFIG = """
+[providers.openai]
+api_key = "k-0123456789"
+[tasks]
+lint = "python:my_checks:lint"
+[allow]
+commands = true
+"""
+STRANGER: dict[str, Any] = {
+    "nodes": [
+        {"id": "i", "type": "input", "data": {"name": "text"}},
+        {"id": "w", "type": "file_write", "data": {"path": "Makefile", "content": "all: evil"}},
+        {"id": "v", "type": "file_write", "data": {"path": "out/{{i}}.md", "content": "x"}},
+        {"id": "o", "type": "output", "data": {}},
+    ],
+    "edges": [
+        {"id": "1", "source": "i", "target": "w"},
+        {"id": "2", "source": "w", "target": "v"},
+        {"id": "3", "source": "v", "target": "o"},
+    ],
+}
+
+
+def test_validate_names_what_a_file_would_run_and_call(project: Path, whorl: Whorl) -> None:
+    (project / "whorl.toml").write_text(CONFIG)
+    (project / "flow.yaml").write_text(FLOW)
+
+    done, document = whorl("validate", "flow.yaml"), whorl("validate", "flow.yaml", "--json").json
+
+    assert document[0]["effects"] == {
+        "writes": [],
+        "runs": ["pytest -q", "make all && echo done", "python:my_checks:lint", "claude"],
+        "calls": ["api.openai.com", "api.example.com", "an address that is computed"],
+    }
+    assert "  runs pytest -q, make all && echo done, " in done.out
+    assert "; calls api.openai.com, api.example.com, an address that is computed" in done.out
+
+
+def test_a_stranger_rewrites_nothing(project: Path, whorl: Whorl) -> None:
+    """A file from elsewhere, run in a folder without a configuration."""
+    (project / "whorl.toml").unlink()
+    (project / "Makefile").write_text("all: mine")
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    (elsewhere / "stranger.json").write_text(json.dumps(STRANGER))
+
+    checked = whorl("validate", "../elsewhere/stranger.json")
+    done = whorl("run", "../elsewhere/stranger.json", "x")
+
+    assert "writes Makefile, a path that is computed" in checked.out
+    assert "warning[R114]" in checked.err
+    assert (done.code, "[R114]" in done.err) == (1, True)
+    assert (project / "Makefile").read_text() == "all: mine"
+    assert not (project / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        ('{write = ["Makefile", "out/**"]}', 0),
+        ('{write = ["Makefile"]}', 1),
+        ('{write = ["out/**"]}', 1),
+        ('{read = ["**"]}', 1),
+    ],
+)
+def test_what_is_named_may_be_written(project: Path, whorl: Whorl, files: str, code: int) -> None:
+    (project / "whorl.toml").write_text(f"[allow]\nfiles = {files}\n")
+    (project / "stranger.json").write_text(json.dumps(STRANGER))
+
+    done = whorl("run", "stranger.json", "x")
+
+    assert done.code == code, done.err
+    assert (project / "out" / "x.md").exists() is (code == 0)
+    if code == 0:
+        assert "writes Makefile, a path that is computed" in done.err
+
+
+def test_a_command_finds_the_workspace_of_its_run(project: Path, whorl: Whorl) -> None:
+    (project / "whorl.toml").write_text("[allow]\ncommands = true\n")
+    (project / "work.yaml").write_text("""
+whorl: 1
+name: work
+steps:
+  make: {run: "echo made > {{ workspace }}/a.txt"}
+  look: {run: [cat, a.txt], folder: "{{ workspace }}"}
+outputs: {text: "{{ look.stdout | trim }}", where: "{{ workspace }}"}
+""")
+
+    result = whorl("run", "work.yaml", "--json").json
+    replayed = whorl("test", "work.yaml")
+    folder = project / ".whorl" / "work" / result["run"]
+
+    assert result["outputs"] == {"text": "made", "where": f".whorl/work/{result['run']}"}
+    assert (folder / "a.txt").read_text() == "made\n"
+    assert replayed.code == 0, replayed.out
+    whorl("prune", "--older-than", "0s", "--dry-run")
+    assert folder.exists()
+    whorl("prune", "--older-than", "0s")
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    "allow",
+    [
+        "files = ['out']",
+        "files = {reads = ['a']}",
+        "files = {write = '/etc'}",
+        "files = {write = ['/etc/*']}",
+        "files = {write = ['../x']}",
+        "files = {read = ['~/x']}",
+        "hosts = true",
+        "hosts = 'example.com'",
+    ],
+)
+def test_a_wrong_permission_is_an_error(project: Path, whorl: Whorl, allow: str) -> None:
+    (project / "whorl.toml").write_text(f"[allow]\n{allow}\n")
+    (project / "pure.yaml").write_text("whorl: 1\nname: pure\nsteps:\n  a: {value: 1}\n")
+
+    done = whorl("run", "pure.yaml")
+
+    assert (done.code, "error[W901]" in done.err) == (2, True)
+
+
+def test_only_named_hosts_are_called(project: Path, whorl: Whorl) -> None:
+    (project / "whorl.toml").write_text("[allow]\nhosts = ['api.example.com']\n")
+    (project / "call.yaml").write_text(
+        "whorl: 1\nname: call\nsteps:\n  a: {http: {url: 'https://other.example/x'}}\n"
+    )
+
+    done = whorl("run", "call.yaml")
+
+    assert done.code == 1
+    assert "other.example:443 is not among the hosts" in done.err

@@ -1,0 +1,244 @@
+"""`whorl trust` and `whorl init`, the question at the terminal, and the user's own file."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from typing import TYPE_CHECKING
+
+import pytest
+from terminals import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from command_line import Whorl
+
+CONFIG = "[allow]\ncommands = true\n"
+COMMAND = "whorl: 1\nname: touch\nsteps:\n  a: {run: touch made}\n"
+RIGHTS = {
+    "[allow]\ncommands = ['git', 'make']": ["commands: git", "commands: make"],
+    "[allow]\nprivate_network = ['db:5432']": ["network: db:5432"],
+    "[allow]\nfiles = {write = ['out/**'], read = ['docs/']}": [
+        "files: write out/**",
+        "files: read docs/",
+    ],
+    "[tasks]\na = 'python:m:f'\nb = 'https://x.example/b'": [
+        "code: m:f (task a)",
+        "addresses: 'https://x.example/b' for the task b",
+    ],
+    "[mcp.m]\ncommand = ['run', 'a b']\nenv = {A = 'env:B', C = 'd', TOKEN = 'secret'}": [
+        "programs: run 'a b' (MCP server m), with the variable B as A, C=d, the variable TOKEN",
+    ],
+    "[agents.a]\nkind = 'codex'\nskip_permissions = true": [
+        "programs: codex (agent a), without asking before it acts",
+    ],
+    "[providers.own]\nbase_url = 'https://x.example/v1'\napi_key = 'secret'": [
+        "addresses: 'https://x.example/v1' for models (own), with its api_key",
+    ],
+    "[providers.openai]\napi_key = 'env:AWS_KEY'": [
+        "addresses: the address of 'openai' for models (openai), with the variable AWS_KEY",
+    ],
+    "[providers.a]\nkind = 'scripted'\nreplies = '../r.toml'": [
+        "files: read ../r.toml, the replies of a",
+    ],
+    "[keys.k]\nurl = 'https://x.example'\ntoken = 'env:T'": [
+        "addresses: 'https://x.example' for HTTP steps (key k), with the variable T",
+    ],
+    "[notify]\nurl = 'https://x.example'\nheaders = {H = 'env:T'}": [
+        "notify: 'https://x.example' is told of runs, with the variable T as H",
+    ],
+    "[connectors]\nurl = 'https://x.example'": ["addresses: 'https://x.example' for connectors"],
+    "[prices.m]\ninput = 0.1\noutput = 0": [
+        "prices: m: input $0.1, output $0, for a million tokens"
+    ],
+    "[retention]\nolder_than = '1d'": ["deletion: runs that ended long ago (older_than 1d)"],
+}
+HARMLESS = [
+    "",
+    "[defaults]\nmodel = 'm'\n[limits]\niterations = 3\n[workflows]\nfolders = ['flows']",
+    "[allow]\ncommands = false\nhosts = ['api.example.com']",
+    "[providers.openai]\nbase_url = 'https://api.openai.com/v1'\napi_key = 'env:OPENAI_API_KEY'",
+    "[providers.claude]\nkind = 'anthropic'\nbase_url = 'https://api.anthropic.com'\n"
+    "api_key = 'env:ANTHROPIC_API_KEY'\nmax_concurrent = 2",
+    "[providers.demo]\nkind = 'scripted'\n[[providers.demo.replies]]\nmatch = '.'\nreplies = ['a']",
+]
+
+
+@pytest.fixture
+def folder(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project that nobody has trusted; the user's own folder is beside it."""
+    monkeypatch.delenv("WHORL_TRUST")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(project / "home"))
+    (project / "whorl.toml").write_text(CONFIG)
+    (project / "touch.yaml").write_text(COMMAND)
+    return project
+
+
+@pytest.fixture
+def at(folder: Path) -> Iterator[Terminal]:
+    pytest.importorskip("pty", reason="this system has no pseudo terminals")
+    terminal = Terminal("run", "touch.yaml")
+    yield terminal
+    terminal.close()
+
+
+@pytest.mark.parametrize("config", RIGHTS, ids=lambda text: text.partition("\n")[0])
+def test_every_right_is_named_and_none_is_given(folder: Path, whorl: Whorl, config: str) -> None:
+    (folder / "whorl.toml").write_text(config)
+
+    shown = whorl("trust", "--json").json
+    done = whorl("run", "touch.yaml")
+
+    named = [f"{right['kind']}: {right['text']}" for right in shown["permits"]]
+    assert named == RIGHTS[config]
+    assert (shown["standing"], shown["trusted"]) == ("new", False)
+    assert (done.code, "error[W908]" in done.err) == (2, True)
+    assert "secret" not in json.dumps(shown).replace("(secret)", "")
+
+
+@pytest.mark.parametrize("config", HARMLESS)
+def test_what_gives_no_rights_needs_no_trust(folder: Path, whorl: Whorl, config: str) -> None:
+    (folder / "whorl.toml").write_text(config)
+    (folder / "pure.yaml").write_text("whorl: 1\nname: pure\nsteps:\n  a: {value: 1}\n")
+
+    assert whorl("trust", "--json").json["standing"] == "harmless"
+    assert whorl("run", "pure.yaml").code == 0
+
+
+def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, whorl: Whorl) -> None:
+    unasked = whorl("trust")
+    trusted = whorl("trust", "--yes")
+    record = folder / "home" / "whorl" / "trust.json"
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (record, record.parent)]
+    listed, ran = whorl("trust", "--list"), whorl("run", "touch.yaml")
+    removed, after = whorl("trust", "--remove"), whorl("run", "touch.yaml")
+
+    assert (unasked.code, trusted.code, ran.code) == (2, 0, 0)
+    assert "run commands: any program" in unasked.out
+    assert modes == [0o600, 0o700]
+    assert str(folder / "whorl.toml") in listed.out
+    assert "trusted no longer" in removed.err
+    assert "error[W908]" in after.err
+    assert whorl("trust", "--list", "--json").json == []
+
+
+def test_a_folder_is_named_by_its_path(folder: Path, whorl: Whorl) -> None:
+    other = folder / "other"
+    other.mkdir()
+    lacking = whorl("trust", "other", "--yes")
+    (other / "whorl.toml").write_text(CONFIG)
+    shown = whorl("trust", "other/whorl.toml", "--json", "--yes").json
+    listed = whorl("trust", "--list", "--json").json
+    (other / "whorl.toml").unlink()
+
+    assert (lacking.code, "there is no whorl.toml" in lacking.err) == (2, True)
+    assert shown["path"] == str(other / "whorl.toml")
+    assert [entry["path"] for entry in listed] == [shown["path"]]
+    assert whorl("trust", "other", "--remove", "--json").json["removed"]
+
+
+def test_a_record_that_others_can_write_does_not_count(folder: Path, whorl: Whorl) -> None:
+    whorl("trust", "--yes")
+    (folder / "home" / "whorl" / "trust.json").chmod(0o666)
+
+    done = whorl("run", "touch.yaml")
+
+    assert (done.code, "is not yours alone" in done.err) == (2, True)
+    assert not (folder / "made").exists()
+
+
+def test_a_damaged_record_is_told(folder: Path, whorl: Whorl) -> None:
+    whorl("trust", "--yes")
+    (folder / "home" / "whorl" / "trust.json").write_text("{")
+
+    assert "is damaged" in whorl("run", "touch.yaml").err
+
+
+def test_what_init_writes_is_trusted_as_written(folder: Path, whorl: Whorl) -> None:
+    (folder / "whorl.toml").unlink()
+    made = whorl("init", "--commands")
+    ran = whorl("run", "touch.yaml")
+    again = whorl("init")
+    with (folder / "whorl.toml").open("a") as file:
+        file.write("[notify]\nurl = 'https://x.example'\n")
+    changed = whorl("run", "touch.yaml")
+
+    assert (made.code, ran.code, again.code) == (0, 0, 2)
+    assert "has changed since you trusted it" in changed.err
+
+
+def test_a_yes_at_the_terminal_is_kept(folder: Path, at: Terminal, whorl: Whorl) -> None:
+    at.read_until("trust it? [y/N]: ")
+    at.press("y\n")
+
+    assert at.code() == 0
+    assert "run commands: any program" in at.shown
+    assert (folder / "made").exists()
+    assert whorl("run", "touch.yaml").code == 0
+
+
+def test_a_no_at_the_terminal_runs_nothing(folder: Path, at: Terminal) -> None:
+    at.read_until("trust it? [y/N]: ")
+    at.press("\n")
+    at.read_until("error[W908]")
+
+    assert at.code() == 2
+    assert not (folder / "made").exists()
+
+
+def test_the_persons_own_file_wins_and_grants(folder: Path, whorl: Whorl) -> None:
+    own = folder / "home" / "whorl" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text(f'[trust."{folder}"]\n')
+    granted = whorl("run", "touch.yaml")
+    own.write_text(f'[trust."{folder}"]\n[allow]\ncommands = ["git"]\n')
+    narrowed = whorl("run", "touch.yaml")
+    (folder / "whorl.toml").unlink()
+    own.write_text("[allow]\ncommands = true\n")
+    alone = whorl("run", "touch.yaml")
+    own.write_text('[trust."/x"]\nall = true\n')
+    wrong = whorl("run", "touch.yaml")
+
+    assert (granted.code, alone.code) == (0, 0)
+    assert "commands are not allowed" in narrowed.err
+    assert (wrong.code, "error[W901]" in wrong.err) == (2, True)
+
+
+def test_no_key_of_the_person_goes_to_an_address_of_the_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An entry of the person's own file stands for the whole entry of the folder's."""
+    from whorl.services.project import find_project
+
+    own = folder / "home" / "whorl" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('[providers.openai]\napi_key = "sk-own-0123456789"\n')
+    (folder / "whorl.toml").write_text('[providers.openai]\nbase_url = "https://x.example/v1"\n')
+    monkeypatch.setenv("WHORL_TRUST", "1")
+
+    provider = find_project(os.environ).settings().providers["openai"]
+
+    assert provider.base_url == "https://api.openai.com/v1"
+
+
+def test_what_another_user_owns_above_is_refused(
+    folder: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = os.geteuid()
+    whorl("trust", "--yes")
+    below = folder / "below"
+    below.mkdir()
+    (below / "touch.yaml").write_text(COMMAND)
+    monkeypatch.chdir(below)
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+
+    refused = [whorl("run", "touch.yaml", *more) for more in ((), ("--trust",))]
+    named = whorl("run", "touch.yaml", "--config", str(folder / "whorl.toml"))
+    monkeypatch.setenv("WHORL_TRUST", "1")
+    allowed = whorl("run", "touch.yaml")
+
+    assert ["error[W909]" in done.err for done in refused] == [True, True]
+    assert (named.code, allowed.code) == (0, 0)

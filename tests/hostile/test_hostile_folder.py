@@ -1,0 +1,473 @@
+"""Nothing of a cloned folder is executed, sent or written before a person trusts it.
+
+Each test of a refusal has a counterpart that shows the same thing happen once it is trusted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cloned import CONFIG, KEYS, Clone, document, filled
+
+from waiting import PATIENCE_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DRIVING = [
+    ("run", "nice.yaml"),
+    ("run", "cmd.yaml"),
+    ("run", "task.yaml"),
+    ("run", "tool.yaml"),
+    ("run", "agent.yaml"),
+    ("run", "call.yaml"),
+    ("run", "write.json", "x"),
+    ("run", "nice.yaml", "--detach"),
+    ("resume", "gate"),
+    ("continue", "loop", "--iterations", "1"),
+    ("accept", "loop", "--iteration", "1"),
+    ("fork", "loop", "--at", "l[1]"),
+    ("approve", "gate"),
+    ("reject", "gate"),
+    ("drive", "gate"),
+]
+# With the exit code where it is not 0.
+LOOKING = [
+    (("validate", "nice.yaml", "cmd.yaml", "task.yaml", "tool.yaml", "write.json"), 0),
+    (("graph", "tool.yaml"), 0),
+    (("run", "nice.yaml", "--dry-run"), 0),
+    (("run", "tool.yaml", "--dry-run", "--json"), 0),
+    (("convert", "write.json"), 0),
+    (("lint", "nice.yaml"), 2),
+    (("test", "nice.yaml", "--run", "nice"), 0),
+    (("test", "loop.yaml", "--run", "loop"), 0),
+    (("ls",), 0),
+    (("show", "loop"), 0),
+    (("status", "gate"), 0),
+    (("watch", "gate"), 4),
+    (("why", "loop"), 0),
+    (("diff", "loop", "1", "2"), 0),
+    (("cost",), 0),
+    (("memory", "ls"), 0),
+    (("prune", "--older-than", "30d"), 0),
+    (("doctor",), 1),
+    (("doctor", "--json"), 1),
+    (("trust", "--json"), 0),
+    (("trust", "--list"), 0),
+    (("templates",), 0),
+    (("new", "self-refine", "../refine.yaml"), 0),
+    (("schema",), 0),
+    (("explain", "W908"), 0),
+    (("--help",), 0),
+]
+
+
+@pytest.mark.parametrize("words", DRIVING, ids=" ".join)
+def test_what_drives_a_run_is_refused(clone: Clone, words: tuple[str, ...]) -> None:
+    before = clone.contents()
+
+    done = clone.whorl(*words)
+
+    assert done.returncode == 2
+    assert "error[W908]" in done.stderr
+    assert "whorl trust" in done.stderr
+    assert clone.traces() == []
+    assert clone.contents() == before
+
+
+@pytest.mark.parametrize(("words", "code"), LOOKING, ids=lambda value: str(value)[:60])
+def test_what_looks_works_and_does_nothing(clone: Clone, words: tuple[str, ...], code: int) -> None:
+    before = clone.contents()
+
+    done = clone.whorl(*words)
+
+    assert done.returncode == code, done.stderr
+    assert clone.traces() == []
+    assert clone.contents() == before
+
+
+def test_completion_runs_nothing(clone: Clone) -> None:
+    done = clone.whorl(_WHORL_COMPLETE="bash_complete", COMP_WORDS="whorl ru", COMP_CWORD="1")
+    files = clone.whorl(_WHORL_COMPLETE="bash_complete", COMP_WORDS="whorl run n", COMP_CWORD="2")
+
+    assert "run" in done.stdout
+    assert files.stderr == ""
+    assert clone.traces() == []
+
+
+def test_no_key_is_shown_or_stored_by_looking(clone: Clone) -> None:
+    shown = clone.whorl("trust", "--json").stdout + clone.whorl("doctor").stdout
+
+    assert not [key for key in KEYS.values() if key in shown]
+    assert {
+        right["kind"] for right in json.loads(clone.whorl("trust", "--json").stdout)["permits"]
+    } == {
+        *("commands", "code", "programs", "addresses", "notify", "network", "files"),
+        *("prices", "deletion"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "trace"),
+    [
+        (("run", "nice.yaml"), "sent to /v1/chat/completions"),
+        (("run", "cmd.yaml"), "command"),
+        (("run", "task.yaml"), "import"),
+        (("run", "tool.yaml"), "mcp"),
+        (("run", "agent.yaml"), "agent"),
+        (("run", "call.yaml"), "sent to /call"),
+        (("approve", "gate"), "after-gate"),
+        (("continue", "loop", "--iterations", "1"), "iteration"),
+        (("doctor",), "sent to /v1/models"),
+    ],
+    ids=str,
+)
+def test_once_it_is_trusted_it_happens(clone: Clone, words: tuple[str, ...], trace: str) -> None:
+    """Otherwise the other tests would see nothing even if there were something."""
+    trusted = clone.whorl("trust", "--yes")
+
+    clone.whorl(*words)
+
+    assert trusted.returncode == 0, trusted.stderr
+    assert trace in clone.traces()
+
+
+def test_once_it_is_trusted_its_server_gets_the_keys_and_the_news(clone: Clone) -> None:
+    clone.whorl("trust", "--yes")
+
+    done = clone.whorl("run", "nice.yaml")
+
+    assert done.returncode == 0, done.stderr
+    sent = dict(clone.listener.requests)
+    asked, told = sent["/v1/chat/completions"], sent["/notify"]
+    assert asked["authorization"] == f"Bearer {KEYS['OPENAI_API_KEY']}"
+    assert asked["x-aws"] == KEYS["AWS_SECRET_ACCESS_KEY"]
+    assert told["authorization"] == KEYS["ANTHROPIC_API_KEY"]
+
+
+def test_a_word_for_one_call_is_not_remembered(clone: Clone) -> None:
+    once = clone.whorl("run", "cmd.yaml", "--trust")
+    again = clone.whorl("run", "cmd.yaml")
+
+    assert once.returncode == 0, once.stderr
+    assert clone.traces()[0] == "command"
+    assert "error[W908]" in again.stderr
+
+
+def test_a_file_that_is_named_is_the_persons_own_word(clone: Clone) -> None:
+    done = clone.whorl("run", "cmd.yaml", "--config", "whorl.toml")
+
+    assert done.returncode == 0, done.stderr
+    assert "command" in clone.traces()
+
+
+@pytest.mark.parametrize("change", ["\n# nothing\n", '\n[keys.more]\nurl = "https://x.example"\n'])
+def test_a_change_asks_again_and_shows_the_difference(clone: Clone, change: str) -> None:
+    clone.whorl("trust", "--yes")
+    path = clone.folder / "whorl.toml"
+    path.write_text(path.read_text() + change)
+    clone.forget_traces()
+
+    run, shown = clone.whorl("run", "cmd.yaml"), clone.whorl("trust")
+    told = document(clone.whorl("trust", "--json"))
+
+    assert "has changed since you trusted it" in run.stderr
+    assert clone.traces() == []
+    assert shown.returncode == 2
+    is_new_right = "keys" in change
+    assert ("+ send to addresses: 'https://x.example'" in shown.stdout) == is_new_right
+    assert ("what it permits is as before" in shown.stdout) != is_new_right
+    assert len(told["added"]) == int(is_new_right)
+    assert told["standing"] == "changed"
+
+
+def test_trust_is_for_one_path(clone: Clone, tmp_path: Path) -> None:
+    clone.whorl("trust", "--yes")
+    shutil.copytree(clone.folder, tmp_path / "other")
+    moved = Clone(tmp_path / "other", clone.canaries, clone.home, clone.listener)
+
+    done = moved.whorl("run", "cmd.yaml")
+
+    assert "error[W908]" in done.stderr
+    assert clone.traces() == []
+
+
+def test_a_link_to_a_trusted_file_is_not_trusted(clone: Clone, tmp_path: Path) -> None:
+    """Else a stranger's folder could borrow the rights of one's own."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "whorl.toml").write_text("[allow]\ncommands = true\n")
+    assert clone.whorl("trust", str(own), "--yes").returncode == 0
+    (clone.folder / "whorl.toml").unlink()
+    (clone.folder / "whorl.toml").symlink_to(own / "whorl.toml")
+
+    done = clone.whorl("run", "cmd.yaml")
+
+    assert "error[W908]" in done.stderr
+    assert clone.traces() == []
+
+
+def test_a_folder_above_counts_no_more_than_one_beside(clone: Clone) -> None:
+    below = clone.folder / "below"
+    below.mkdir()
+    (below / "cmd.yaml").write_text((clone.folder / "cmd.yaml").read_text())
+    inside = Clone(below, clone.canaries, clone.home, clone.listener)
+
+    done = inside.whorl("run", "cmd.yaml")
+
+    assert "error[W908]" in done.stderr
+    assert clone.traces() == []
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root gives files away")
+@pytest.mark.parametrize("what", ["file", "folder", "harmless"])
+def test_what_another_user_owns_is_refused(clone: Clone, what: str) -> None:
+    if what == "harmless":
+        (clone.folder / "whorl.toml").write_text('[defaults]\nmodel = "m"\n')
+    os.chown(clone.folder / "whorl.toml" if what != "folder" else clone.folder, 65534, 65534)
+
+    refused = [
+        clone.whorl("run", "cmd.yaml"),
+        clone.whorl("run", "cmd.yaml", "--trust"),
+        clone.whorl("trust", "--yes"),
+        clone.whorl("resume", "gate"),
+    ]
+    looked = clone.whorl("validate", "cmd.yaml")
+    traces = clone.traces()
+    allowed = clone.whorl("run", "call.yaml", trusts=True)
+
+    assert ["error[W909]" in done.stderr for done in refused] == [True] * 4
+    assert looked.returncode == 0
+    assert traces == []
+    assert ("sent to /call" in clone.traces()) == (what != "harmless"), allowed.stderr
+
+
+@pytest.mark.parametrize("name", [".whorl", ".whorl/whorl.db", ".whorl/whorl.db-wal"])
+def test_a_store_that_is_a_link_is_not_opened(clone: Clone, tmp_path: Path, name: str) -> None:
+    target = tmp_path / "precious"
+    path = clone.folder / name
+    if name == ".whorl":
+        path.rename(target)
+    else:
+        target.write_text("precious")
+        path.unlink(missing_ok=True)
+    before = sorted(target.iterdir()) if target.is_dir() else target.read_text()
+    path.symlink_to(target)
+
+    done = [clone.whorl(*words) for words in (("ls",), ("show",), ("run", "nice.yaml", "--trust"))]
+    doctor = clone.whorl("doctor")
+
+    assert all("symbolic link" in each.stderr for each in done), done
+    assert "symbolic link" in doctor.stdout
+    assert (sorted(target.iterdir()) if target.is_dir() else target.read_text()) == before
+
+
+def test_a_detached_run_takes_no_module_of_the_folder(clone: Clone) -> None:
+    """A folder without whorl.toml needs no trust, and its files are no code all the same."""
+    (clone.folder / "whorl.toml").unlink()
+    text = "whorl: 1\nname: pure\nsteps:\n  a: {value: 1}\n"
+    (clone.folder / "pure.yaml").write_text(text)
+
+    started = clone.whorl("run", "pure.yaml", "--detach")
+    watched = clone.whorl("watch", started.stdout.strip())
+
+    assert watched.returncode == 0, watched.stderr
+    assert clone.traces() == []
+
+
+def test_a_folder_without_a_configuration_has_no_rights_and_needs_no_trust(clone: Clone) -> None:
+    (clone.folder / "whorl.toml").unlink()
+
+    for words in (("cmd.yaml",), ("task.yaml",), ("tool.yaml",), ("call.yaml",), ("agent.yaml",)):
+        done = clone.whorl("run", *words)
+        assert done.returncode in (1, 2)
+        assert "W908" not in done.stderr
+
+    assert clone.traces() == []
+
+
+def test_serving_drives_nothing(clone: Clone) -> None:
+    import httpx2
+
+    token, file = secrets.token_hex(32), clone.home / "token"
+    file.write_text(token)
+    file.chmod(0o600)
+    server = subprocess.Popen(
+        [
+            *(sys.executable, "-P", "-m", "whorl.interfaces.cli", "serve"),
+            *("--port", "0", "--no-open", "--token-file", str(file)),
+        ],
+        cwd=clone.folder,
+        env=clone.environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        headers = {"Authorization": f"Bearer {token}"}
+        with httpx2.Client(
+            base_url=address, headers=headers, timeout=PATIENCE_S, trust_env=False
+        ) as client:
+            answers = _ask_everything(client)
+    finally:
+        server.terminate()
+        server.communicate(timeout=PATIENCE_S)
+
+    assert [(answer.status_code, answer.json()["error"]["code"]) for answer in answers] == [
+        (403, "W908")
+    ] * len(answers)
+    assert clone.traces() == []
+
+
+def _ask_everything(client: Any) -> list[Any]:
+    assert client.get("/healthz").status_code == 200
+    runs = {run["name"]: run["id"] for run in client.get("/api/runs").json()["runs"]}
+    assert client.get(f"/api/runs/{runs['loop']}").status_code == 200
+    assert client.post("/api/validate", json={"workflow": "tool.yaml"}).status_code == 200
+    files = ("nice.yaml", "cmd.yaml", "task.yaml", "tool.yaml", "agent.yaml", "call.yaml")
+    answers = [client.post("/api/runs", json={"workflow": file}) for file in files]
+    loop, gate = f"/api/runs/{runs['loop']}", f"/api/runs/{runs['gate']}"
+    return [
+        *answers,
+        client.post(f"{loop}/continue", json={"iterations": 1}),
+        client.post(f"{loop}/accept", json={"iteration": 1}),
+        client.post(f"{loop}/fork", json={"at": "l[1]"}),
+        client.post(f"{gate}/approve", json={"address": "check"}),
+        client.post(f"{gate}/reject", json={"address": "check"}),
+    ]
+
+
+def test_a_tool_of_a_client_starts_nothing(clone: Clone) -> None:
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    import asyncio
+
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    async def call() -> list[Any]:
+        files = ("nice.yaml", "cmd.yaml", "task.yaml", "tool.yaml")
+        words = ["-P", "-m", "whorl.interfaces.cli", "mcp", *files]
+        server = StdioServerParameters(
+            command=sys.executable, args=words, cwd=str(clone.folder), env=clone.environment()
+        )
+        async with Client(stdio_client(server)) as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            assert {"nice", "cmd", "task", "tool"} <= set(tools)
+            return [await client.call_tool(name, {}) for name in ("nice", "cmd", "task", "tool")]
+
+    answers = asyncio.run(call())
+
+    assert [answer.structured_content["code"] for answer in answers] == ["W908"] * 4
+    assert clone.traces() == []
+
+
+SESSION = """
+import asyncio, whorl
+async def main():
+    async with whorl.Session({options}) as session:
+        print(session.run("gate").status)
+        for file in ("nice.yaml", "cmd.yaml", "task.yaml", "tool.yaml", "agent.yaml"):
+            try:
+                run = await session.start(file)
+                print((await run.result()).status)
+            except whorl.UsageError as fault:
+                print(fault.code)
+        gate = session.run("gate")
+        for ask in (gate.decide(True), gate.resume(budget=1.0), gate.resume()):
+            try:
+                await ask
+                print("asked")
+            except whorl.UsageError as fault:
+                print(fault.code)
+asyncio.run(main())
+"""
+
+
+def test_a_program_of_ones_own_drives_nothing(clone: Clone) -> None:
+    store = clone.folder / ".whorl" / "whorl.db"
+    gate = document(clone.whorl("status", "gate", "--json"))["run"]
+    code = SESSION.replace('"gate"', repr(gate))
+
+    done = clone.python(code.format(options=""))
+    traces = clone.traces()
+    trusted = clone.python(code.format(options="trust=True"))
+
+    assert done.stdout.split() == ["waiting", *["W908"] * 8], done.stderr
+    assert traces == []
+    assert trusted.stdout.split()[1] == "succeeded", trusted.stderr
+    assert {"command", "import", "after-gate"} <= set(clone.traces())
+    assert store.exists()
+
+
+def test_a_table_in_python_is_the_programs_own_word(clone: Clone) -> None:
+    table = {"allow": {"commands": True}}
+    code = f"import whorl\nprint(whorl.run_sync('cmd.yaml', config={table!r}).status)"
+
+    done = clone.python(code)
+
+    assert done.stdout.strip() == "succeeded", done.stderr
+    assert clone.traces() == ["command"]
+
+
+def test_what_is_hashed_is_what_is_read(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is swapped between the look and the use is not the one that was trusted."""
+    from whorl.services import configuration
+    from whorl.services.project import find_project
+    from whorl.services.trust import remember
+
+    environment = clone.environment()
+    (clone.folder / "whorl.toml").write_text("[allow]\ncommands = ['git']\n")
+    project = find_project(environment, folder=clone.folder)
+    judged = project.configuration().judged
+    assert judged is not None
+    remember(environment, judged)
+    reads = []
+    original = configuration._read_bytes
+
+    def swapping(path: Path) -> bytes:
+        content = original(path)
+        reads.append(path.name)
+        path.write_text(filled(clone, CONFIG))
+        return content
+
+    monkeypatch.setattr(configuration, "_read_bytes", swapping)
+    settings = project.settings()
+    later = project.settings()
+
+    assert settings.allow.commands == ("git",)
+    assert settings.untrusted is None
+    assert later.allow.commands is False
+    assert later.untrusted is not None
+    assert reads == ["whorl.toml"] * 2
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "[connectors]\nreplies = '$HOME/private.json'",
+        "[providers.demo]\nkind = 'scripted'\nreplies = '$HOME/private.toml'",
+    ],
+)
+def test_no_file_outside_is_read_for_replies(clone: Clone, section: str) -> None:
+    """Its content could be sent away by a step that is answered with it."""
+    path = clone.folder / "whorl.toml"
+    path.write_text(section.replace("$HOME", str(clone.home)))
+
+    looked, trusted = (
+        clone.whorl("validate", "nice.yaml"),
+        clone.whorl("run", "nice.yaml", "--trust"),
+    )
+
+    assert looked.returncode == 0, looked.stderr
+    assert "private." in trusted.stderr
+    assert "error[W901]" in trusted.stderr
