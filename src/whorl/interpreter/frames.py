@@ -297,6 +297,8 @@ class RunState(Budgeted):
     queue: NotRequired[list[str]]
     out_of_budget: NotRequired[list[str]]
     over: NotRequired[dict[str, bool]]
+    # Texts that nobody is shown: what secret inputs are made of.
+    secrets: NotRequired[list[str]]
 
 
 def succeeded(value: Json = None) -> Outcome:

@@ -68,6 +68,7 @@ class Port:
     """A typed input of a workflow.
 
     `aliases` are other names that it may be given under; `*` is any name, where one value is given.
+    What is `secret` is shown to nobody, and stored only encrypted.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Port:
     default: Json = None
     description: str = ""
     aliases: tuple[str, ...] = ()
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

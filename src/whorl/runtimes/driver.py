@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
+from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
 from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
 from whorl.runtimes.replies import failed_body, finished_body
+from whorl.runtimes.sealing import is_confidential, redaction_of, sealed, sealed_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
+    from whorl.providers.redaction import Redaction
     from whorl.runtimes.folding import Folded
 
 SNAPSHOT_EVERY = 256
@@ -89,6 +92,9 @@ class Driver:
         self._work: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._stopping = self._started = False
+        self._is_confidential = is_confidential(self.machine.plan.workflow)
+        self._redaction: Redaction | None = None
+        self._secrets_known = 0
 
     def deliver(self, event: Event, message: int | None = None) -> None:
         self._arrived.append((event, message))
@@ -305,15 +311,20 @@ class Driver:
         deadline_s = None if limit_s is None else limit_s + GRACE_S
         kind = self.workers.kind(perform.kind)
 
+        stream = StreamedText((), self._known_redaction())
+
         def emit(text: str) -> None:
             # Text is only shown: whoever cannot take it must not make a task fail that was paid.
             if self.watcher is not None and not perform.secure_outputs:
                 with suppress(Exception):
-                    self.watcher.text(self.run, perform.address, text)
+                    self.watcher.text(self.run, perform.address, stream.take(text))
 
         try:
             async with asyncio.timeout(deadline_s) as deadline:
-                return await kind.perform(self._request(perform, cap), emit)
+                answer = await kind.perform(self._request(perform, cap), emit)
+            if (rest := stream.rest()) and self.watcher is not None:
+                self.watcher.text(self.run, perform.address, rest)
+            return answer
         except TimeoutError:
             if not deadline.expired():
                 raise
@@ -335,7 +346,7 @@ class Driver:
             timer[1].cancel()
 
     async def _write(self, *, snapshot: bool = True) -> None:
-        events = [self._redacted(event) for event in self._buffer.take()]
+        events = [self._sealed(event) for event in self._buffer.take()]
         messages, self._messages = self._messages, []
         while True:
             try:
@@ -358,17 +369,29 @@ class Driver:
         if snapshot and last - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
             await self._snapshot(last)
 
-    def _redacted(self, event: Event) -> Event:
-        """A note without the operator's secrets; what the machine was fed has none already."""
-        if event.kind in FED_KINDS:
+    def _sealed(self, event: Event) -> Event:
+        """The entry of an event. What the machine was fed is without the operator's secrets."""
+        if event.kind not in FED_KINDS:
+            body = cast("dict[str, Json]", self.workers.redacted(event.body))
+            if body is not event.body:
+                event = Event(event.kind, event.address, event.at, body)
+        if not self._is_confidential:
             return event
-        body = cast("dict[str, Json]", self.workers.redacted(event.body))
-        return event if body is event.body else Event(event.kind, event.address, event.at, body)
+        return sealed(event, self.run, self.journal.seals, self._known_redaction())
+
+    def _known_redaction(self) -> Redaction | None:
+        """What takes the run's own secrets out; a workflow that is called may bring more."""
+        secrets = self.machine.state.get("secrets", ())
+        if len(secrets) != self._secrets_known:
+            self._secrets_known, self._redaction = len(secrets), redaction_of(secrets)
+        return self._redaction
 
     async def _snapshot(self, seq: int) -> None:
         """Stores the state: all that it was fed, and all that it said, is in the journal."""
-        state = self.machine.snapshot()
-        self._snapshot_seq, self._snapshot_size = seq, len(state)
+        state: Json = self.machine.snapshot()
+        self._snapshot_seq, self._snapshot_size = seq, len(str(state))
+        if self._is_confidential:
+            state = sealed_state(str(state), self.run, seq, self.journal.seals)
         try:
             await self.journal.snapshot(self.run, self.owner, seq, state)
         except StoreError as fault:

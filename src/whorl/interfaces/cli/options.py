@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -127,12 +127,23 @@ def read_stdin() -> str:
 
 
 def write_file(
-    name: str, text: str, *, advice: str, mode: str = "w", makes_folder: bool = False
+    name: str,
+    text: str,
+    *,
+    advice: str,
+    mode: str = "w",
+    makes_folder: bool = False,
+    is_private: bool = False,
 ) -> None:
+    """Writes a file; one that is private can be read by nobody else, whoever could before."""
     try:
         if makes_folder:
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        with open(name, mode, encoding="utf-8") as file:
+        permissions = 0o600 if is_private else 0o666
+        opener = partial(os.open, mode=permissions)
+        with open(name, mode, encoding="utf-8", opener=opener) as file:
+            if is_private:
+                os.fchmod(file.fileno(), permissions)
             file.write(text)
     except OSError as fault:
         raise UsageError(f"cannot write {name!r}: {fault.strerror or fault}", help=advice) from None
