@@ -41,8 +41,8 @@ steps*             steps     body  the steps by name, in this order
 outputs            outputs   =  what a run gives back, by name; default: the result of the last step
 ~hidden_outputs    texts     =  outputs that nobody is shown who looks on
 workflows          workflows  =  workflows that steps of this file call by these names
-input.type         type      =  string, secret, number, integer, boolean, json, list, file, files
-    or any; a secret is a text that is shown to nobody, and stored only encrypted
+input.type         type      =  string, number, integer, boolean, json, list, file, files, any, or
+    secret: a text that is shown to nobody, and stored only encrypted
 input.default      raw       =  the value if none is given
 input.required     truth     =  whether it must be given
 input.description  text      =  for people

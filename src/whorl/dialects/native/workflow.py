@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 # What the default of an input of each type can be.
 _ACCEPTED: dict[str, type | tuple[type, ...]] = {
     "string": str,
-    "secret": str,
     "number": (int, float),
     "integer": int,
     "boolean": bool,
@@ -52,6 +51,7 @@ _ACCEPTED: dict[str, type | tuple[type, ...]] = {
     "file": str,
     "files": (list, str),
     "any": object,
+    "secret": str,
 }
 
 
