@@ -51,6 +51,7 @@ _WORDS: Final = {
     "P122": "a tool's description has changed during the run",
     "P123": "a tool failed",
     "P124": "the model wants tools without end",
+    "P125": "a tool says something else about itself than before",
     "P130": "an agent program failed",
     "I900": "a mistake inside of it",
 }

@@ -57,6 +57,7 @@ log = logging.getLogger("whorl")
 async def open_runtime(
     project: Project, providers: Providers, *, watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
+    from whorl.providers.tools.known import FILE_NAME, KnownTools
     from whorl.runtimes.local import LocalRuntime
 
     async with AsyncExitStack() as stack:
@@ -77,6 +78,7 @@ async def open_runtime(
             watchers.append(notifier)
         providers.memories = store
         providers.tool_pins = partial(tool_pins, store)
+        providers.known_tools = KnownTools(project.store.with_name(FILE_NAME))
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
         yield LocalRuntime(store, ProviderWorkers(providers), watcher=everybody)
 

@@ -46,6 +46,7 @@ COMMANDS: CommandTable = {
     },
     "Keep": {
         "memory": ("store:memory", "List or delete what loops remember across runs."),
+        "tools": ("tools:tools", "Show what tools of MCP servers say, and accept what changed."),
         "prune": ("store:prune", "Delete old runs."),
         "doctor": ("admin:doctor", "Check the installation, the configuration and each provider."),
         "mcp": ("admin:mcp", "Serve workflows as MCP tools."),

@@ -1,0 +1,98 @@
+"""`whorl tools`: what tools of MCP servers say about themselves, and what has changed of it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import UsageError, did_you_mean, safe
+from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.terminal import paint, print_lines, say
+from whorl.interfaces.figures import plural
+
+if TYPE_CHECKING:
+    from whorl.providers.tools.known import ChangedTool, KnownTools
+    from whorl.services.project import Project
+
+_COLORS = {"+": "green", "-": "red"}
+
+
+@click.group()
+def tools() -> None:
+    """Show what tools of MCP servers say about themselves, and accept what has changed.
+
+    \b
+      whorl tools ls
+      whorl tools accept notes/add
+    """
+
+
+@tools.command(name="ls")
+@json_option
+@located
+def tools_ls(project: Project, *, as_json: bool) -> None:
+    """List the tools that models were told of, and what waits to be accepted."""
+    known = _known(project)
+    names, changes = known.names(), known.changes()
+    if as_json:
+        changed: list[object] = [asdict(change) for change in changes]
+        print_json({"tools": names, "changed": changed})
+        return
+    waiting = {change.name for change in changes}
+    print_lines([safe(f"{name}{'  (changed)' if name in waiting else ''}") for name in names])
+    if not names:
+        say("no model was told of a tool yet")
+    for change in changes:
+        say(f"next: whorl tools accept {safe(change.name)}")
+
+
+@tools.command(name="accept")
+@click.argument("names", metavar="[SERVER/TOOL]...", nargs=-1)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
+@located
+def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
+    """Show what tools say otherwise than before, and let models be told it.
+
+    \b
+      whorl tools accept notes/add
+    """
+    known = _known(project)
+    changes = _chosen(known, names)
+    for change in changes:
+        _show(change)
+    if not changes:
+        say("no tool says anything else than before")
+        return
+    if not yes:
+        if not sys.stdin.isatty():
+            words = "nobody is here to say whether that is fine"
+            raise UsageError(words, help="look at the difference, then say --yes")
+        if not click.confirm(f"let models be told this by {plural(len(changes), 'tool')}?"):
+            say("nothing was accepted")
+            return
+    known.accept(change.name for change in changes)
+    say(f"accepted {', '.join(safe(change.name) for change in changes)}")
+
+
+def _known(project: Project) -> KnownTools:
+    from whorl.providers.tools.known import FILE_NAME, KnownTools
+
+    return KnownTools(project.store.with_name(FILE_NAME))
+
+
+def _chosen(known: KnownTools, names: tuple[str, ...]) -> list[ChangedTool]:
+    """The changes that are meant: of all tools, or of those that are named."""
+    for name in names:
+        if name not in known.names():
+            advice = did_you_mean(name, known.names()) or "`whorl tools ls` lists them"
+            raise UsageError(f"no tool {name!r} is known", help=advice)
+    return [change for change in known.changes() if not names or change.name in names]
+
+
+def _show(change: ChangedTool) -> None:
+    click.echo(f"{safe(change.name)} says:")
+    for line in change.difference:
+        click.echo(paint(f"  {safe(line)}", _COLORS.get(line[:1])))
