@@ -150,8 +150,9 @@ def _workflow_tool(name: str, workflow: Workflow) -> types.Tool:
     ports = workflow.ir.inputs
     properties = {}
     for port in ports:
-        fields = (_TYPES.get(port.type), port.description or None, port.default)
-        named = zip(("type", "description", "default"), fields, strict=True)
+        default = None if port.secret else port.default
+        fields = (_TYPES.get(port.type), port.description or None, default, port.secret or None)
+        named = zip(("type", "description", "default", "writeOnly"), fields, strict=True)
         properties[port.name] = {key: value for key, value in named if value is not None}
     required = [port.name for port in ports if port.required and port.default is None]
     return _tool(name, words, properties, required, is_open=workflow.ir.open_inputs)

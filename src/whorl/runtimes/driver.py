@@ -267,6 +267,9 @@ class Driver:
         same: dict[str, Any] = {name: getattr(perform, name) for name in _SAME}
         key = f"{self.run}:{perform.key or perform.address}"
         held = partial(self._hold, perform.address)
+        redaction = self._known_redaction()
+        if redaction is not None:
+            same["redacted"] = redaction.value
         return Request(run=self.run, key=key, cap=cap, held=held, **same)
 
     def _hold(self, address: str, is_held: bool) -> None:
