@@ -45,12 +45,12 @@ class KnownTools:
 
     def changed(self, server: str, tools: Iterable[ToolOffer]) -> list[str]:
         """The tools of a server that say something else than before; new ones are kept."""
-        said = {f"{server}/{tool.name}": _said(tool) for tool in tools}
+        described = {f"{server}/{tool.name}": _described(tool) for tool in tools}
         known = self._read()
-        different = [name for name, words in said.items() if _differs(known.get(name), words)]
-        if different or not said.keys() <= known.keys():
+        different = [name for name, words in described.items() if _differs(known.get(name), words)]
+        if different or not described.keys() <= known.keys():
             with self._writing() as stored:
-                for name, words in said.items():
+                for name, words in described.items():
                     entry = stored.setdefault(name, {_KNOWN: words})
                     if entry[_KNOWN] != words:
                         entry[_OFFERED] = words
@@ -115,7 +115,7 @@ class KnownTools:
             os.close(lock)
 
 
-def _said(tool: ToolOffer) -> dict[str, Json]:
+def _described(tool: ToolOffer) -> dict[str, Json]:
     return {"description": tool.description, "schema": tool.schema}
 
 
