@@ -19,7 +19,7 @@ from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
 from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
 from whorl.runtimes.replies import failed_body, finished_body
-from whorl.runtimes.sealing import is_confidential, redaction_of, sealed, sealed_state
+from whorl.runtimes.sealing import redaction_of, sealed, sealed_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -92,7 +92,6 @@ class Driver:
         self._work: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._stopping = self._started = False
-        self._is_confidential = is_confidential(self.machine.plan.workflow)
         self._redaction: Redaction | None = None
         self._secrets_known = 0
 
@@ -316,17 +315,17 @@ class Driver:
 
         stream = StreamedText((), self._known_redaction())
 
-        def emit(text: str) -> None:
+        def show(text: str) -> None:
             # Text is only shown: whoever cannot take it must not make a task fail that was paid.
-            if self.watcher is not None and not perform.secure_outputs:
+            if self.watcher is not None and text and not perform.secure_outputs:
                 with suppress(Exception):
-                    self.watcher.text(self.run, perform.address, stream.take(text))
+                    self.watcher.text(self.run, perform.address, text)
 
         try:
             async with asyncio.timeout(deadline_s) as deadline:
-                answer = await kind.perform(self._request(perform, cap), emit)
-            if (rest := stream.rest()) and self.watcher is not None:
-                self.watcher.text(self.run, perform.address, rest)
+                request = self._request(perform, cap)
+                answer = await kind.perform(request, lambda text: show(stream.take(text)))
+            show(stream.rest())
             return answer
         except TimeoutError:
             if not deadline.expired():
@@ -378,7 +377,7 @@ class Driver:
             body = cast("dict[str, Json]", self.workers.redacted(event.body))
             if body is not event.body:
                 event = Event(event.kind, event.address, event.at, body)
-        if not self._is_confidential:
+        if not self.machine.plan.is_confidential:
             return event
         return sealed(event, self.run, self.journal.seals, self._known_redaction())
 
@@ -393,7 +392,7 @@ class Driver:
         """Stores the state: all that it was fed, and all that it said, is in the journal."""
         state: Json = self.machine.snapshot()
         self._snapshot_seq, self._snapshot_size = seq, len(str(state))
-        if self._is_confidential:
+        if self.machine.plan.is_confidential:
             state = sealed_state(str(state), self.run, seq, self.journal.seals)
         try:
             await self.journal.snapshot(self.run, self.owner, seq, state)

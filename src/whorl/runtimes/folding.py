@@ -19,7 +19,6 @@ from whorl.runtimes.journal import Entry, Journal, NewRun, RunId, records_in
 from whorl.runtimes.keys import CODE
 from whorl.runtimes.sealing import (
     hide,
-    is_confidential,
     opened,
     opened_state,
     redaction_of,
@@ -269,7 +268,7 @@ async def fork_run(
         for event in (*before, forked, *notes)
     ]
     state: Json = machine.snapshot()
-    if is_confidential(workflow):
+    if machine.plan.is_confidential:
         state = sealed_state(str(state), run, len(events), store.seals)
     about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
     sources = store.sources(source) if fork.sources is None else fork.sources

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from whorl.interpreter.constructs.run import InputError, check_inputs, secret_texts
 from whorl.interpreter.events import FED_KINDS, Event
-from whorl.ir.walk import index_nodes, workflows_of
 from whorl.providers.redaction import HIDDEN, Redaction
 from whorl.runtimes.replies import MARK
 
@@ -47,15 +46,10 @@ _NAMED: Final = frozenset(_NAMES.split())
 _VALUES_OF_FRAMES: Final = frozenset(_FRAME.split())
 
 
-def is_confidential(workflow: Workflow) -> bool:
-    """Whether the state of a run may hold what nobody is shown."""
-    if any(node.secure_outputs for node in index_nodes(workflow).values()):
-        return True
-    return any(port.secret for _, part in workflows_of(workflow) for port in part.inputs)
-
-
 def secrets_of(workflow: Workflow, given: dict[str, Json]) -> list[str]:
     """The texts that nobody is shown of what a run is given, also where it will be refused."""
+    if not any(port.secret for port in workflow.inputs):
+        return []
     try:
         return secret_texts(workflow, check_inputs(workflow, given))
     except InputError:
