@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import stat
+import zlib
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -218,3 +221,42 @@ def test_a_secret_of_plain_words_garbles_nothing(whorl: Whorl, keyed: Path, secr
     assert result["status"] == "succeeded"
     assert result["outputs"] == {"key": "***", "text": "(***)", "other": "a1b"}
     assert json.loads(whorl("show", "last", "--json").out)["loops"][0]["path"] == "turn"
+
+
+def test_a_long_run_goes_on_from_a_snapshot_that_nobody_can_read(
+    whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (keyed / "keyed.yaml").write_text(
+        "whorl: 1\ninputs: {key: secret}\nsteps:\n"
+        "  turn: {repeat: {at_most: 200, steps: {a: {value: '{{ key }} {{ iteration }}'}}}}\n"
+        'outputs: {text: "{{ turn.a }}", same: "{{ key | length == 7 }}"}\n'
+    )
+    whorl("run", "keyed.yaml", "-i", "key=HUSH-77")
+    with closing(sqlite3.connect(keyed / ".whorl" / "whorl.db")) as connection:
+        snapshots = connection.execute("SELECT state FROM snapshots").fetchall()
+    done = json.loads(whorl("continue", "last", "--iterations", "1", "--json").out)
+
+    assert [zlib.decompress(state)[:11] for (state,) in snapshots][:1] == [b'{"sealed":"']
+    assert done["outputs"] == {"text": "*** 201", "same": True}
+    assert places_of("HUSH-77", keyed, "secret.txt") == []
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "elsewhere"))
+    assert "*** 201" in whorl("show", "last").out
+    assert whorl("diff", "last", "1", "200").code == 0
+    assert "*** 3" in whorl("show", "last/turn[3]/a").out
+    assert "R909" in whorl("continue", "last", "--iterations", "1").err
+
+
+def test_a_secret_in_a_definition_is_not_copied_into_the_store(whorl: Whorl, keyed: Path) -> None:
+    parameters = {"key": {"type": "SECURESTRING", "defaultValue": SECRET}}
+    inputs = "@concat('Bearer ', parameters('key'))"
+    actions = {"A": {"type": "Compose", "inputs": inputs}}
+    definition = {"definition": {"parameters": parameters, "actions": actions}}
+    (keyed / "keyed.json").write_text(json.dumps(definition))
+    for _ in range(2):
+        done = whorl("run", "keyed.json", "--id", "one", "--json")
+        assert (done.code, json.loads(done.out)["output"]) == (0, "Bearer ***")
+
+    assert places_of(SECRET, keyed, "keyed.json", "secret.txt") == []
+    assert "other inputs" in whorl("run", "keyed.json", "--id", "one", "-i", "key=another-1").err
+    again = whorl("run", "keyed.json", "--id", "two", "-i", "key=another-1", "--json")
+    assert json.loads(again.out)["output"] == "Bearer ***"
