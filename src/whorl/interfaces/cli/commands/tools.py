@@ -59,22 +59,29 @@ def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None
     \b
       whorl tools accept notes/add
     """
+    if not accept_changes(project, names, yes=yes):
+        say("nothing was accepted")
+
+
+def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool = False) -> bool:
+    """Shows what tools say otherwise than before, and asks whether models may be told it."""
     known = _known(project)
     changes = _chosen(known, names)
     for change in changes:
         _show(change)
     if not changes:
         say("no tool says anything else than before")
-        return
+        return False
     if not yes:
         if not sys.stdin.isatty():
             words = "nobody is here to say whether that is fine"
             raise UsageError(words, help="look at the difference, then say --yes")
-        if not click.confirm(f"let models be told this by {plural(len(changes), 'tool')}?"):
-            say("nothing was accepted")
-            return
+        words = f"let models be told this by {plural(len(changes), 'tool')}?"
+        if not click.confirm(words, err=True):
+            return False
     known.accept(change.name for change in changes)
     say(f"accepted {', '.join(safe(change.name) for change in changes)}")
+    return True
 
 
 def _known(project: Project) -> KnownTools:
