@@ -32,7 +32,7 @@ MARK: Final = "secure"
 _QUOTED: Final = "quoted"
 # These are in words of ours, which quote nothing that a task gave.
 _OUR_WORDS: Final = frozenset(
-    {"P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "R110"}
+    {"P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "P125", "R110"}
 )
 _WORDS: Final = {
     "P102": "the provider limits the rate",
@@ -51,7 +51,6 @@ _WORDS: Final = {
     "P122": "a tool's description has changed during the run",
     "P123": "a tool failed",
     "P124": "the model wants tools without end",
-    "P125": "a tool says something else about itself than before",
     "P130": "an agent program failed",
     "I900": "a mistake inside of it",
 }

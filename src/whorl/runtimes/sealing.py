@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 SEALED: Final = "sealed"
 # What is shown of a secure task, and of the details of its failure.
-_KEPT_OF_TASKS: Final = (MARK, "usage", "model", "provider", "status", "error")
+_KEPT_OF_TASKS: Final = (
+    *(MARK, "usage", "model", "provider", "status", "error"),
+    # Which model answered, how it ended, and which tools it was told of, by hashes of their words.
+    *("finish", "toy_model", "tools", "tool", "pin"),
+)
 _KEPT: Final = ("status", "type", MARK)
 # Fields whose words and amounts are the engine's own, so that a secret of the same text is not
 # meant; an error is an object of such fields itself.
