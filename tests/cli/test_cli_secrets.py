@@ -260,3 +260,15 @@ def test_a_secret_in_a_definition_is_not_copied_into_the_store(whorl: Whorl, key
     assert "other inputs" in whorl("run", "keyed.json", "--id", "one", "-i", "key=another-1").err
     again = whorl("run", "keyed.json", "--id", "two", "-i", "key=another-1", "--json")
     assert json.loads(again.out)["output"] == "Bearer ***"
+
+
+def test_a_fork_may_have_another_secret(whorl: Whorl, keyed: Path) -> None:
+    whorl("run", "keyed.yaml", "-i", "key=@secret.txt", "-i", "greeting=x")
+    whorl("approve", "last")
+    (keyed / "other.txt").write_text("PSST-88-plugh-long")
+    forked = whorl("fork", "last", "--at", "turn[2]", "--set", "key=@other.txt", "--json")
+    done = whorl("approve", "last", "--json")
+
+    assert json.loads(done.out)["output"].endswith(" 18")
+    assert "PSST-88" not in forked.out + forked.err + done.out + whorl("show", "last", "--json").out
+    assert places_of("PSST-88-plugh-long", keyed, "other.txt") == []
