@@ -8,6 +8,7 @@ its journal when its time comes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from contextlib import suppress
@@ -42,6 +43,7 @@ PATIENCE_S = 60.0
 POLL_S = 0.15
 NAP_S = 30.0
 PINNED_MAX = 64
+log = logging.getLogger("whorl")
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -259,8 +261,13 @@ class LocalRuntime:
         driver = self._drivers.get(message.run)
         if driver is not None and message.id not in self._delivered:
             self._delivered.add(message.id)
-            event = opened(message.event, message.run, self.store.seals)
-            driver.deliver(event, message.id)
+            try:
+                event = opened(message.event, message.run, self.store.seals)
+            except StoreError as fault:
+                # Whoever asked has another key; the request waits for one who has it, too.
+                log.error("run %s: a request cannot be read: %s", message.run, fault)
+            else:
+                driver.deliver(event, message.id)
 
 
 def _object(refusal: Refused | None) -> None:
