@@ -234,3 +234,19 @@ def test_a_tool_that_has_changed_is_asked_about(
     terminal.read_until("draft one")
 
     assert terminal.code() == 0
+
+
+def test_a_secret_that_is_missing_is_asked_for_and_not_shown(
+    at: Callable[..., Terminal], whorl: Whorl, project: Path
+) -> None:
+    (project / "keyed.yaml").write_text(
+        'whorl: 1\ninputs: {key: secret}\nsteps: {a: {value: "{{ key | length }} letters"}}\n'
+    )
+    assert "needs the input 'key'" in whorl("run", "keyed.yaml").err
+    terminal = at("run", "keyed.yaml")
+    terminal.read_until("key (secret, not shown)")
+    terminal.press("HUSH-77\n")
+    terminal.read_until("7 letters")
+
+    assert terminal.code() == 0
+    assert "HUSH" not in terminal.shown

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from whorl.errors import InvalidWorkflow, UsageError
+from whorl.interfaces.cli.terminal import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -172,6 +173,19 @@ def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -
             is_file = value.startswith("@")
             values[name] = _read_file(value[1:], f"{option} {name}") if is_file else value
     return values
+
+
+def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
+    """The inputs with the secrets that are missing; the person at the terminal is asked for them.
+
+    A secret on a command line is seen by whoever lists processes.
+    """
+    ports = [port for port in workflow.inputs if port.secret and port.required]
+    missing = [port.name for port in ports if port.default is None and port.name not in given]
+    if not missing or not is_ours(sys.stdin, sys.stderr):
+        return given
+    words = {name: f"{name} (secret, not shown)" for name in missing}
+    return given | {n: click.prompt(words[n], hide_input=True, err=True) for n in missing}
 
 
 def add_main_text(

@@ -79,6 +79,7 @@ def run_command(
     show.check(reading.workflow)
     given = options.read_values(inputs, "-i", read_stdin)
     given = options.add_main_text(reading.workflow, given, text, read_stdin)
+    given = options.add_secrets(reading.workflow, given)
     preflight.check_given(reading.workflow, given, advice=options.FORMS, has_options=True)
     start = Start(
         input=given,
