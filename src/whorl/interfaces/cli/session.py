@@ -191,7 +191,7 @@ class RunSession:
         return self.finish(run, shown)
 
     def _accept_tools(self) -> bool:
-        from whorl.interfaces.cli.commands.tools import accept_changes
+        from whorl.interfaces.cli.accepting import accept_changes
 
         return accept_changes(self.project)
 
