@@ -54,6 +54,15 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def user_configuration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test sees, or makes, the key of the person who runs it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("configuration")))
+        patch.delenv("WHORL_KEY", raising=False)
+        yield
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Iterator[None]:
     """A test that is skipped without a known reason has failed."""

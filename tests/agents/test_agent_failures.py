@@ -106,6 +106,7 @@ def test_words_between_events_do_no_harm(tmp_path: Path) -> None:
     [
         ([], "ended without a result"),
         ([*claude_says("half")[:3], "Segmentation fault"], "without a result: Segmentation fault"),
+        (claude_says(" "), "ended without a result"),
     ],
 )
 def test_a_program_that_ends_too_early(tmp_path: Path, lines: list[Any], words: str) -> None:

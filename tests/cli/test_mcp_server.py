@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from retelling import retold
-from trusted import TRUSTED
-from typing import Any
-from waiting import PATIENCE_S
-
 import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from retelling import retold
+from trusted import TRUSTED
+from waiting import PATIENCE_S
 
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64encode
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from served import CONFIG, connected, make_project
 
+from leaks import places_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from served import Client
 
 SECRET = "the-value-that-nobody-sees"
 
@@ -139,3 +144,65 @@ def test_a_key_with_quotes_is_told_by_no_answer(tmp_path: Path) -> None:
 
     assert key not in json.dumps(answer.json()).replace("\\\\", "\\").replace('\\"', '"')
     assert "key-9" not in answer.text
+
+
+KEYED = """
+whorl: 1
+name: keyed
+inputs: {key: KIND}
+steps:
+  turn:
+    repeat:
+      at_most: 2
+      carry: {before: "{{ echo.stdout }}"}
+      steps:
+        write: {ask: "Write with {{ key }} after {{ before | default('nothing') }}"}
+        echo: {run: "printf %s {{ key }} | cut -c1-10; printf %s {{ key }}"}
+  broken: {run: "echo {{ key }} >&2; exit 3", on_failure: continue}
+  check: {approve: {message: "Send {{ key }}?", show: {head: "Bearer {{ key }}"}}}
+outputs: {text: "Bearer {{ key }} {{ turn.echo.stdout }}"}
+"""
+
+
+def all_answers(client: Client, run: str) -> list[str]:
+    """What every address of a run tells, and its stream."""
+    told = [client.http.get("/api/runs").text, client.http.get(f"/api/runs/{run}").text]
+    for path in ("events", "loops", "iterations", "iterations/1", "matrix", "graph", "source"):
+        told.append(client.http.get(f"/api/runs/{run}/{path}").text)
+    told.append(client.http.get(f"/api/runs/{run}/compare", params={"one": 1, "other": 2}).text)
+    with client.stream(f"/runs/{run}/events") as events:
+        streamed = []
+        for event in events:
+            streamed.append(json.dumps(event))
+            if "gate.waiting" in streamed[-1] or "run.finished" in streamed[-1]:
+                break
+    told += streamed
+    events = client.get(f"/runs/{run}/events")["events"]
+    for event in events:
+        params = {"address": event["address"]}
+        told.append(client.http.get(f"/api/runs/{run}/node", params=params).text)
+        for field in ("value", "input", "inputs", "sealed", "outputs"):
+            reference = b64encode(json.dumps([field]).encode()).decode().rstrip("=")
+            told.append(client.http.get(f"/api/runs/{run}/values/{event['seq']}.{reference}").text)
+    return told
+
+
+@pytest.mark.parametrize("kind", ["secret", "string"])
+def test_a_secret_input_is_told_by_no_address(tmp_path: Path, kind: str) -> None:
+    make_project(tmp_path, CONFIG)
+    (tmp_path / "keyed.yaml").write_text(KEYED.replace("KIND", kind))
+    with connected(tmp_path) as client:
+        run = client.start("keyed.yaml", inputs={"key": SECRET})
+        told = [json.dumps(client.wait(run, "waiting")), *all_answers(client, run)]
+        client.post(f"/runs/{run}/approve", {"address": "check"}, 202)
+        told += [json.dumps(client.wait(run, "succeeded")), *all_answers(client, run)]
+        forked = client.post(f"/runs/{run}/fork", {"at": "turn[2]"}, 201)["run"]
+        told += [json.dumps(client.wait(forked, "waiting")), *all_answers(client, forked)]
+
+    found = [text for text in told if SECRET in text]
+    if kind == "string":
+        assert len(found) > 20
+    else:
+        assert found == []
+        assert any("Bearer ***" in text for text in told)
+        assert places_of(SECRET, tmp_path) == []

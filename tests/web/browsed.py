@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from trusted import TRUSTED
-from typing import (Any, TYPE_CHECKING)
-from waiting import (PATIENCE_S, wait_until)
-
 import json
 import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from trusted import TRUSTED
+from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

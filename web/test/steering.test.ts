@@ -90,6 +90,12 @@ describe("inputs of a workflow", () => {
     expect(textsFor(item, { topic: "x", other: 1 })).toMatchObject({ topic: "x", pages: "3", [MORE]: '{\n  "other": 1\n}' });
   });
 
+  it("are given anew where they are secret", () => {
+    const secret = { inputs: [{ name: "key", type: "secret", required: true, default: null, description: "" }], open_inputs: false } as unknown as WorkflowItem;
+    expect(textsFor(secret, { key: "***" })).toEqual({ key: "" });
+    expect(inputsFrom(secret, { key: "7" })).toEqual({ inputs: { key: "7" }, problem: "" });
+  });
+
   it("are given where they differ from the default", () => {
     const texts = { ...textsFor(item, {}), topic: "x", strict: "true" };
     expect(inputsFrom(item, texts)).toEqual({ inputs: { topic: "x", strict: true }, problem: "" });

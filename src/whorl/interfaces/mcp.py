@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.python.values import Workflow
     from whorl.services.project import Project
 
+
 WAIT_S = 20.0
 WAIT_MAX_S = 300.0
 _TYPES = {"file": "string", "list": "array", "files": "array"}
@@ -152,8 +153,9 @@ def _workflow_tool(name: str, workflow: Workflow) -> types.Tool:
     ports = workflow.ir.inputs
     properties = {}
     for port in ports:
-        fields = (_TYPES.get(port.type), port.description or None, port.default)
-        named = zip(("type", "description", "default"), fields, strict=True)
+        default = None if port.secret else port.default
+        fields = (_TYPES.get(port.type), port.description or None, default, port.secret or None)
+        named = zip(("type", "description", "default", "writeOnly"), fields, strict=True)
         properties[port.name] = {key: value for key, value in named if value is not None}
     required = [port.name for port in ports if port.required and port.default is None]
     return _tool(name, words, properties, required, is_open=workflow.ir.open_inputs)

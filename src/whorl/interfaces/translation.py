@@ -25,7 +25,7 @@ from whorl.interpreter.events import Event, split_iteration, unescape
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
 from whorl.runtimes.journal import Entry
-from whorl.services.results import shown
+from whorl.runtimes.sealing import shown
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
 
+from whorl.ir import Task
 from whorl.language import Json, LimitExceeded
 
 if TYPE_CHECKING:
+    from whorl.ir import Node
     from whorl.language import LanguageError
 
 # Results by node name, inputs, outputs: what expressions see.
@@ -297,6 +299,8 @@ class RunState(Budgeted):
     queue: NotRequired[list[str]]
     out_of_budget: NotRequired[list[str]]
     over: NotRequired[dict[str, bool]]
+    # Texts that nobody is shown: what secret inputs are made of.
+    secrets: NotRequired[list[str]]
 
 
 def succeeded(value: Json = None) -> Outcome:
@@ -324,8 +328,12 @@ def error_facts(error: Error) -> Values:
     return {"code": error["code"]} | error["facts"] if error.get("facts") else {}
 
 
-def language_failure(fault: LanguageError, address: str) -> Error:
-    return error_at(address, "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}")
+def language_failure(fault: LanguageError, address: str, node: Node | None = None) -> Error:
+    """The error of an expression; that of a secure `node` may quote what nobody is shown."""
+    code, words = "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}"
+    if node is not None and (node.secure_outputs or (isinstance(node, Task) and node.secure)):
+        words = "an expression failed; why is kept out of sight, since it is secure"
+    return error_at(address, code, words)
 
 
 def discard(fields: FrameFields | Budgeted, *names: str) -> None:

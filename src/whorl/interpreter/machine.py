@@ -194,7 +194,8 @@ class Machine(State):
             try:
                 behaviour.enter(self, key)
             except LanguageError as fault:
-                behaviour.fail(self, key, language_failure(fault, frame["address"]))
+                node = self.node(frame) if "node" in frame else None
+                behaviour.fail(self, key, language_failure(fault, frame["address"], node))
 
     def _leave(self, key: str, frame: Frame, outcome: Outcome) -> None:
         """A frame has ended: shapes its value, stops its alarm and tells the frame above."""
@@ -226,7 +227,7 @@ class Machine(State):
             value = value_of(node.shape, scope)
             warning = isinstance(node, Task) and node.warns and value_of(node.warns, scope)
         except LanguageError as fault:
-            return failed(language_failure(fault, frame["address"]))
+            return failed(language_failure(fault, frame["address"], node))
         if isinstance(warning, str):
             self.warn(frame["address"], "R113", warning)
         return outcome | {"value": value}

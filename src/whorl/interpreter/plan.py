@@ -159,6 +159,11 @@ class Plan:
         self.owners: dict[str, Workflow] = {}
         for key, part in self.workflows.items():
             self._add(part.body, f"{key}:", part)
+        # Whether the state of a run may hold what nobody is shown.
+        ports = (port for part in self.workflows.values() for port in part.inputs)
+        self.is_confidential = any(port.secret for port in ports) or any(
+            node.secure_outputs for node in self.nodes.values()
+        )
 
     def recorder(self, node_key: str) -> Recorder | None:
         return self.recorders.get(self.owners[node_key].recorder) if self.recorders else None

@@ -213,6 +213,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
     for name, value in (body.get("set") or {}).items():
         values = root if name in root and name not in carried else frame["carry"]
         values[name] = value
+    run.keep_secrets(machine, machine.plan.workflow, root)
     machine.drop_body(frame)
     stop_clock(machine, key)
     if "workflow" in body:

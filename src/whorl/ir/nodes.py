@@ -28,7 +28,8 @@ class After:
 class NodeFields:
     """What all nodes share: a name, their place in the order, and when they run at all.
 
-    `echo` is what the node's record tells as its inputs, where a workflow has records.
+    `echo` is what the node's record tells as its inputs, where a workflow has records. What a node
+    gives is shown to nobody where `secure_outputs` says so.
     """
 
     name: str
@@ -40,6 +41,7 @@ class NodeFields:
     shape: Value | None = None
     place: str = ""
     echo: Value | None = None
+    secure_outputs: bool = False
     description: str = ""
 
 
@@ -64,10 +66,9 @@ class Task(NodeFields):
     """Work that a provider does: ask a model, call HTTP, run a command, call a function.
 
     `returns` is a JSON Schema that the result is checked against. `defaults` on the workflow fill
-    inputs that are absent. The inputs of a secure task are stored nowhere; what it gives is shown
-    to nobody where `secure_outputs` says so. `timeout_s` is for one attempt, `total_timeout_s` for
-    all attempts together, with the waits between them. `warns` is computed from the result as
-    `shape` is: a text is a warning of the run, null is none.
+    inputs that are absent. The inputs of a secure task are stored nowhere. `timeout_s` is for one
+    attempt, `total_timeout_s` for all attempts together, with the waits between them. `warns` is
+    computed from the result as `shape` is: a text is a warning of the run, null is none.
     """
 
     kind: str
@@ -77,7 +78,6 @@ class Task(NodeFields):
     session: str = ""
     delivery: Literal["at_least_once", "at_most_once", "ask"] = "at_least_once"
     secure: bool = False
-    secure_outputs: bool = False
     total_timeout_s: float | None = None
     warns: Value | None = None
 

@@ -69,6 +69,7 @@ class Port:
     """A typed input of a workflow.
 
     `aliases` are other names that it may be given under; `*` is any name, where one value is given.
+    What is `secret` is shown to nobody, and stored only encrypted.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Port:
     default: Json = None
     description: str = ""
     aliases: tuple[str, ...] = ()
+    secret: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,9 +113,9 @@ def index_nodes(workflow: Workflow) -> dict[str, Node]:
 
 
 def is_hidden(node: Node, called: Mapping[str, Workflow]) -> bool:
-    """Whether the result of a node is, or may hold, what a secure task gave."""
-    if isinstance(node, Task):
-        return node.secure_outputs
+    """Whether the result of a node is, or may hold, what nobody is shown."""
+    if node.secure_outputs:
+        return True
     if isinstance(node, Call):
         return node.workflow in called and bool(called[node.workflow].hidden_outputs)
     inside = (node for _, block in blocks_of(node) for node in block.nodes)

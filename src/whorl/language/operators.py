@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from whorl.language.calls import Place, Run
 from whorl.language.faults import EvaluationError, LimitExceeded
-from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, kind_of
+from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, kind_of, well_formed
 
 WIDTH_MAX = 1_000
 _NONE_LEFT = object()
@@ -76,7 +76,8 @@ def _percent_place(
     if not isinstance(value, int | float):
         raise EvaluationError(f"format place {place[0]!r} needs a number, not {kind_of(value)}")
     try:
-        return f"%{place['flags']}{place['width']}{precision}{letter}" % value
+        # A number may be half of a character, which is none.
+        return well_formed(f"%{place['flags']}{place['width']}{precision}{letter}" % value)
     except (TypeError, ValueError, OverflowError) as error:
         raise EvaluationError(f"format place {place[0]!r}: {error}") from None
 
@@ -137,7 +138,7 @@ def _format_field(run: Run, value: Value, specification: str) -> str:
     if not isinstance(value, int | float) or isinstance(value, bool):
         value = run.text(value)
     try:
-        return format(value, specification)
+        return well_formed(format(value, specification))
     except (TypeError, ValueError, OverflowError) as error:
         raise EvaluationError(f"format {specification!r}: {error}") from None
 

@@ -154,6 +154,11 @@ def to_text(value: Value) -> str:
     return to_json_text(value)
 
 
+def well_formed(text: str) -> str:
+    """A text with U+FFFD in place of half characters, which no UTF-8 can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def key_text(key: Value) -> str:
     """Turn a value into a key of a JSON object."""
     if isinstance(key, str):

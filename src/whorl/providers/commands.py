@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
 
 TIMEOUT_S = 600.0
+# A variable of a script whose value a program must not take for one of its options.
+_STEERED = re.compile(r"WHORL_[0-9]+_(\w+)")
+_OPTION = re.compile(r"-[-\w]")
 # Variables that make a program run others, or read files that do.
 _STEERING = frozenset(
     (
@@ -133,12 +137,24 @@ def program_of(inputs: Inputs, settings: Settings) -> Program:
         steers = name.upper() in _STEERING or name.upper().startswith(_STEERING_FAMILIES)
         if steers and settings.allow.commands is not True:
             inputs.refuse("env", f"sets {name!r}, which could start a program without permission")
+        _check_options(inputs, name, text)
     return Program(
         argv=tuple(argv),
         environment={**settings.environment, **variables},
         folder=folder_in(settings.project_root, inputs.text("folder")),
         stdin=clean(inputs.text("stdin")).encode(),
     )
+
+
+def _check_options(inputs: Inputs, name: str, text: str) -> None:
+    """Refuses a value that a program would take for an option; its variable names the program."""
+    named = _STEERED.fullmatch(name)
+    if named and _OPTION.match(text):
+        inputs.refuse(
+            "run",
+            f"hands {named[1]!r} a value that begins with '-', which it would take for an option; "
+            "write `--` before the value, or the option and the value as one word",
+        )
 
 
 class JavaScript(OwnTask):

@@ -66,8 +66,9 @@ async def _write(memories: Memories, namespace: str, inputs: Inputs, request: Re
         inputs.refuse("content", f"has {len(content)} characters, more than {CONTENT_MAX}")
     record: dict[str, Json] = {"id": request.key, "content": content}
     record |= {"metadata": inputs.table("metadata"), "run": request.run}
+    kept = {name: request.redacted(value) for name, value in record.items()}
     # A write that is repeated after a crash adds nothing.
-    await memories.remember(key_of(namespace), record, once=request.key, keep=KEPT_MAX)
+    await memories.remember(key_of(namespace), kept, once=request.key, keep=KEPT_MAX)
 
 
 def search(records: list[Json], query: str) -> list[dict[str, Json]]:

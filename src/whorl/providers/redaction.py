@@ -32,6 +32,7 @@ PLACEHOLDERS = frozenset(
 )
 _BASE64_MIN = 5
 _CODED = re.compile("%[0-9A-F]{2}")
+_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 _URL_SAFE = str.maketrans("+/", "-_")
 
 
@@ -100,13 +101,49 @@ def is_worth_redacting(text: str) -> bool:
     return len(text) >= LENGTH_SURE or sum(any(map(kind, text)) for kind in kinds) > 1
 
 
+class Redaction:
+    """Takes texts out of values that their owner has called secret, however simple they are.
+
+    A short one would mangle texts, so it is hidden where it stands as a word of its own. A number
+    that is one of them is hidden, too.
+    """
+
+    __slots__ = ("_numbers", "_words", "texts")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        given = {text for text in secrets if text.strip()}
+        long = {text for text in given if len(text.strip()) >= LENGTH_MIN}
+        # Whoever pastes a key brings a line break along, and a long one may be told line by line.
+        whole = {text.strip() for text in long}
+        lines = {line for text in whole for line in text.splitlines() if len(line) >= LENGTH_SURE}
+        parts = long | whole | lines
+        cases = {case for text in parts for case in (text, text.upper(), text.lower())}
+        forms = {form for text in cases for form in _written(text)}
+        self.texts = tuple(sorted(forms, key=len, reverse=True))
+        words = "|".join(sorted(map(re.escape, given - long), key=len, reverse=True))
+        self._words = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
+        self._numbers = {text for text in long if _NUMBER.fullmatch(text)}
+
+    def value(self, value: Json) -> Json:
+        if isinstance(value, str):
+            value = str(_redacted(value, self.texts))
+            return value if self._words is None else self._words.sub(HIDDEN, value)
+        if isinstance(value, list):
+            return [self.value(item) for item in value]
+        if isinstance(value, dict):
+            return {str(self.value(name)): self.value(item) for name, item in value.items()}
+        if isinstance(value, int | float) and self._numbers and json.dumps(value) in self._numbers:
+            return HIDDEN
+        return value
+
+
 class StreamedText:
     """A text that comes in pieces: what may be the beginning of a secret waits for the rest."""
 
     __slots__ = ("_held", "_texts")
 
-    def __init__(self, secrets: Iterable[Secret]) -> None:
-        self._texts = _forms(tuple(secrets))
+    def __init__(self, secrets: Iterable[Secret], redaction: Redaction | None = None) -> None:
+        self._texts = _forms(tuple(secrets)) + (redaction.texts if redaction else ())
         self._held = ""
 
     def take(self, piece: str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
     from whorl.providers.task import Effect, TaskKind, Tasks
+    from whorl.providers.tools.known import KnownTools
 
 KINDS = {
     "ask": "whorl.providers.ask:Ask",
@@ -56,6 +57,8 @@ class Providers:
         self.memories: Memories | None = None
         # What a run has been told about tools, by its journal.
         self.tool_pins: Callable[[str], Mapping[str, str]] = lambda run: {}
+        # What earlier runs of the project have been told about them.
+        self.known_tools: KnownTools | None = None
 
     @property
     def secrets(self) -> tuple[Secret, ...]:
@@ -76,7 +79,7 @@ class Providers:
             outbound=outbound,
             models=Models(self.settings, outbound),
             functions=self._functions or Tasks(),
-            servers=Servers(self.settings, outbound, self._earlier_pins),
+            servers=Servers(self.settings, outbound, self._earlier_pins, lambda: self.known_tools),
             plugin=self._plugin,
             threads=Threads(),
             memories=lambda: self.memories,

@@ -93,6 +93,7 @@ class Request:
     `key` is the same when a call is sent again of which nobody knows what came of it. `cap` is how
     many output tokens the budget allows, where the inputs do not limit them. `held` is called with
     True when the call has to wait before anything is sent, and with False when that is over.
+    `redacted` takes the run's secrets out of what others will read.
     """
 
     run: str
@@ -107,6 +108,7 @@ class Request:
     repair: Json = None
     cap: int | None = None
     held: Held = field(default=lambda is_held: None, repr=False, compare=False)
+    redacted: Callable[[Json], Json] = field(default=lambda v: v, repr=False, compare=False)
 
 
 @dataclass(slots=True)

@@ -15,16 +15,20 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
+from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
 from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
 from whorl.runtimes.replies import failed_body, finished_body
+from whorl.runtimes.sealing import redaction_of, sealed, sealed_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
+    from whorl.providers.redaction import Redaction
     from whorl.runtimes.folding import Folded
+
 
 SNAPSHOT_EVERY = 256
 GRACE_S = 0.5
@@ -88,6 +92,8 @@ class Driver:
         self._work: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._stopping = self._started = False
+        self._redaction: Redaction | None = None
+        self._secrets_known = 0
 
     def deliver(self, event: Event, message: int | None = None) -> None:
         self._arrived.append((event, message))
@@ -259,6 +265,7 @@ class Driver:
         return Event("task.started", perform.address, self.clock(), body)
 
     def _request(self, perform: Perform, cap: int | None = None) -> Request:
+        redaction = self._known_redaction()
         return Request(
             self.run,
             perform.address,
@@ -272,6 +279,7 @@ class Driver:
             perform.repair,
             cap,
             partial(self._hold, perform.address),
+            *(() if redaction is None else (redaction.value,)),
         )
 
     def _hold(self, address: str, is_held: bool) -> None:
@@ -311,26 +319,21 @@ class Driver:
             self.deliver(event)
 
     async def _answer(self, perform: Perform, cap: int | None) -> object:
-        """What the task gives; most kinds keep to the time by themselves, and say more of it."""
-        limit_s = perform.timeout_s
-        kind = self.workers.kind(perform.kind)
+        kind, show = self.workers.kind(perform.kind), partial(self._show, perform)
+        request, redaction = self._request(perform, cap), self._known_redaction()
+        if redaction is None:
+            return await _in_time(kind.perform(request, show), perform.timeout_s)
+        stream = StreamedText((), redaction)
+        call = kind.perform(request, lambda text: show(stream.take(text)))
+        answer = await _in_time(call, perform.timeout_s)
+        show(stream.rest())
+        return answer
 
-        def emit(text: str) -> None:
-            # Text is only shown: whoever cannot take it must not make a task fail that was paid.
-            if self.watcher is not None and not perform.secure_outputs:
-                with suppress(Exception):
-                    self.watcher.text(self.run, perform.address, text)
-
-        if limit_s is None:
-            return await kind.perform(self._request(perform, cap), emit)
-        try:
-            async with asyncio.timeout(limit_s + GRACE_S) as deadline:
-                return await kind.perform(self._request(perform, cap), emit)
-        except TimeoutError:
-            if not deadline.expired():
-                raise
-        message = f"no answer within {limit_s:g} s; raise the timeout of the step"
-        raise ProviderError(message, code="P108", retryable=True)
+    def _show(self, perform: Perform, text: str) -> None:
+        # Text is only shown: whoever cannot take it must not make a task fail that was paid.
+        if self.watcher is not None and text and not perform.secure_outputs:
+            with suppress(Exception):
+                self.watcher.text(self.run, perform.address, text)
 
     def _failed(self, perform: Perform, fault: ProviderError) -> Event:
         held = self.machine.held_for(perform.address)
@@ -347,7 +350,7 @@ class Driver:
             timer[1].cancel()
 
     async def _write(self, *, snapshot: bool = True) -> None:
-        events = [self._redacted(event) for event in self._buffer.take()]
+        events = [self._sealed(event) for event in self._buffer.take()]
         messages, self._messages = self._messages, []
         while True:
             try:
@@ -370,17 +373,29 @@ class Driver:
         if snapshot and last - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
             await self._snapshot(last)
 
-    def _redacted(self, event: Event) -> Event:
-        """A note without the operator's secrets; what the machine was fed has none already."""
-        if event.kind in FED_KINDS:
+    def _sealed(self, event: Event) -> Event:
+        """The entry of an event. What the machine was fed is without the operator's secrets."""
+        if event.kind not in FED_KINDS:
+            body = cast("dict[str, Json]", self.workers.redacted(event.body))
+            if body is not event.body:
+                event = Event(event.kind, event.address, event.at, body)
+        if not self.machine.plan.is_confidential:
             return event
-        body = cast("dict[str, Json]", self.workers.redacted(event.body))
-        return event if body is event.body else Event(event.kind, event.address, event.at, body)
+        return sealed(event, self.run, self.journal.seals, self._known_redaction())
+
+    def _known_redaction(self) -> Redaction | None:
+        """What takes the run's own secrets out; a workflow that is called may bring more."""
+        secrets = self.machine.state.get("secrets", ())
+        if len(secrets) != self._secrets_known:
+            self._secrets_known, self._redaction = len(secrets), redaction_of(secrets)
+        return self._redaction
 
     async def _snapshot(self, seq: int) -> None:
         """Stores the state: all that it was fed, and all that it said, is in the journal."""
-        state = self.machine.snapshot()
-        self._snapshot_seq, self._snapshot_size = seq, len(state)
+        state: Json = self.machine.snapshot()
+        self._snapshot_seq, self._snapshot_size = seq, len(str(state))
+        if self.machine.plan.is_confidential:
+            state = sealed_state(str(state), self.run, seq, self.journal.seals)
         try:
             await self.journal.snapshot(self.run, self.owner, seq, state)
         except StoreError as fault:
@@ -403,3 +418,17 @@ def _words_of(fault: BaseException) -> str:
         return f"{type(fault).__name__}: {fault}"
     except Exception:  # noqa: BLE001 - an error that cannot even be printed
         return type(fault).__name__
+
+
+async def _in_time(call: Awaitable[object], limit_s: float | None) -> object:
+    """What a call gives; most kinds keep to the time by themselves, and say more of it."""
+    if limit_s is None:
+        return await call
+    try:
+        async with asyncio.timeout(limit_s + GRACE_S) as deadline:
+            return await call
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+    message = f"no answer within {limit_s:g} s; raise the timeout of the step"
+    raise ProviderError(message, code="P108", retryable=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import StoreError, UsageError, did_you_mean
 from whorl.interpreter.events import FED_KINDS, Event, split_iteration
@@ -16,31 +16,75 @@ from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.runtimes.journal import Entry, Journal, NewRun, RunId, records_in
+from whorl.runtimes.keys import CODE
+from whorl.runtimes.sealing import (
+    hide,
+    opened,
+    opened_state,
+    redaction_of,
+    sealed,
+    sealed_state,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from whorl.language import Json
+    from whorl.runtimes.keys import Seals
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Folded:
-    """A machine, the seq that it stands after, and what it said that is not in the journal yet."""
+    """A machine, the seq that it stands after, and what it said that is not in the journal yet.
+
+    Without `seals` it was fed what people see of the run's secrets.
+    """
 
     machine: Machine
     seq: int
+    run: RunId
+    seals: Seals | None
     unsaid: list[Event] = field(default_factory=list)
     # What it said between the beginning of the iteration that it stopped at and its stop.
     late: list[Event] = field(default_factory=list)
 
 
-def fold(journal: Journal, run: RunId, plan: Plan | None = None) -> Folded:
-    """The machine as the journal leaves it, from its newest snapshot on."""
+def fold(
+    journal: Journal, run: RunId, plan: Plan | None = None, *, to_drive: bool = False
+) -> Folded:
+    """The machine as the journal leaves it, from its newest snapshot on.
+
+    It is for people to look at, so it tells no secrets, unless it is `to_drive` the run: that
+    needs them. Raises StoreError R909 where they cannot be had.
+    """
     plan = plan or Plan(from_json(journal.workflow(run)))
+    if to_drive:
+        return _fold(journal, run, plan, journal.seals)
+    folded = _as_far_as_open(journal, lambda seals: _fold(journal, run, plan, seals))
+    hide(folded.machine)
+    return folded
+
+
+def _as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
+    """What there is to see, with the key; without it, with what people see of secrets."""
+    try:
+        return look(journal.seals)
+    except StoreError as fault:
+        if fault.code != CODE:
+            raise
+        return look(None)
+
+
+def _fold(journal: Journal, run: RunId, plan: Plan, seals: Seals | None) -> Folded:
     stored = journal.last_snapshot(run)
-    if stored is None:
-        replay = Replay(journal, run, plan)
+    state = None if stored is None else opened_state(stored, run, seals)
+    if stored is None or state is None:
+        replay = Replay(journal, run, plan, seals=seals)
         folded, take_next = replay.folded, replay.take
     else:
-        folded = Folded(Machine.restore(plan, str(stored[1])), stored[0])
+        folded = Folded(Machine.restore(plan, state), stored[0], run, seals)
         take_next = partial(take, folded)
     journaled = sum(map(take_next, journal.read(run, after=folded.seq)))
     folded.unsaid = folded.unsaid[journaled:]
@@ -56,7 +100,7 @@ def take(folded: Folded, entry: Entry) -> int:
     if entry.event.kind not in FED_KINDS:
         return 1
     machine = folded.machine
-    machine.feed(entry.event)
+    machine.feed(opened(entry.event, folded.run, folded.seals))
     machine.poll()
     notes = machine.take_notes()
     if machine.stopped_at:
@@ -80,7 +124,13 @@ class Replay:
     """
 
     def __init__(
-        self, journal: Journal, run: RunId, plan: Plan | None = None, *, until: str = ""
+        self,
+        journal: Journal,
+        run: RunId,
+        plan: Plan | None = None,
+        *,
+        until: str = "",
+        seals: Seals | None = None,
     ) -> None:
         plan = plan or Plan(from_json(journal.workflow(run)))
         self._forks: list[Event] = []
@@ -95,7 +145,7 @@ class Replay:
         self._plans = plans[::-1]
         self._until = until
         self._part = 0
-        self.folded = Folded(Machine(self._plans[0]), 0)
+        self.folded = Folded(Machine(self._plans[0]), 0, run, seals)
         self._set_stops()
 
     @property
@@ -136,27 +186,42 @@ def _plan_before(journal: Journal, fork: Event) -> Plan | None:
 
 
 def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
-    replay = Replay(journal, run, until=iteration)
-    for entry in journal.read(run):
-        replay.take(entry)
-        if replay.has_arrived:
-            return replay.folded.machine
-    return None
+    """The machine as it was when an iteration began, for people to look at."""
+
+    def look(seals: Seals | None) -> Machine | None:
+        replay = Replay(journal, run, until=iteration, seals=seals)
+        for entry in journal.read(run):
+            replay.take(entry)
+            if replay.has_arrived:
+                hide(replay.folded.machine)
+                return replay.folded.machine
+        return None
+
+    return _as_far_as_open(journal, look)
 
 
 def look_into(
-    journal: Journal, run: RunId, iterations: frozenset[str]
+    journal: Journal, run: RunId, iterations: frozenset[str], *, to_drive: bool = False
 ) -> dict[str, dict[str, Json]]:
-    """The results and scores of iterations of a run, by replaying it from the start."""
-    replay = Replay(journal, run)
-    machine = replay.folded.machine
-    machine.observed = iterations
-    for entry in journal.read(run):
-        replay.take(entry)
-        replay.folded.unsaid.clear()
-        if len(machine.observations) == len(iterations):
-            break
-    return machine.observations
+    """The results and scores of iterations of a run, by replaying it from the start.
+
+    Only what is `to_drive` a run has secrets in it.
+    """
+
+    def look(seals: Seals | None) -> dict[str, dict[str, Json]]:
+        replay = Replay(journal, run, seals=seals)
+        machine = replay.folded.machine
+        machine.observed = iterations
+        for entry in journal.read(run):
+            replay.take(entry)
+            replay.folded.unsaid.clear()
+            if len(machine.observations) == len(iterations):
+                break
+        if not to_drive:
+            hide(machine)
+        return machine.observations
+
+    return look(journal.seals) if to_drive else _as_far_as_open(journal, look)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,16 +262,24 @@ async def fork_run(
     machine.stops = frozenset()
     machine.feed(forked)
     notes = machine.take_notes()
+    redaction = redaction_of(machine.state.get("secrets", ()))
+    events = [
+        sealed(event, run, store.seals, redaction, workflow=workflow)
+        for event in (*before, forked, *notes)
+    ]
+    state: Json = machine.snapshot()
+    if machine.plan.is_confidential:
+        state = sealed_state(str(state), run, len(events), store.seals)
     about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
     sources = store.sources(source) if fork.sources is None else fork.sources
     made = NewRun(run, to_json(workflow), digest, *about, sources=sources)
-    made = replace(made, memories=records_in(notes), state=machine.snapshot())
-    return await store.create(made, *before, forked, *notes)
+    made = replace(made, memories=records_in(events[-len(notes) :] if notes else ()), state=state)
+    return await store.create(made, *events)
 
 
 def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine]:
     """The source's journal up to the moment in which an iteration began, and the machine there."""
-    replay = Replay(store, source, until=at)
+    replay = Replay(store, source, until=at, seals=store.seals)
     events: list[Event] = []
     begun: list[str] = []
     for entry in store.read(source):
@@ -221,7 +294,7 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
         elif event.kind in FED_KINDS:
             # It came in the same breath, and the iteration owes it nothing.
             continue
-        events.append(event)
+        events.append(opened(event, source, store.seals))
     loop, number = split_iteration(at)
     if number is None:
         raise UsageError(f"say which iteration to redo: `--at {loop}[NUMBER]`", code="W903")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
+    from whorl.runtimes.keys import Seals
 
 RunId = NewType("RunId", str)
 WAIT_S = 0.1
@@ -146,6 +147,9 @@ class Message:
 
 class Journal(Protocol):
     """Where runs are written, each by its one owner, and read by everybody."""
+
+    # What encrypts the values in it that nobody may read.
+    seals: Seals
 
     async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
         """Stores a run with its first events; a known key gives the run that has it, and False."""

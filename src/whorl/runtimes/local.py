@@ -8,6 +8,7 @@ its journal when its time comes.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from contextlib import suppress
@@ -22,6 +23,14 @@ from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.runtimes.driver import Driver, Watcher, Workers
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import CommitTimer, Entry, Message, NewRun, RunId, remembered
+from whorl.runtimes.sealing import (
+    opened,
+    redaction_of,
+    sealed,
+    secrets_of,
+    shown_sources,
+    without_defaults,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -30,10 +39,12 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.sqlite import SqliteStore
 
+
 PATIENCE_S = 60.0
 POLL_S = 0.15
 NAP_S = 30.0
 PINNED_MAX = 64
+log = logging.getLogger("whorl")
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -87,12 +98,13 @@ class LocalRuntime:
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
         run = new_run_id(self.clock())
+        workflow, given = without_defaults(workflow, start.input)
         own = workflow.limits.cost_usd
         limits = ({} if own is None else {"cost_usd": own}) | start.limits
         options: dict[str, Json] = {
             "run": run,
             "seed": secrets.token_hex(8),
-            "input": self.workers.redacted(start.input),
+            "input": self._redacted(workflow, given),
             "limits": limits or None,
             "iterations": start.iterations,
             "refused": start.refused,
@@ -101,12 +113,20 @@ class LocalRuntime:
         body: dict[str, Json] = {k: value for k, value in options.items() if value is not None}
         pinned, digest = self._pin(workflow)
         about = (workflow.name, workflow.dialect, start.file, start.key)
-        made = NewRun(run, pinned, digest, *about, sources=start.sources)
+        redaction = redaction_of(secrets_of(workflow, given))
+        made = NewRun(run, pinned, digest, *about, sources=shown_sources(start.sources, redaction))
         first = Event("run.started", "", self.clock(), body)
+        first = sealed(first, run, self.store.seals, redaction, workflow=workflow)
         stored, is_new = await self.store.create(made, first)
         if is_new:
             self._digests[run] = digest
         return stored, is_new
+
+    def _redacted(self, workflow: Workflow, given: dict[str, Json]) -> Json:
+        """The input without the operator's secrets, unless it is one that is stored encrypted."""
+        secret = {port.name for port in workflow.inputs if port.secret}
+        redacted = self.workers.redacted
+        return {n: value if n in secret else redacted(value) for n, value in given.items()}
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
         """Drives a run, after these requests, until it ends or waits; gives its status."""
@@ -126,8 +146,10 @@ class LocalRuntime:
             return True
         if self.store.run(run).status != "running" and not self.store.is_owned(run):
             return False
-        _object(objection(fold(self.store, run, self.plan(run)).machine, event))
-        await self.store.post(run, event)
+        machine = fold(self.store, run, self.plan(run)).machine
+        _object(objection(machine, event))
+        redaction = redaction_of(machine.state.get("secrets", ()))
+        await self.store.post(run, sealed(event, run, self.store.seals, redaction))
         return True
 
     def stop(self) -> None:
@@ -172,7 +194,7 @@ class LocalRuntime:
 
     async def _drive_owned(self, run: RunId, owner: int, requests: list[Event]) -> str:
         while True:
-            folded = fold(self.store, run, self.plan(run))
+            folded = fold(self.store, run, self.plan(run), to_drive=True)
             for event in requests:
                 _object(objection(folded.machine, event))
             whom = (self.store, self.workers, self.clock, self.watcher, self._timer)
@@ -246,7 +268,13 @@ class LocalRuntime:
         driver = self._drivers.get(message.run)
         if driver is not None and message.id not in self._delivered:
             self._delivered.add(message.id)
-            driver.deliver(message.event, message.id)
+            try:
+                event = opened(message.event, message.run, self.store.seals)
+            except StoreError as fault:
+                # Whoever asked has another key; the request waits for one who has it, too.
+                log.error("run %s: a request cannot be read: %s", message.run, fault)
+            else:
+                driver.deliver(event, message.id)
 
 
 def _object(refusal: Refused | None) -> None:

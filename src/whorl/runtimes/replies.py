@@ -32,7 +32,7 @@ MARK: Final = "secure"
 _QUOTED: Final = "quoted"
 # These are in words of ours, which quote nothing that a task gave.
 _OUR_WORDS: Final = frozenset(
-    {"P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "R110"}
+    {"P101", "P107", "P108", "P110", "P112", "P114", "P116", "P118", "P126", "R110"}
 )
 _WORDS: Final = {
     "P102": "the provider limits the rate",

@@ -14,7 +14,9 @@ from whorl.ir import Workflow, content_hash, to_json
 from whorl.runtimes.driver import Driver, Watcher, Workers
 from whorl.runtimes.folding import Fork, fold, fork_run
 from whorl.runtimes.journal import Entry, LoopRow, NewRun, Record, RunId, records_in, remembered
+from whorl.runtimes.keys import Seals
 from whorl.runtimes.projection import loop_rows
+from whorl.runtimes.sealing import redaction_of, sealed, secrets_of
 
 if TYPE_CHECKING:
     from whorl.interpreter.plan import Plan
@@ -40,6 +42,7 @@ class MemoryJournal:
     """Implements `Journal` with lists."""
 
     crash_hook: CrashHook | None = None
+    seals: Seals = field(default_factory=Seals)
     _runs: dict[RunId, _Run] = field(default_factory=dict)
     _memories: dict[str, list[Json]] = field(default_factory=dict)
 
@@ -175,7 +178,9 @@ class SimulatedRuntime:
         made = NewRun(
             RunId(run), to_json(workflow), content_hash(workflow), workflow.name, workflow.dialect
         )
+        redaction = redaction_of(secrets_of(workflow, given))
         first = Event("run.started", "", EPOCH, body)
+        first = sealed(first, run, self.journal.seals, redaction, workflow=workflow)
         made_run, _ = self._until_done(self.journal.create(made, first))
         return made_run
 
@@ -195,7 +200,7 @@ class SimulatedRuntime:
     ) -> str:
         """Drives a run, some time later, until it ends, waits or pauses; gives its status."""
         loop = VirtualLoop()
-        folded = fold(self.journal, run, plan)
+        folded = fold(self.journal, run, plan, to_drive=True)
         loop.jump(max(self._passed_s, folded.machine.now - EPOCH) + later_s)
 
         async def drive() -> str:

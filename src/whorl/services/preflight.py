@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from whorl.providers.task import Request
     from whorl.runtimes.local import Start
 
+
 TOY = (
     "no provider is configured, so the embedded toy model answers: fine for trying things out, "
     "useless as a judge"
@@ -61,9 +62,14 @@ def check_given(
     Only whoever `has_options` is told with which option of the command line a value is given.
     """
     from whorl.interpreter.constructs.run import InputError, check_inputs
+    from whorl.providers.redaction import HIDDEN
 
     try:
         check_inputs(workflow, given)
+        secrets = [port.name for port in workflow.inputs if port.secret]
+        if hidden := [name for name in secrets if given.get(name) == HIDDEN]:
+            words = f"{HIDDEN!r} stands for the input {hidden[0]!r}, which is secret: give it again"
+            raise InputError(words, hidden[0])
     except InputError as fault:
         option = f": `-i {fault.missing}=VALUE`" if has_options and fault.missing else ""
         raise UsageError(f"{fault}{option}", help=advice, code="R111") from fault

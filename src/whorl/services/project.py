@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import SqliteStore
 
+
 STORE_FOLDER = ".whorl"
 STORE_NAME = "whorl.db"
 WORK_FOLDER = "work"
@@ -156,13 +157,14 @@ class Project:
 
     def open_store(self, *, create: bool = False) -> SqliteStore:
         """The store; without `create`, one that is not there has no runs to speak of."""
+        from whorl.runtimes.keys import seals_from
         from whorl.runtimes.sqlite import SqliteStore
 
         self._check_store()
         if not create and not self.store.exists():
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
-        return SqliteStore(self.store, create=True)
+        return SqliteStore(self.store, create=True, seals=seals_from(self.environment))
 
 
 def find_project(

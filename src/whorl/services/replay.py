@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from whorl.errors import ProviderError, UsageError
+from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import Event, split_iteration
 from whorl.ir import Loop, Workflow
 from whorl.ir.walk import index_nodes
@@ -20,15 +20,19 @@ from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, Ta
 from whorl.runtimes.driver import RESERVED, Watcher
 from whorl.runtimes.folding import fold
 from whorl.runtimes.projection import document
+from whorl.runtimes.replies import MARK
+from whorl.runtimes.sealing import masked, opened, redacted, redaction_of, secrets_of, shown
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language import Json
+    from whorl.providers.redaction import Redaction
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
     from whorl.runtimes.sqlite import SqliteStore
+
 
 FORMAT = 1
 # What the one who started a run may have set beside its input, and what its workspace and its
@@ -96,14 +100,27 @@ def cassette_from_run(store: SqliteStore, run: RunId, result: dict[str, Json]) -
                 call = {name: body.get(name) for name in names if name in body}
                 cassette.calls.setdefault(event.address, {}).update(call)
             case "task.finished":
-                detail = {k: v for k, v in body.items() if k not in ("value", "usage")}
-                call = {"value": body.get("value"), "usage": body.get("usage"), "detail": detail}
+                detail = {k: v for k, v in shown(event).items() if k not in ("value", "usage")}
+                call = {"value": _recorded(store, run, event), "usage": body.get("usage")}
+                call["detail"] = detail
                 cassette.calls.setdefault(event.address, {}).update(call)
             case "task.failed":
-                cassette.calls.setdefault(event.address, {}).update({"error": body.get("error")})
+                error = shown(event).get("error")
+                cassette.calls.setdefault(event.address, {}).update({"error": error})
             case "gate.decided":
-                cassette.decisions[event.address] = body
+                cassette.decisions[event.address] = shown(event)
     return cassette
+
+
+def _recorded(store: SqliteStore, run: RunId, event: Event) -> Json:
+    """The reply of a call; of one that nobody is shown only its shape, so that it can be played."""
+    value = shown(event).get("value")
+    if event.body.get(MARK) is not True:
+        return value
+    try:
+        return masked(opened(event, run, store.seals).body.get("value"), number=0)
+    except StoreError:
+        return value
 
 
 def steered(store: SqliteStore, run: RunId) -> str:
@@ -179,8 +196,9 @@ class _Playing:
 
     effect: Effect = "outside"
 
-    def __init__(self, cassette: Cassette) -> None:
+    def __init__(self, cassette: Cassette, redaction: Redaction | None) -> None:
         self.cassette = cassette
+        self._redaction = redaction
         self.changes: list[Change] = []
         self.misses: list[str] = []
         self.played: set[str] = set()
@@ -202,8 +220,11 @@ class _Playing:
             message = f"no reply was recorded for {request.address!r}"
             raise ProviderError(message, code="P112")
         self.played.add(request.address)
-        if call.get("inputs") is not None and call["inputs"] != request.inputs:
-            self.changes.append(Change(request.address, call["inputs"], request.inputs))
+        asked: Json = request.inputs
+        if self._redaction is not None:
+            asked = redacted({"inputs": asked}, self._redaction)["inputs"]
+        if call.get("inputs") is not None and call["inputs"] != asked:
+            self.changes.append(Change(request.address, call["inputs"], asked))
         if "value" not in call:
             error = call["error"]
             raise ProviderError(
@@ -223,12 +244,16 @@ class _Playing:
         return body
 
 
-def replay(workflow: Workflow, cassette: Cassette) -> Replayed:
-    player = _Playing(cassette)
+def replay(
+    workflow: Workflow, cassette: Cassette, given: dict[str, Json] | None = None
+) -> Replayed:
+    """Plays a recording to a workflow; its secrets are `given`, or else what stands for them."""
+    whole = cassette.input | (given or {})
+    player = _Playing(cassette, redaction_of(secrets_of(workflow, whole)))
     runtime = SimulatedRuntime(_Workers(player))
     # Under its own id, by which it knows its workspace.
     options: dict[str, Any] = {"run": "replay", **cassette.options}
-    run = runtime.start(workflow, cassette.input, **options)
+    run = runtime.start(workflow, whole, **options)
     result = _simulate(runtime, run, player.decision)
     answered = [a for a, call in cassette.calls.items() if "value" in call or "error" in call]
     unused = [address for address in answered if address not in player.played]

@@ -1,7 +1,7 @@
 """What a run came to, from its journal: its result, iterations, steps, costs, open questions.
 
-The journal holds the outputs of secure tasks, since nothing that was paid for may be lost; nobody
-is shown them.
+The journal holds secrets and the outputs of secure tasks encrypted, since a run cannot go on
+without them; nobody is shown them.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from whorl.ir.walk import index_nodes, is_hidden
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.folding import fold, look_into, moment
 from whorl.runtimes.projection import document
+from whorl.runtimes.sealing import shown
 from whorl.services.preflight import asks_models
 
 if TYPE_CHECKING:
@@ -46,9 +47,6 @@ _FIRST_ENTRIES = 1_000
 # How often the row and the journal are read again while the run goes on between the two.
 _LOOKS = 4
 _TAIL = 20
-# What is shown of a secure task, and of the details of its failure.
-_KEPT_OF_TASKS = ("secure", "usage", "model", "provider", "status", "error")
-_KEPT = ("status", "type", "secure")
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
 _VERBS = {"succeeded": "has", "failed": "has", "cancelled": "was", "interrupted": "was"}
@@ -81,23 +79,6 @@ class Gate:
     def place(self) -> str:
         """The step, loop or iteration that asks, as people name it."""
         return self.address.partition("/:")[0]
-
-
-def shown(event: Event) -> dict[str, Json]:
-    body = event.body
-    if body.get("secure") is True:
-        if event.kind in ("task.finished", "task.failed"):
-            body = {name: body[name] for name in _KEPT_OF_TASKS if name in body}
-        if event.kind != "task.failed":
-            body = body | {"value": HIDDEN}
-    error: Any = body.get("error")
-    detail = error.get("detail") if isinstance(error, dict) else None
-    if isinstance(detail, dict) and detail.get("secure") is True:
-        kept = {name: detail[name] for name in _KEPT if name in detail}
-        body = body | {"error": error | {"detail": kept}}
-        if "value" in body:
-            body = body | {"value": HIDDEN}
-    return body
 
 
 def hidden_names(workflow: Workflow) -> frozenset[str]:
@@ -219,9 +200,10 @@ def loop_frame(machine: Machine, address: str) -> dict[str, Any]:
 
 
 def iteration_results(
-    store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
+    store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int], *, to_drive: bool = False
 ) -> dict[int, dict[str, Json]]:
-    results = look_into(store, run, frozenset(numbered(loop, number) for number in numbers))
+    iterations = frozenset(numbered(loop, number) for number in numbers)
+    results = look_into(store, run, iterations, to_drive=to_drive)
     return {split_iteration(address)[1] or 0: iteration for address, iteration in results.items()}
 
 

@@ -12,14 +12,16 @@ import time
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
 from whorl.interpreter.requests import objection
+from whorl.ir import from_json
 from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import Entry, RunId, tool_pins
+from whorl.runtimes.sealing import opened, redaction_of, secrets_of, shown_sources
 from whorl.services.results import status_words
 from whorl.services.trust import check_trusted
 
@@ -56,6 +58,7 @@ log = logging.getLogger("whorl")
 async def open_runtime(
     project: Project, providers: Providers, *, watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
+    from whorl.providers.tools.known import FILE_NAME, KnownTools
     from whorl.runtimes.local import LocalRuntime
 
     async with AsyncExitStack() as stack:
@@ -76,6 +79,7 @@ async def open_runtime(
             watchers.append(notifier)
         providers.memories = store
         providers.tool_pins = partial(tool_pins, store)
+        providers.known_tools = KnownTools(project.store.with_name(FILE_NAME))
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
         workers, check = ProviderWorkers(providers), partial(check_trusted, providers.settings)
         yield LocalRuntime(store, workers, watcher=everybody, check=check)
@@ -154,9 +158,16 @@ def find_run(store: SqliteStore, text: str) -> RunId:
 def check_key(store: SqliteStore, run: RunId, start: Start) -> None:
     """Refuses a key whose run was started with other files or inputs: it is another request."""
     row = store.run(run)
-    before = next(iter(store.read(run, limit=1))).event.body.get("input")
-    different = "other inputs" if before != start.input else ""
-    if sorted(store.sources(run).values()) != sorted(start.sources.values()):
+    workflow = from_json(store.workflow(run))
+    first = next(iter(store.read(run, limit=1))).event
+    before: Any = opened(first, run, store.seals).body.get("input")
+    # What the file has for secrets was given to the run.
+    filled = {port.name: before.get(port.name) for port in workflow.inputs if port.secret}
+    different = "other inputs" if before != filled | start.input else ""
+    redaction = redaction_of(secrets_of(workflow, before))
+    if sorted(store.sources(run).values()) != sorted(
+        shown_sources(start.sources, redaction).values()
+    ):
         different = f"another workflow ({row.name!r})"
     if different:
         raise UsageError(

@@ -171,7 +171,7 @@ def chosen(store: SqliteStore, run: RunId, at: str, number: int) -> Event:
 
 
 def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
-    result = results.iteration_results(store, run, loop, (number,)).get(number)
+    result = results.iteration_results(store, run, loop, (number,), to_drive=True).get(number)
     if result is None:
         rows = store.newest_iterations(run, loop, 20)
         done = sorted({row.number for row in rows if row.status == "succeeded"})

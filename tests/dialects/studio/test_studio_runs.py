@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from studio_files import (canvas, node, read)
-from typing import (Any, TYPE_CHECKING)
-from whorl.errors import ProviderError
-from whorl.providers.registry import Providers
-from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import (Estimate, Reply, Request)
-from whorl.runtimes.simulated import (MemoryJournal, SimulatedRuntime)
-
 import asyncio
 import json
 import os
 import shutil
 import subprocess
 import sys
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from studio_files import canvas, node, read
 
 import whorl
+from whorl.errors import ProviderError
+from whorl.providers.registry import Providers
+from whorl.providers.settings.sections import settings_from
+from whorl.providers.task import Estimate, Reply, Request
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from whorl.providers.task import (Effect, Emit)
 
+    from whorl.providers.task import Effect, Emit
 
 
 CONFIG = """

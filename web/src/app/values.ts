@@ -13,6 +13,7 @@ export function parsedAs(type: string, text: string): Parsed {
   switch (type) {
     case "string":
     case "file":
+    case "secret":
       return { value: text };
     case "any":
       return { value: parsedJson(type, text).value ?? text };

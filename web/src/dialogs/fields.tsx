@@ -84,6 +84,13 @@ export function ValueField({ name, type, text, onText, help, isRequired = false,
       </Field>
     );
   }
+  if (type === "secret") {
+    return (
+      <Field label={label} help={said}>
+        {(id) => <input id={id} type="password" autoComplete="off" required={isRequired} value={text} onChange={(event) => onText(event.target.value)} />}
+      </Field>
+    );
+  }
   if (type === "number" || type === "integer") {
     return (
       <Field label={label} help={said}>

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, ClassVar
 from whorl import ir
 from whorl.dialects.loom import control, outside, references, steps, words
 from whorl.dialects.loom.action import Action, Location, order_of, read_policy
-from whorl.dialects.loom.forms import find, find_mapping, form_of, is_lenient, template_of, text_at
+from whorl.dialects.loom.forms import (
+    find,
+    find_mapping,
+    form_of,
+    is_lenient,
+    secured,
+    template_of,
+    text_at,
+)
 from whorl.dialects.loom.texts import LoomContext, computed, fields, jinja, reads_inputs
 from whorl.dialects.reading.texts import called, quoted
 from whorl.errors import did_you_mean
@@ -92,6 +100,7 @@ def _read_definition(context: LoomContext, form: Form) -> ir.Workflow:
     context.static_results = find_mapping(definition, "staticResults")
     triggers = find_mapping(definition, "triggers") or ()
     context.triggers = tuple(trigger.name for trigger in triggers)
+    context.is_trigger_secret = any(secured(trigger.value) for trigger in triggers)
     context.reads_inputs = reads_inputs(definition)
     # Variables are spelled as where they are declared, or else set.
     for name, variable_type in steps.variables_in(actions):
@@ -173,6 +182,8 @@ def _outputs(
         outputs.append((entry.name, context.value(entry.value if inner is None else inner)))
     if not outputs and context.responses:
         outputs.append(("body", computed("response_of", [*context.responses])))
+        is_hidden = any(hides(body, name, context.workflows) for name in context.responses)
+        return tuple(outputs), ("body",) if is_hidden else ()
     if outputs or not order.last:
         return tuple(outputs), ()
     hidden = (_RESULT,) if hides(body, order.last[0], context.workflows) else ()
@@ -223,7 +234,17 @@ def _read_action(action: Action) -> ir.Node:
         node = replace(node, retry=retry)
     if timeout_s is not None:
         node = replace(node, timeout_s=timeout_s)
+    if secure := secured(action.fields):
+        node = _secured(node, secure)
     return replace(node, echo=_echo(action)) if action.context.reads_inputs else node
+
+
+def _secured(node: ir.Node, secure: set[str]) -> ir.Node:
+    """The node of an action with secure inputs or outputs; a computation gives what it is given."""
+    if isinstance(node, ir.Stop):
+        return replace(node, message=ir.Constant("why is secure, and shown to nobody"))
+    is_hidden = "outputs" in secure or isinstance(node, ir.Compute | ir.Assign)
+    return replace(node, secure_outputs=is_hidden)
 
 
 def _read_unknown(action: Action) -> ir.Node:
@@ -243,7 +264,7 @@ def _read_unknown(action: Action) -> ir.Node:
 def _echo(action: Action) -> ir.Value | None:
     """What an action was given, as far as others may read it."""
     inputs = action.inputs
-    if inputs is None or "inputs" in outside.secured(action) or action.type in words.HOLDING:
+    if inputs is None or "inputs" in secured(action.fields) or action.type in words.HOLDING:
         return None
     if isinstance(inputs, Mapping):
         shown = tuple(e for e in inputs if e.name.lower() not in ("authentication", "retrypolicy"))

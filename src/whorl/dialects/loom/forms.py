@@ -19,6 +19,7 @@ from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.ir.values import PortType
     from whorl.language import Json
     from whorl.source import Value
 
@@ -29,6 +30,9 @@ _CALL = re.compile(r"\[\s*+[A-Za-z][\w.]*+\(")
 _ROUNDS_MAX = 4
 # All strings of a file are computed on this much: what its author wrote is far below it.
 _FUEL_MAX = 500_000
+_PARAMETER = re.compile(r"\[\s*parameters\(\s*'([^']+)'\s*\)\s*\]", re.IGNORECASE)
+# The types of parameters whose values nobody is shown, with those of inputs.
+_SECURE: dict[str, PortType] = {"securestring": "string", "secureobject": "json"}
 # The keys under which actions hold others.
 INNER = ("actions", "then", "else", "cases", "default", "action")
 
@@ -171,11 +175,34 @@ def is_deployed(text: str) -> bool:
     return close >= called.end() and "[" not in rest and "]" not in rest
 
 
+def secured(holder: Value | None) -> set[str]:
+    """What of an action or a trigger must be shown to nobody: `inputs`, `outputs`."""
+    secure = find(holder, "runtimeConfiguration", "secureData")
+    listed = find(secure, "properties")
+    if secure is None:
+        return set()
+    if not isinstance(listed, Sequence):
+        return {"inputs", "outputs"}
+    return {item.text.lower() for item in listed if isinstance(item, Scalar)}
+
+
+def secrets_in(parameters: Value | None) -> dict[str, PortType]:
+    """The parameters whose values nobody is shown, by their names in lower case."""
+    entries = parameters if isinstance(parameters, Mapping) else ()
+    kinds = {e.name.lower(): _SECURE.get(text_at(e.value, "type").lower()) for e in entries}
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
 @dataclass(slots=True)
 class Template:
-    """What a template says about its own names; `kept` counts what only a deployment knows."""
+    """What a template says about its own names; `kept` counts what only a deployment knows.
+
+    Its secrets are parameters of the definition, too: their values stand nowhere else.
+    """
 
     parameters: dict[str, Json] = field(default_factory=dict)
+    secrets: dict[str, PortType] = field(default_factory=dict)
+    secret_values: dict[str, Json] = field(default_factory=dict)
     variables: dict[str, Json] = field(default_factory=dict)
     kept: int = 0
     fuel: int = _FUEL_MAX
@@ -185,6 +212,8 @@ class Template:
         for _ in range(_ROUNDS_MAX):
             if not is_deployed(text):
                 return text
+            if name := self.secret_name(text):
+                return f"@parameters('{name}')"
             computed = Expression("logic", f"@{text[1:-1].strip()}")
             names = MappingScope({"$parameters": self.parameters, "$variables": self.variables})
             value, used = evaluate_metered(computed, names, self.fuel)
@@ -194,6 +223,11 @@ class Template:
                 return text
             text = to_text(value)
         return text
+
+    def secret_name(self, text: str) -> str:
+        """The secret parameter that a string stands for; empty: none."""
+        match = _PARAMETER.fullmatch(text)
+        return match[1] if match and match[1].lower() in self.secrets else ""
 
 
 def template_of(root: Value, beside: Mapping | None = None) -> Template:
@@ -205,10 +239,15 @@ def template_of(root: Value, beside: Mapping | None = None) -> Template:
     if not isinstance(root, Mapping) or find(root, "resources") is None:
         return template
     declared = find_mapping(root, "parameters")
+    template.secrets = secrets_in(declared)
     for values, field_name in ((declared, "defaultValue"), (beside, "value")):
         for entry in values or ():
             value = find(entry.value, field_name)
-            if value is not None:
+            if value is None:
+                continue
+            if entry.name.lower() in template.secrets:
+                template.secret_values[entry.name.lower()] = plain(value)
+            else:
                 template.parameters[entry.name] = plain(value)
     for entry in find_mapping(root, "variables") or ():
         template.variables[entry.name] = plain(entry.value)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom.action import AZURE_RETRY
-from whorl.dialects.loom.forms import find, text_at
+from whorl.dialects.loom.forms import find, secured, text_at
 from whorl.dialects.loom.texts import IT, bodied, computed, fields, has_expression, jinja, text_term
-from whorl.source import Entry, Mapping, Scalar, Sequence
+from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
     from whorl.dialects.loom.action import Action
@@ -50,20 +50,9 @@ def _settings(action: Action, names: dict[str, tuple[str, ...]]) -> Entries:
     return {name: action.context.value(v) for name, v in written if v is not None}
 
 
-def secured(action: Action) -> set[str]:
-    """What of an action must be shown to nobody: `inputs`, `outputs`."""
-    secure = action.configuration("secureData")
-    listed = find(secure, "properties")
-    if secure is None:
-        return set()
-    if not isinstance(listed, Sequence):
-        return {"inputs", "outputs"}
-    return {item.text.lower() for item in listed if isinstance(item, Scalar)}
-
-
 def _task(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
     """A task; whoever carries it out is told if nobody may see what it gives."""
-    secure = secured(action)
+    secure = secured(action.fields)
     if "outputs" in secure and kind != "ask":
         entries |= {"hide_reply": ir.Constant(True)}
     return ir.Task(
@@ -72,7 +61,6 @@ def _task(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Ta
         inputs=ir.Fields(tuple(entries.items())),
         shape=shape,
         secure="inputs" in secure,
-        secure_outputs="outputs" in secure,
     )
 
 

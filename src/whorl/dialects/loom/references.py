@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl import ir
-from whorl.dialects.loom.forms import find, find_mapping, is_deployed
+from whorl.dialects.loom.forms import find, find_mapping, is_deployed, secrets_in
 from whorl.dialects.loom.texts import computed, scalars_in
 from whorl.dialects.loom.words import is_of_a_loop
 from whorl.dialects.reading.context import REPORTED_MAX
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from whorl.dialects.loom.forms import Form
     from whorl.dialects.loom.texts import LoomContext
     from whorl.ir.checks.scopes import Use, View
+    from whorl.ir.values import PortType
     from whorl.source import Value
 
 
@@ -82,6 +83,9 @@ def read_names(
     spelled = {name.lower(): context.variable(name) for name in free_variables} | context.variables
     undeclared = [name for low, name in spelled.items() if low not in context.types]
     settings, ports = _settings_in(form.definition), {}
+    secrets = context.template.secrets | secrets_in(find(form.definition, "parameters"))
+    if context.is_trigger_secret:
+        secrets |= dict.fromkeys((name.lower() for name in given), "any")
     values: dict[str | ir.Expression, ir.Value] = {}
     for name, value in parameters.items():
         # Some parameters are expressions over app settings instead.
@@ -90,8 +94,7 @@ def read_names(
             values[name] = context.value(value)
             settings += [setting for setting in own if setting not in settings]
         else:
-            default = None if value is None else plain(value)
-            ports[name] = ir.Port(name, required=False, default=default)
+            ports[name] = _port(context, name, secrets, value)
     table = ir.Fields((*_facts(ports).entries, *values.items()))
     tables: list[tuple[str, ir.Value]] = [("$settings", _facts(settings)), ("$parameters", table)]
     if mentioned:
@@ -101,8 +104,24 @@ def read_names(
     # Variables that nothing declares are null unless given; in Azure's files they must be given.
     free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
     for name in (*mentioned, *settings, *undeclared, *given):
-        ports.setdefault(name, ir.Port(name, required=False))
+        ports.setdefault(name, _port(context, name, secrets))
     return tuple(ports.values()), (*tables, ("$variables", free))
+
+
+def _port(
+    context: LoomContext, name: str, secrets: dict[str, PortType], value: Value | None = None
+) -> ir.Port:
+    default = None if value is None else plain(value)
+    if isinstance(default, str) and (secret := context.template.secret_name(default)):
+        # The template hands a secret of its own on.
+        secrets.setdefault(name.lower(), context.template.secrets[secret.lower()])
+        default = context.template.secret_values.get(secret.lower())
+    kind = secrets.get(name.lower())
+    if kind is None:
+        return ir.Port(name, required=False, default=default)
+    if value is None:
+        default = context.template.secret_values.get(name.lower())
+    return ir.Port(name, kind, required=False, default=default, secret=True)
 
 
 def _facts(names: Iterable[str]) -> ir.Fields:

@@ -183,6 +183,7 @@ class LoomContext(ReadContext):
     beside: Mapping | None = None
     # What answers in place of an action, by the name that its settings give.
     static_results: Mapping | None = None
+    is_trigger_secret: bool = False
     # The names of the actions inside of each scope and loop, and the responses, as they are read.
     scopes: dict[str, list[str]] = field(default_factory=dict)
     responses: list[str] = field(default_factory=list)

@@ -66,7 +66,7 @@ class Kind:
         """The step that is read as a node; raises CannotWriteError."""
         if not isinstance(node, self.node):
             raise CannotWriteError(node)
-        return objects.write_object(context, {**self.own, **COMMON}, node)
+        return objects.write_object(context, {**self.own, **COMMON} | self.own, node)
 
 
 def _stub(context: Context, attributes: dict[str, Any]) -> ir.Compute:

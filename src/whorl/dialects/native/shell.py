@@ -37,6 +37,13 @@ _CODE = frozenset({"eval", "let", "trap", "alias", "source", "."})
 _NAMES = frozenset(
     ("declare", "typeset", "local", "readonly", "export", "unset", "read", "mapfile", "readarray")
 )
+# An option with its value in the same word.
+_ATTACHED = re.compile(r"--[a-z-]+=|-[A-Za-z]")
+# Programs that an option makes run commands, load code or write files of any name.
+_STEERED = re.compile(
+    r"(?:.*/)?(git|hg|svn|tar|find|rsync|ssh|scp|sftp|curl|wget|zip|sort|make|npm|npx|yarn|pip|docker"
+    r"|podman|sqlite3|psql|mysql|tcpdump|gcc|cc|go|cargo|man|less|vim?|awk|gawk|sed)"
+)
 _WORD_MAX = 64
 _FAULTS_MAX = 20
 _QUOTE = "\0"
@@ -76,10 +83,15 @@ class Fault(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """An expression of a script, with where its text begins."""
+    """An expression of a script, with where its text begins, and the variable in its place.
+
+    The name of the variable ends with that of a program which must not take the value for one of
+    its options.
+    """
 
     source: str
     offset: int
+    name: str
 
 
 @dataclass(slots=True)
@@ -219,13 +231,24 @@ class _Scanner:
         else:
             inner_start = start + 3 if self.source.startswith("-", start + 2) else start + 2
             inner = self.source[inner_start : end - 2].removesuffix("-")
-            self.script.placed.append(Placed(inner, inner_start))
-            variable = f"${{{PREFIX}{len(self.script.placed)}}}"
-            self.out.append(QUOTED.get(self.context.kind, BARE).format(variable))
+            name = f"{PREFIX}{len(self.script.placed) + 1}{self._steered()}"
+            self.script.placed.append(Placed(inner, inner_start, name))
+            self.out.append(QUOTED.get(self.context.kind, BARE).format(f"${{{name}}}"))
         self.context.command.word += "x"
         for context in self.stack:
             context.command.place = start
         self.at = end
+
+    def _steered(self) -> str:
+        """The program that would take a value for an option, which begins a word of its own."""
+        if self.context.kind not in (*_COMMANDS, "single", "double"):
+            return ""
+        command = next(c for c in reversed(self.stack) if c.kind in _COMMANDS).command
+        words = command.named()
+        program = _STEERED.fullmatch(words[0]) if words else None
+        if program is None or command.word.strip(_QUOTE) or "--" in words:
+            return ""
+        return f"_{program[1]}"
 
     def _refusal(self, start: int, end: int) -> str:
         kind = self.context.kind
@@ -251,8 +274,12 @@ class _Scanner:
             return f"{first!r} would take the value for the name of a variable, which may hold code"
         if _SUBSCRIPT.match(command.word) and "=" not in command.word:
             return "an index of an array would take the value for code"
-        if reader := taking_code(words, as_input=command.fed):
-            return f"{reader!r} would take the value for code"
+        attached = _ATTACHED.match(command.word.replace(_QUOTE, ""))
+        option = [attached[0].removesuffix("=")] if attached else []
+        # `env` stands before a command, and may take a word for the whole of it.
+        for before in (words, command.words):
+            if reader := taking_code([*before, *option], as_input=command.fed):
+                return f"{reader!r} would take the value for code"
         if first in ("test", "[") and last in ("-v", "-R"):
             return f"{last!r} would take the value for the name of a variable"
         rest = self.source[end:].partition("]]")[0].partition("\n")[0] if first == "[[" else ""

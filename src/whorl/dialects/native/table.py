@@ -41,10 +41,12 @@ steps*             steps     body  the steps by name, in this order
 outputs            outputs   =  what a run gives back, by name; default: the result of the last step
 ~hidden_outputs    texts     =  outputs that nobody is shown who looks on
 workflows          workflows  =  workflows that steps of this file call by these names
-input.type         type      =  string, number, integer, boolean, json, list, file, files or any
+input.type         type      =  string, number, integer, boolean, json, list, file, files, any, or
+    secret: a text that is shown to nobody, and stored only encrypted
 input.default      raw       =  the value if none is given
 input.required     truth     =  whether it must be given
 input.description  text      =  for people
+input.secret       truth     =  whether its value is shown to nobody; default: as the type says
 budget.cost        number 0 1000000  cost_usd  dollars
 budget.tokens      count     =  tokens, read and written
 budget.calls       count     =  calls of models, agents, commands, web services and tasks
@@ -57,6 +59,7 @@ retry              retry       =       how often and when it is tried again afte
 timeout            duration    timeout_s  the longest time that one attempt may take
 on_failure         on_failure  *       halt (default), continue, or {retry: n}
 description        text        =       for people
+~secure_outputs    truth       =       keeps what it gives out of sight
 retry.times*       whole 0 100  =      how often it is tried again
 retry.wait         duration    wait_s  before the first new try; default 1s
 retry.backoff      number 1 100  =     each wait is this much longer; default 2

@@ -182,17 +182,17 @@ class Command(OneOf):
         command = super().read(context, value, at)
         if command is None or not isinstance(value, Scalar):
             return None if command is None else {"inputs.argv": command}
-        from whorl.dialects.native.shell import PREFIX, read_script
+        from whorl.dialects.native.shell import read_script
 
         script = read_script(value.text)
         for fault in script.faults:
             span = value.locate(fault.offset, fault.length)
             context.report("W021", fault.message, span, label="here", help=fault.help)
         variables: list[tuple[str, ir.Value]] = []
-        for number, placed in enumerate(script.placed, start=1):
+        for placed in script.placed:
             expression = ir.Expression("jinja", placed.source, context.library)
             context.places.remember(expression, value, placed.offset)
-            variables.append((f"{PREFIX}{number}", expression))
+            variables.append((placed.name, expression))
         return {
             "inputs.script": ir.Constant(script.text),
             "inputs.variables": ir.Fields(tuple(variables)),
@@ -205,18 +205,18 @@ class Command(OneOf):
         script, variables = inputs.get("script"), inputs.get("variables")
         if not isinstance(script, ir.Constant) or not isinstance(variables, ir.Fields):
             raise CannotWriteError(value)
-        return _with_values(str(script.value), [variable for _, variable in variables.entries])
+        return _with_values(str(script.value), variables)
 
 
-def _with_values(script: str, values: list[ir.Value]) -> str:
+def _with_values(script: str, variables: ir.Fields) -> str:
     """A script with {{ }} for its variables, found by reading the result again."""
-    from whorl.dialects.native.shell import BARE, PREFIX, QUOTED, read_script
+    from whorl.dialects.native.shell import BARE, QUOTED, read_script
 
     text = script
-    for number, value in enumerate(values, start=1):
+    for name, value in variables.entries:
         source = value.source if isinstance(value, ir.Expression) else ""
         for quotes in sorted({BARE, *QUOTED.values()}, key=len, reverse=True):
-            variable = quotes.format(f"${{{PREFIX}{number}}}")
+            variable = quotes.format(f"${{{name}}}")
             tried = text.replace(variable, f"{{{{{source}}}}}", 1)
             read = read_script(tried) if variable in text else None
             if read is not None and not read.faults and read.text == script:

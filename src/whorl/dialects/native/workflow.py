@@ -51,6 +51,7 @@ _ACCEPTED: dict[str, type | tuple[type, ...]] = {
     "file": str,
     "files": (list, str),
     "any": object,
+    "secret": str,
 }
 
 
@@ -105,13 +106,20 @@ class Port(objects.Object):
         has_default = "default" in attributes
         required = attributes.get("required", not has_default and not kind.endswith("?"))
         attributes["required"] = required and (context.exact or not has_default)
-        return {"type": kind.removesuffix("?"), **attributes}
+        kind = kind.removesuffix("?")
+        if kind == "secret":
+            kind, attributes["secret"] = "string", True
+        return {"type": kind, **attributes}
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         attributes = super().read(context, value, at)
         default = value.get("default") if isinstance(value, Mapping) else None
         if attributes is not None and default is not None and not context.exact:
             self._check_default(context, at.field, attributes, default)
+            if attributes.get("secret"):
+                message = f"input {at.field!r} is secret, and its default stands in the file"
+                advice = "leave the default out: a secret is given to each run"
+                context.report("W007", message, default.span, label="not secret", help=advice)
         return attributes
 
     def _check_default(
@@ -129,18 +137,23 @@ class Port(objects.Object):
         written = objects.write_object(context, self.fields, value)
         has_default = "default" in written
         written.pop("required", None)
+        kind: str = value.type
+        if value.secret and kind == "string":
+            del written["secret"]
+            written["type"] = kind = "secret"
         if value.required and has_default:
             written["required"] = True
         elif not value.required and not has_default:
-            written = {**written, "type": f"{value.type}?"}
-        return {"type": value.type, **written} if "type" in written or not written else written
+            written = {**written, "type": f"{kind}?"}
+        return {"type": kind, **written} if "type" in written or not written else written
 
 
 def _main_input(context: Context, attributes: Attributes) -> str:
     inputs: tuple[ir.Port, ...] = attributes.get("inputs", ())
     if len(inputs) == 1:
         return inputs[0].name
-    texts = [port.name for port in inputs if port.required and port.type == "string"]
+    plain = (port for port in inputs if port.required and not port.secret)
+    texts = [port.name for port in plain if port.type == "string"]
     return texts[0] if texts else ""
 
 

@@ -48,6 +48,7 @@ COMMANDS: CommandTable = {
     "Keep": {
         "trust": ("trust:trust", "Show what a folder's whorl.toml permits, and trust it."),
         "memory": ("store:memory", "List or delete what loops remember across runs."),
+        "tools": ("tools:tools", "Show what tools of MCP servers say, and accept what changed."),
         "prune": ("store:prune", "Delete old runs."),
         "doctor": ("admin:doctor", "Check the installation, the configuration and each provider."),
         "mcp": ("admin:mcp", "Serve workflows as MCP tools."),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from whorl.errors import InvalidWorkflow, UsageError
+from whorl.interfaces.cli.terminal import is_ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -135,12 +136,23 @@ def read_stdin() -> str:
 
 
 def write_file(
-    name: str, text: str, *, advice: str, mode: str = "w", makes_folder: bool = False
+    name: str,
+    text: str,
+    *,
+    advice: str,
+    mode: str = "w",
+    makes_folder: bool = False,
+    is_private: bool = False,
 ) -> None:
+    """Writes a file; one that is private can be read by nobody else, whoever could before."""
     try:
         if makes_folder:
             os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
-        with open(name, mode, encoding="utf-8") as file:
+        permissions = 0o600 if is_private else 0o666
+        opener = partial(os.open, mode=permissions)
+        with open(name, mode, encoding="utf-8", opener=opener) as file:
+            if is_private:
+                os.fchmod(file.fileno(), permissions)
             file.write(text)
     except OSError as fault:
         raise UsageError(f"cannot write {name!r}: {fault.strerror or fault}", help=advice) from None
@@ -169,6 +181,19 @@ def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -
             is_file = value.startswith("@")
             values[name] = _read_file(value[1:], f"{option} {name}") if is_file else value
     return values
+
+
+def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
+    """The inputs with the secrets that are missing; the person at the terminal is asked for them.
+
+    A secret on a command line is seen by whoever lists processes.
+    """
+    ports = [port for port in workflow.inputs if port.secret and port.required]
+    missing = [port.name for port in ports if port.default is None and port.name not in given]
+    if not missing or not is_ours(sys.stdin, sys.stderr):
+        return given
+    words = {name: f"{name} (secret, not shown)" for name in missing}
+    return given | {n: click.prompt(words[n], hide_input=True, err=True) for n in missing}
 
 
 def add_main_text(

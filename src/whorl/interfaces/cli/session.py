@@ -28,7 +28,7 @@ from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 from whorl.services.results import full_result, loop_frame, open_gates
 from whorl.services.runs import find_run, open_runtime
-from whorl.services.steering import asked, decided
+from whorl.services.steering import asked, decided, resumed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence, Set
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.local import LocalRuntime
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
+
 
 # How long a command waits until another process has taken its request.
 PATIENCE_S = 5.0
@@ -181,6 +182,10 @@ class RunSession:
                 if not await self._follow(run):
                     return 0
                 continue
+            if _is_of_tools(result) and self._accept_tools():
+                if not await self._carry_out(run, resumed()):
+                    return 0
+                continue
             gates = [gate for gate in result["waiting_for"] if gate["address"] not in later]
             if result["status"] != "waiting" or not gates:
                 break
@@ -198,6 +203,11 @@ class RunSession:
             except UsageError as fault:
                 say(f"error[{fault.code}]: {safe(str(fault))}")
         return self.finish(run, shown)
+
+    def _accept_tools(self) -> bool:
+        from whorl.interfaces.cli.accepting import accept_changes
+
+        return accept_changes(self.project)
 
     def finish(self, run: RunId, shown: Set[str] = frozenset()) -> int:
         """Prints what the run came to, without questions that are known; gives the exit code."""
@@ -314,6 +324,12 @@ async def run_session(
     watcher = show.watcher()
     async with open_runtime(project, providers, watcher=watcher) as runtime:
         yield RunSession(project, runtime, runtime.store, providers, watcher, show)
+
+
+def _is_of_tools(result: dict[str, Any]) -> bool:
+    """Whether a run failed because a tool says something else about itself than before."""
+    error = result["error"] or {}
+    return "P126" in (error.get("code"), (error.get("cause") or {}).get("code"))
 
 
 class Gone(Exception):

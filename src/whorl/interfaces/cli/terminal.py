@@ -114,6 +114,10 @@ def make_streams_plain() -> None:
 
     A file or a program gets every letter of a result, whatever the locale is.
     """
+    for stream in (sys.stdout, sys.stderr):
+        # Half of a character, such as names of files may hold, must not end a command.
+        if isinstance(stream, io.TextIOWrapper) and stream.encoding.lower() == "utf-8":
+            stream.reconfigure(errors="replace")
     if is_plain(os.environ):
         sys.stderr = _made_plain(sys.stderr)
         if sys.stdout.isatty():

@@ -13,7 +13,7 @@ from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import advised, ending_words, judgement_lines
-from whorl.services.results import shown
+from whorl.runtimes.sealing import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

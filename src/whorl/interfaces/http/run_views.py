@@ -19,7 +19,8 @@ from whorl.interfaces.http import run_schemas as schemas
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
-from whorl.services.results import limit_now, open_gates, result_of, row_and_machine, shown
+from whorl.runtimes.sealing import shown
+from whorl.services.results import limit_now, open_gates, result_of, row_and_machine
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState

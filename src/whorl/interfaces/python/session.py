@@ -21,6 +21,7 @@ from whorl.providers.registry import Providers
 from whorl.providers.task import Tasks
 from whorl.runtimes.folding import Fork
 from whorl.runtimes.local import Start
+from whorl.runtimes.sealing import shown
 from whorl.services import preflight, steering
 from whorl.services.results import result_of
 from whorl.services.runs import Driving, open_runtime
@@ -91,7 +92,7 @@ class Run:
             is_driven = opened.driving.is_driven(self._run)
             async for entry in opened.runtime.follow(self._run, after):
                 after, event = entry.seq, entry.event
-                yield Event(entry.seq, event.kind, event.address, event.at, event.body)
+                yield Event(entry.seq, event.kind, event.address, event.at, shown(event))
             if not is_driven:
                 return
             await asyncio.sleep(_POLL_S)

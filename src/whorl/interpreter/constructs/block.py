@@ -272,7 +272,7 @@ def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> b
         inputs = _echo(machine, frame, node)
         outcome = _compute(machine, frame, node)
     except LanguageError as fault:
-        outcome = frames.failed(frames.language_failure(fault, address))
+        outcome = frames.failed(frames.language_failure(fault, address, node))
     end = _end(machine, frame, node, outcome)
     _record(machine, frame, name, end, outcome["value"], inputs=inputs)
     return True

@@ -16,6 +16,8 @@ from whorl.interpreter.state import Behaviour
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Outcome, Values
     from whorl.interpreter.state import State
@@ -32,6 +34,8 @@ _TYPES: dict[str, Any] = {
     "list": list,
     "files": list,
 }
+
+_LOOSE_LENGTH_MIN = 8
 
 
 class RunBehaviour(Behaviour):
@@ -80,6 +84,7 @@ def start_workflow(
         facts: Json = {"input": fault.missing} if fault.missing else {}
         machine.fail(key, "R111", str(fault), facts=facts)
         return
+    keep_secrets(machine, workflow, values)
     if recorder := machine.plan.recorders.get(workflow.recorder):
         values |= recorder.begin(workflow, machine.state["run"])
     frame["own_scope"] = machine.new_scope(values, None)
@@ -192,7 +197,38 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
     is_endless = isinstance(value, float) and not math.isfinite(value) and wanted is not object
     if isinstance(value, wanted) and not is_other and not is_endless:
         return value  # type: ignore[no-any-return]
-    raise InputError(f"the input {port.name!r} must be a {port.type}, not {value!r:.80}")
+    found = f"a {type(value).__name__}" if port.secret else f"{value!r:.80}"
+    raise InputError(f"the input {port.name!r} must be a {port.type}, not {found}")
+
+
+def keep_secrets(machine: State, workflow: Workflow, values: Values) -> None:
+    """Remembers which texts of these inputs nobody is shown, for as long as the run lasts."""
+    if texts := secret_texts(workflow, values):
+        known = machine.state.setdefault("secrets", [])
+        known += [text for text in texts if text not in known]
+
+
+def secret_texts(workflow: Workflow, values: Values) -> list[str]:
+    """The texts that nobody is shown, wherever they turn up: all that secret inputs are made of.
+
+    Of an input that may be anything only the longer ones: it is hidden where it stands.
+    """
+    texts: list[str] = []
+    for port in workflow.inputs:
+        if port.secret:
+            least = _LOOSE_LENGTH_MIN if port.type == "any" else 1
+            texts += [text for text in _leaves(values.get(port.name)) if len(text) >= least]
+    return list(dict.fromkeys(texts))
+
+
+def _leaves(value: Json) -> Iterator[str]:
+    if isinstance(value, dict | list):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(part)
+    elif isinstance(value, str):
+        yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield json.dumps(value)
 
 
 def _read(port: Port, text: str, written: bool) -> Json:

@@ -126,7 +126,7 @@ def _want(machine: State, key: str) -> None:
         inputs = frame["inputs"] if _keeps_inputs(node) else _inputs(machine, frame, node)
     except LanguageError as fault:
         # Inputs that are computed anew for an attempt may read what has changed since.
-        machine.finish(key, frames.failed(frames.language_failure(fault, frame["address"])))
+        machine.finish(key, frames.failed(frames.language_failure(fault, frame["address"], node)))
         return
     perform = Perform(
         frame["address"],

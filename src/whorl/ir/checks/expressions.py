@@ -33,12 +33,18 @@ _ANSWERING = ("ask", "agent")
 _AS_TEXT = 'write the command as a text, `run: "..."`, or pass the value through `env` or `stdin`'
 
 # Programs that take a word of their command line, or their input, for code.
-_SHELL: Final = re.compile(r"(?:.*/)?(?:(?:ba|da|z|k|a|fi|tc|c)?sh|su|runuser)|\$.*")
+_SHELL: Final = re.compile(
+    r"(?:.*/)?(?:(?:ba|da|z|k|a|fi|tc|c)?sh|su|runuser|script|flock|expect)|\$.*"
+)
 _OTHER: Final = re.compile(
     r"(?:.*/)?(?:python[0-9.]*|pypy[0-9.]*|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|osascript"
     r"|tclsh|psql|mysql)"
 )
 _REMOTE: Final = re.compile(r"(?:.*/)?(?:ssh|rsh|mosh)")
+# These hand all their words to a shell, and those read commands from their input.
+_JOINING: Final = re.compile(r"(?:.*/)?(?:watch|parallel)")
+_QUEUEING: Final = re.compile(r"(?:.*/)?(?:at|batch)")
+_SPLIT: Final = re.compile(r"-[A-Za-z0-9]*S|--split-string")
 # Those whose program is their first plain word, and their options that take another word.
 _PROGRAM_FIRST: Final = re.compile(r"(?:.*/)?(?:[gmn]?awk|g?sed)")
 _WITH_A_WORD: Final = frozenset({"-v", "-F", "-f", "--assign", "--file", "--field-separator"})
@@ -255,6 +261,12 @@ def taking_code(words: Sequence[str], *, as_input: bool = False) -> str:
     if not words:
         return ""
     first, plain = words[0], [word for word in words[1:] if not word.startswith("-")]
+    if (_JOINING.fullmatch(first) and not {"-x", "--exec"} & {*words}) or (
+        as_input and _QUEUEING.fullmatch(first)
+    ):
+        return first
+    if "env" in words and _SPLIT.fullmatch(words[-1]):
+        return f"env {words[-1]}"
     if _REMOTE.fullmatch(first) and (as_input or plain):
         return first
     if _PROGRAM_FIRST.fullmatch(first) and not as_input and words[-1] not in _WITH_A_WORD:

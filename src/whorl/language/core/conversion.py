@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from whorl.language.calls import Family, FunctionEntry, Run, number, text, whole
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.values import well_formed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +153,7 @@ def finite(digits: str) -> float:
 def without_surrogates(value: Value) -> Value:
     """Replace lone surrogates, which no UTF-8 text can hold."""
     if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return well_formed(value)
     if isinstance(value, list):
         return [without_surrogates(part) for part in value]
     if isinstance(value, dict):

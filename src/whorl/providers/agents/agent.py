@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.agents.programs import AgentProgram
 
+
 # A command line holds the system prompt of some programs, and Linux takes 128 KB for one word.
 SYSTEM_BYTES_MAX = 100_000
 # How much of an output is followed as it comes; of a longer one the end is read when it is over.
@@ -313,7 +314,8 @@ def output_of(finished: Finished, stream: Stream) -> AgentOutput:
     if output is None or (stream.events == 0 and finished.exit_code == 0):
         text = finished.stdout.strip()
         is_answer = output is None or bool(text)
-        return AgentOutput(text=text, ended=is_answer, detail={"format": "text"} if output else {})
+        detail: dict[str, Json] = {"format": "text"} if output else {}
+        return AgentOutput(text=text, ended=is_answer, detail=detail, is_plain=True)
     if not output.ended and stream.noise:
         output.detail["noise"] = stream.noise
     return output
@@ -373,6 +375,8 @@ def _failure(name: str, output: AgentOutput, finished: Finished) -> ProviderErro
     if finished.exit_code != 0:
         message = f"{name} ended with exit code {finished.exit_code}{words}"
         return ProviderError(message, code="P109", detail={"stderr": finished.stderr[-STDERR_MAX:]})
-    if not output.ended:
+    # A program of no known format may have done its work without a word.
+    is_empty = not output.is_plain and output.structured is None and not output.text.strip()
+    if not output.ended or is_empty:
         return ProviderError(f"{name} ended without a result{words}", code="P130")
     return None

@@ -73,7 +73,7 @@ class AgentOutput:
     """What a program has said so far. `ended` is true once it said that its work is over.
 
     `error` holds its own words for what went wrong, even where its exit code claims success.
-    `cost_usd` is None where the program does not tell.
+    `cost_usd` is None where the program does not tell. What `is_plain` is whatever it printed.
     """
 
     text: str = ""
@@ -87,6 +87,7 @@ class AgentOutput:
     status: int | None = None
     ended: bool = False
     detail: dict[str, Json] = field(default_factory=dict)
+    is_plain: bool = False
 
     def take(self, event: dict[str, Json]) -> str:
         """Takes in an event that the program printed; gives the text for people to see now."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.outbound.client import Outbound
+    from whorl.providers.tools.known import KnownTools
 
 RUNS_MAX = 1_000
 DESCRIPTION_MAX = 10_000
@@ -49,15 +50,20 @@ class ListedTool(ToolOffer):
 
 
 class Servers:
-    """Sessions, each started when it is first used; `earlier_pins` are those of a run's journal."""
+    """Sessions, each started when it is first used.
+
+    `earlier_pins` are those of a run's journal; `known` is what earlier runs were told.
+    """
 
     def __init__(
         self,
         settings: Settings,
         outbound: Outbound,
         earlier_pins: Callable[[str], Mapping[str, str]],
+        known: Callable[[], KnownTools | None] = lambda: None,
     ) -> None:
         self._settings = settings
+        self._known = known
         self._outbound = outbound
         self._earlier_pins = earlier_pins
         self._connections: WeakKeyDictionary[AbstractEventLoop, dict[str, Connection]] = (
@@ -75,6 +81,12 @@ class Servers:
         ]
         for tool in tools:
             self._pin(run, name, tool)
+        if (known := self._known()) is not None and (different := known.changed(name, tools)):
+            tool_name = different[0].partition("/")[2]
+            why = "says something else about itself than before"
+            advice = f"`whorl tools accept {different[0]}` shows the difference and asks"
+            words = f"tool {tool_name!r} of MCP server {name!r} {why}; {advice}"
+            raise ProviderError(words, code="P126")
         return tools
 
     async def call(

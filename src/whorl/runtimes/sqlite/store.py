@@ -15,6 +15,7 @@ import apsw
 
 from whorl.errors import StoreError, UsageError
 from whorl.runtimes.journal import NewRun, Record, RunId, records_in
+from whorl.runtimes.keys import Seals
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
+
 
 T = TypeVar("T")
 
@@ -61,10 +63,12 @@ class SqliteStore(StoreReading):
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
         crash_hook: CrashHook | None = None,
+        seals: Seals | None = None,
     ) -> None:
         place = Place(str(path), vfs, exclusive, checkpoint_pages)
         prepare(place, create=create)
         super().__init__(place, clock, monotonic)
+        self.seals = seals or Seals()
         self._place = place
         self._crash_hook = crash_hook
         self._gate = threading.Lock()

@@ -30,10 +30,10 @@ function typeOf(input: InputItem): string {
   return input.type === "any" && input.default !== null ? editedAs(input.default) : input.type;
 }
 
-/** What the fields begin with: the values of an earlier run, else the defaults. */
+/** What the fields begin with: the values of an earlier run, else the defaults; secrets are given anew. */
 export function textsFor(item: WorkflowItem, earlier: Readonly<Record<string, unknown>>): Texts {
   const names = new Set(item.inputs.map((input) => input.name));
-  const texts = Object.fromEntries(item.inputs.map((input) => [input.name, textOf(earlier[input.name] ?? input.default)]));
+  const texts = Object.fromEntries(item.inputs.map((input) => [input.name, input.type === "secret" ? "" : textOf(earlier[input.name] ?? input.default)]));
   const more = Object.fromEntries(Object.entries(earlier).filter(([name]) => !names.has(name)));
   if (item.open_inputs && Object.keys(more).length > 0) texts[MORE] = textOf(more);
   return texts;

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from urllib.parse import parse_qsl
 
 from whorl.language.faults import EvaluationError
-from whorl.language.values import UNDEFINED, kind_of, measure, to_result
+from whorl.language.values import UNDEFINED, kind_of, measure, to_result, well_formed
 
 if TYPE_CHECKING:
     from whorl.language.calls import Run
@@ -116,7 +116,8 @@ def encode_name(name: str) -> str:
 
 def decode_name(name: str) -> str:
     """Return the name that `encode_name` was given."""
-    return re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name)
+    decoded = re.sub(r"_x([0-9A-Fa-f]{4})_", lambda match: chr(int(match[1], 16)), name)
+    return well_formed(decoded)
 
 
 _PARTS_MAX = 1_000

@@ -14,7 +14,14 @@ import click
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.group import show_diagnostics
-from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.options import (
+    json_option,
+    located,
+    print_json,
+    read_stdin,
+    read_values,
+    write_file,
+)
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.diagrams.text import limit_words
 from whorl.interfaces.figures import plural
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from whorl.services.preflight import Forecast
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
+
 
 CASSETTE_BYTES_MAX = 50_000_000
 _LISTED_MAX = 20
@@ -250,12 +258,19 @@ def graph(project: Project, *, file: str, output: str | None, force: bool, **for
 @click.option("--run", metavar="RUN", help="The run to replay. [default: the newest of FILE]")
 @click.option("--cassette", metavar="PATH", help="Replay a saved cassette instead of a run.")
 @click.option("--save", metavar="PATH", help="Save the run as a cassette and replay nothing.")
+@click.option(
+    *("-i", "--input", "inputs"),
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A secret input, which no recording holds. Repeatable.",
+)
 @json_option
 @located
 def test(
     project: Project,
     *,
     file: str,
+    inputs: tuple[str, ...],
     run: str | None,
     cassette: str | None,
     save: str | None,
@@ -269,7 +284,8 @@ def test(
       whorl test polish.yaml --cassette tests/polish.json
 
     Any run is a recording. A call that is asked something new is shown with both versions; a call
-    that was never recorded is a miss. The exit code is 0 when nothing has changed.
+    that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
+    holds no secrets: `***` stands for each, unless -i gives it again.
     """
     from whorl.services.replay import cassette_from_text, replay
 
@@ -283,13 +299,14 @@ def test(
         recorded = _recorded(project, file, run)
     if save is not None:
         advice = "name a file: --save tests/NAME.json"
-        write_file(save, recorded.to_text(), advice=advice, makes_folder=True)
+        write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
         if as_json:
             print_json({"saved": save, "calls": len(recorded.calls)})
         else:
             click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
         return 0
-    replayed = replay(workflow, recorded)
+    given = read_values(inputs, "-i", read_stdin)
+    replayed = replay(workflow, recorded, given)
     if as_json:
         print_json(asdict(replayed) | {"same": replayed.is_same})
     else:

@@ -19,13 +19,7 @@ from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
-from whorl.interfaces.wording import (
-    EXIT_CODES,
-    advised,
-    calls_words,
-    effects_words,
-    forecast_words,
-)
+from whorl.interfaces.wording import EXIT_CODES, advised, calls_words, effects_words, forecast_words
 from whorl.services import preflight
 from whorl.services.results import status_words
 from whorl.services.runs import check_key, find_run
@@ -86,6 +80,7 @@ def run_command(
     show.check(reading.workflow)
     given = options.read_values(inputs, "-i", read_stdin)
     given = options.add_main_text(reading.workflow, given, text, read_stdin)
+    given = options.add_secrets(reading.workflow, given)
     preflight.check_given(reading.workflow, given, advice=options.FORMS, has_options=True)
     start = Start(
         input=given,

@@ -20,6 +20,7 @@ from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.projection import iterations_in
+from whorl.runtimes.sealing import shown
 from whorl.services import results
 from whorl.services.runs import find_run
 
@@ -207,7 +208,7 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
     for entry in store.read(run):
         if entry.event.kind == "task.finished":
             answers.pop(entry.event.address, None)
-            answers[entry.event.address] = results.shown(entry.event).get("value")
+            answers[entry.event.address] = shown(entry.event).get("value")
             if len(answers) > _ANSWERS_MAX:
                 del answers[next(iter(answers))]
     about = {
@@ -342,7 +343,7 @@ def _attempts(run: RunId, entries: list[Entry]) -> Iterator[str]:
     """A task: for each attempt what it was given, what it gave, what it used."""
     for entry in entries:
         event = entry.event
-        body: dict[str, Any] = results.shown(event)
+        body: dict[str, Any] = shown(event)
         match event.kind:
             case "task.started":
                 yield f"{line(event.address, 100)}  {body.get('kind', '')}"

@@ -136,9 +136,9 @@ def _item(listed: Listed) -> schemas.WorkflowItem:
         inputs=[
             schemas.InputItem(
                 name=port.name,
-                type=port.type,
+                type="secret" if port.secret and port.type == "string" else port.type,
                 required=port.required and port.default is None,
-                default=port.default,
+                default=None if port.secret else port.default,
                 description=safe(port.description),
             )
             for port in workflow.inputs

@@ -1,0 +1,59 @@
+"""`whorl tools`: what tools of MCP servers say about themselves, and what has changed of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import safe
+from whorl.interfaces.cli.accepting import accept_changes, known_tools
+from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.terminal import print_lines, say
+
+if TYPE_CHECKING:
+    from whorl.services.project import Project
+
+
+@click.group()
+def tools() -> None:
+    """Show what tools of MCP servers say about themselves, and accept what has changed.
+
+    \b
+      whorl tools ls
+      whorl tools accept notes/add
+    """
+
+
+@tools.command(name="ls")
+@json_option
+@located
+def tools_ls(project: Project, *, as_json: bool) -> None:
+    """List the tools that models were told of, and what waits to be accepted."""
+    known = known_tools(project)
+    names, changes = known.names(), known.changes()
+    if as_json:
+        changed: list[object] = [asdict(change) for change in changes]
+        print_json({"tools": names, "changed": changed})
+        return
+    waiting = {change.name for change in changes}
+    print_lines([safe(f"{name}{'  (changed)' if name in waiting else ''}") for name in names])
+    if not names:
+        say("no model was told of a tool yet")
+    for change in changes:
+        say(f"next: whorl tools accept {safe(change.name)}")
+
+
+@tools.command(name="accept")
+@click.argument("names", metavar="[SERVER/TOOL]...", nargs=-1)
+@click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
+@located
+def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
+    """Show what tools say otherwise than before, and let models be told it.
+
+    \b
+      whorl tools accept notes/add
+    """
+    if not accept_changes(project, names, yes=yes):
+        say("nothing was accepted")

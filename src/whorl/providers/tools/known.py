@@ -1,0 +1,138 @@
+"""What the tools of MCP servers say about themselves, as this project knows it from earlier runs.
+
+A model trusts these words. What a tool says the first time is kept; what it says otherwise later
+is kept beside that, and no model is told it before a person has accepted it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from whorl.language import Json
+    from whorl.providers.models.conversation import ToolOffer
+
+FILE_NAME = "tools.json"
+_FORMAT = 1
+_KNOWN, _OFFERED = "known", "offered"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedTool:
+    """A tool that says something else than before; `difference` has the lines of both."""
+
+    name: str
+    difference: list[str]
+
+
+class KnownTools:
+    """The descriptions by `server/tool`, in a file that only its owner reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int] | None = None
+        self._tools: dict[str, dict[str, Any]] = {}
+
+    def changed(self, server: str, tools: Iterable[ToolOffer]) -> list[str]:
+        """The tools of a server that say something else than before; new ones are kept."""
+        described = {f"{server}/{tool.name}": _described(tool) for tool in tools}
+        known = self._read()
+        different = [name for name, words in described.items() if _differs(known.get(name), words)]
+        if different or not described.keys() <= known.keys():
+            with self._writing() as stored:
+                for name, words in described.items():
+                    entry = stored.setdefault(name, {_KNOWN: words})
+                    if entry[_KNOWN] != words:
+                        entry[_OFFERED] = words
+        return different
+
+    def names(self) -> list[str]:
+        return sorted(self._read())
+
+    def changes(self) -> list[ChangedTool]:
+        """What waits for a person."""
+        entries = sorted(self._read().items())
+        changed = [(name, entry) for name, entry in entries if _OFFERED in entry]
+        return [ChangedTool(n, _difference(e[_KNOWN], e[_OFFERED])) for n, e in changed]
+
+    def accept(self, names: Iterable[str]) -> None:
+        """From now on the tools are known by what they said last."""
+        with self._writing() as stored:
+            for name in names:
+                stored[name] = {_KNOWN: stored[name].get(_OFFERED, stored[name][_KNOWN])}
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        try:
+            about = self._path.stat()
+        except FileNotFoundError:
+            return {}
+        stamp = (about.st_mtime_ns, about.st_ino)
+        if stamp != self._stamp:
+            self._tools, self._stamp = self._load(), stamp
+        return self._tools
+
+    def _load(self) -> dict[str, dict[str, Any]]:
+        try:
+            content = json.loads(self._path.read_text("utf-8"))
+            tools: dict[str, dict[str, Any]] = content["tools"]
+            if content["format"] == _FORMAT and all(_KNOWN in entry for entry in tools.values()):
+                return tools
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            pass
+        words = f"{str(self._path)!r}, which has what tools say about themselves, cannot be read"
+        advice = "take it from a backup; or delete it, and look at what the tools say"
+        raise UsageError(words, help=advice, code="W901")
+
+    @contextmanager
+    def _writing(self) -> Iterator[dict[str, dict[str, Any]]]:
+        """The tools, to be changed; others who change them wait."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = self._path.with_name(f".{self._path.name}.lock")
+        lock = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            tools = self._load()
+            yield tools
+            made = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+            content = {"format": _FORMAT, "tools": tools}
+            handle = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+                json.dump(content, file, indent=1, ensure_ascii=False)
+            os.replace(made, self._path)
+        finally:
+            os.close(lock)
+
+
+def _described(tool: ToolOffer) -> dict[str, Json]:
+    return {"description": tool.description, "schema": tool.schema}
+
+
+def _differs(entry: dict[str, Any] | None, words: dict[str, Json]) -> bool:
+    return entry is not None and entry[_KNOWN] != words
+
+
+def _difference(known: dict[str, Any], offered: dict[str, Any]) -> list[str]:
+    from difflib import unified_diff
+
+    before, after = (_lines(words) for words in (known, offered))
+    return [line for line in unified_diff(before, after, n=1, lineterm="") if line[:3] not in _HEAD]
+
+
+_HEAD = ("---", "+++")
+
+
+def _lines(words: dict[str, Any]) -> list[str]:
+    schema = json.dumps(words["schema"], indent=1, ensure_ascii=False, sort_keys=True)
+    return [*str(words["description"]).splitlines(), *schema.splitlines()]

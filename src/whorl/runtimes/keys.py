@@ -1,0 +1,155 @@
+"""The key that values in the journal are encrypted with, and what is done with it.
+
+AES-256-GCM of the package `cryptography`. A text is bound to the run and the place that it was
+sealed for, so that nobody can move it elsewhere. Without its key it stays closed.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import os
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from whorl.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+CODE: Final = "R909"
+VARIABLE: Final = "WHORL_KEY"
+_FORMAT: Final = "1"
+_KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+_OTHERS: Final = 0o077
+
+
+def key_file(environment: Mapping[str, str]) -> Path:
+    """Where the key lies: beside the user's own configuration."""
+    folder = environment.get("XDG_CONFIG_HOME", "")
+    home = environment.get("HOME") or os.path.expanduser("~")
+    base = Path(folder) if os.path.isabs(folder) else Path(home) / ".config"
+    return base / "whorl" / "key"
+
+
+@dataclass(eq=False)
+class Seals:
+    """Seals texts and opens them, with a key that is read, or made, when it is first needed.
+
+    Without a `file` the key is in nobody's hands but this process's.
+    """
+
+    file: Path | None = None
+    given: str = ""
+    _cipher: AESGCM | None = field(default=None, repr=False)
+    _name: str = ""
+
+    def seal(self, text: str, *place: str) -> str:
+        cipher = self._ready(make=True)
+        nonce = secrets.token_bytes(_NONCE_BYTES)
+        sealed = nonce + cipher.encrypt(nonce, text.encode(), _bound(place))
+        return f"{_FORMAT}.{self._name}.{urlsafe_b64encode(sealed).decode()}"
+
+    def open(self, sealed: str, *place: str) -> str:
+        """The text. Raises StoreError R909 where the key is another one, or the text is changed."""
+        form, _, rest = sealed.partition(".")
+        name, _, coded = rest.partition(".")
+        if form != _FORMAT:
+            raise _damaged(place)
+        cipher = self._ready(make=False)
+        if name != self._name:
+            words = f"the secrets of run {place[0]!r} were encrypted with another key ({name})"
+            raise StoreError(f"{words} than the one that is here ({self._name})", code=CODE)
+        try:
+            content = urlsafe_b64decode(coded)
+            nonce, closed = content[:_NONCE_BYTES], content[_NONCE_BYTES:]
+            return cipher.decrypt(nonce, closed, _bound(place)).decode()
+        except Exception as error:
+            # The library's own error has no words, and its class is imported with the library.
+            if type(error).__name__ == "InvalidTag" or isinstance(error, ValueError):
+                raise _damaged(place) from None
+            raise
+
+    def _ready(self, *, make: bool) -> AESGCM:
+        if self._cipher is None:
+            # 25 ms, which nobody pays who has no secrets.
+            from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+            key = self._key(make=make)
+            self._name = hashlib.sha256(b"whorl:" + key).hexdigest()[:8]
+            self._cipher = AESGCM(key)
+        return self._cipher
+
+    def _key(self, *, make: bool) -> bytes:
+        if self.given:
+            return _decoded(self.given, VARIABLE)
+        if self.file is None:
+            return secrets.token_bytes(_KEY_BYTES)
+        try:
+            if make and not self.file.exists():
+                _make(self.file)
+            if self.file.stat().st_mode & _OTHERS:
+                words = f"the key {str(self.file)!r} can be read by others"
+                raise StoreError(words, code=CODE, help=f"chmod 600 {self.file}")
+            return _decoded(self.file.read_text("ascii"), repr(str(self.file)))
+        except FileNotFoundError:
+            words = f"the key of the secrets is missing: {str(self.file)!r} does not exist"
+            raise StoreError(words, code=CODE, help=_ADVICE) from None
+        except (OSError, UnicodeDecodeError) as error:
+            words = f"the key {str(self.file)!r} cannot be used: {error}"
+            raise StoreError(words, code=CODE, help=_ADVICE) from error
+
+
+def seals_from(environment: Mapping[str, str]) -> Seals:
+    return Seals(key_file(environment), environment.get(VARIABLE, ""))
+
+
+_ADVICE: Final = f"bring the key back, or set {VARIABLE} to it; the run can be looked at without"
+
+
+def _make(path: Path) -> None:
+    """Writes a new key that nobody else can read; one that another process made first stays."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    text = urlsafe_b64encode(secrets.token_bytes(_KEY_BYTES)) + b"\n"
+    beside = path.with_name(f".key-{secrets.token_hex(8)}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        with suppress(FileExistsError):
+            os.link(beside, path)
+    finally:
+        os.unlink(beside)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _decoded(text: str, place: str) -> bytes:
+    with suppress(binascii.Error, ValueError):
+        key = urlsafe_b64decode(text.strip())
+        if len(key) == _KEY_BYTES:
+            return key
+    words = f"{place} is no key: it must be {_KEY_BYTES} bytes in base64"
+    raise StoreError(words, code=CODE, help=_ADVICE)
+
+
+def _bound(place: tuple[str, ...]) -> bytes:
+    return "\0".join(place).encode()
+
+
+def _damaged(place: tuple[str, ...]) -> StoreError:
+    run, *rest = place
+    words = f"what is encrypted in run {run!r} at {' '.join(filter(None, rest))!r} was changed"
+    return StoreError(words, code=CODE, help="take the store from a backup")

@@ -1,0 +1,274 @@
+"""An input that is secret is used, and told by nobody: no command, file, store or cassette."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+import zlib
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from command_line import CONFIG
+
+from leaks import places_of
+
+if TYPE_CHECKING:
+    from command_line import Whorl
+
+SECRET = "HUSH-77-xyzzy/+&"
+FORMS = (SECRET, SECRET.upper(), SECRET.lower(), "HUSH-77-xyzzy/%2B%26")
+
+WORKFLOW = """
+whorl: 1
+name: keyed
+inputs: {key: secret, greeting: string}
+steps:
+  head: {value: "Bearer {{ key }}"}
+  loud: {value: "{{ key | upper }} {{ key | lower }} {{ key | urlencode }}"}
+  turn:
+    repeat:
+      at_most: 2
+      carry: {before: "{{ write }} {{ key }}"}
+      memory: {across_runs: true, record: {text: "{{ write }} {{ key }}"}}
+      steps:
+        write: {ask: "Write {{ greeting }} for {{ key }} after {{ before | default('nothing') }}"}
+        echo: {run: "echo {{ key }}; echo {{ key }} >&2"}
+  broken: {run: "echo {{ key }}; echo {{ key }} >&2; exit 3", on_failure: continue}
+  strange: {value: "{{ key | int }}", on_failure: continue}
+  check: {approve: {message: "Send it with {{ key }}?", show: {head: "{{ head }}"}}}
+outputs:
+  text: "{{ head }} {{ loud }} {{ turn.echo.stdout }} {{ key | length }}"
+"""
+COMMANDS = (
+    ("show", "last"),
+    ("show", "last", "--json"),
+    ("show", "last/turn[1]/echo"),
+    ("show", "last/turn[2]/write", "--json"),
+    ("show", "last/broken"),
+    ("show", "last/check"),
+    ("status", "last"),
+    ("status", "last", "--json"),
+    ("ls", "--json"),
+    ("why", "last"),
+    ("why", "last", "--json"),
+    ("diff", "last", "1", "2", "--json"),
+    ("cost", "last", "--json"),
+    ("watch", "last"),
+    ("memory", "ls"),
+    ("memory", "ls", "--json"),
+)
+
+
+@pytest.fixture
+def keyed(project: Path) -> Path:
+    (project / "whorl.toml").write_text(CONFIG + "\n[allow]\ncommands = true\n")
+    (project / "keyed.yaml").write_text(WORKFLOW)
+    (project / "secret.txt").write_text(SECRET)
+    return project
+
+
+def all_told(whorl: Whorl, *given: str) -> str:
+    """What a run, and all that can be done with it, tells."""
+    told = []
+    for words in (
+        ("run", "keyed.yaml", "--dry-run", "--events", *given),
+        ("run", "keyed.yaml", "--events", "--id", "one", *given),
+        *COMMANDS,
+        ("approve", "last", "--json"),
+        *COMMANDS,
+        ("accept", "last", "-n", "1", "--events"),
+        ("fork", "last", "--at", "turn[2]", "--json"),
+        ("test", "keyed.yaml", "--run", "one", "--save", "keyed.json"),
+        ("test", "keyed.yaml", "--cassette", "keyed.json", "--json"),
+    ):
+        done = whorl(*words)
+        told.append(f"{words} {done.out} {done.err}")
+        # It waits for a person, and a recording without its secret has another result.
+        assert done.code in (0, 1, 4), (words, done.out, done.err)
+    return "\n".join(told)
+
+
+def test_a_secret_is_told_by_no_command_and_kept_in_no_file(whorl: Whorl, keyed: Path) -> None:
+    told = all_told(whorl, "-i", "greeting=hello", "-i", "key=@secret.txt")
+
+    assert [form for form in FORMS if form in told] == []
+    assert [place for form in FORMS for place in places_of(form, keyed, "secret.txt")] == []
+    assert f"Bearer *** *** *** *** ***\\n {len(SECRET)}" in told
+
+
+def test_what_is_not_secret_is_found_so(whorl: Whorl, keyed: Path) -> None:
+    """The same search finds a text that nobody called secret, in all its forms and places."""
+    (keyed / "keyed.yaml").write_text(WORKFLOW.replace("key: secret", "key: string"))
+    told = all_told(whorl, "-i", "greeting=hello", "-i", "key=@secret.txt")
+
+    assert [form for form in FORMS if form not in told] == []
+    found = places_of(SECRET, keyed, "secret.txt")
+    assert {"journal", "memories", "snapshots", "keyed.json"} <= {*found}
+
+
+def test_a_run_goes_on_with_its_secret_after_a_restart(whorl: Whorl, keyed: Path) -> None:
+    (keyed / "keyed.yaml").write_text(
+        'whorl: 1\ninputs: {key: secret}\nsteps:\n  check: {approve: "Go on?"}\n'
+        "  use: {run: 'test {{ key }} = HUSH-77 && echo same'}\n"
+    )
+    whorl("run", "keyed.yaml", "-i", "key=HUSH-77")
+    (keyed / "whorl.toml").write_text("[allow]\ncommands = true\n")
+    done = whorl("approve", "last", "--json")
+
+    assert json.loads(done.out)["output"]["stdout"] == "same\n"
+
+
+def test_without_its_key_a_run_is_shown_and_not_driven(
+    whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whorl("run", "keyed.yaml", "-i", "key=HUSH-77", "-i", "greeting=x")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "elsewhere"))
+    for words in (("show", "last"), ("status", "last"), ("ls",), ("why", "last")):
+        assert whorl(*words).code == 0, words
+    refused = whorl("approve", "last")
+
+    assert "R909" in refused.err
+    assert "WHORL_KEY" in refused.err
+    assert refused.code == 3
+    assert "***" in whorl("show", "last").out
+
+
+def test_the_key_is_the_persons_own(
+    whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "mine"))
+    whorl("ls")
+    assert not (keyed / "mine").exists()
+    whorl("run", "keyed.yaml", "-i", "key=HUSH-77", "-i", "greeting=x")
+    key = keyed / "mine" / "whorl" / "key"
+
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    assert stat.S_IMODE(key.parent.stat().st_mode) == 0o700
+    assert os.listdir(key.parent) == ["key"]
+    key.chmod(0o644)
+    assert "can be read by others" in whorl("approve", "last").err
+
+
+def test_the_key_may_come_from_the_environment(
+    whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "mine"))
+    monkeypatch.setenv("WHORL_KEY", "A" * 43 + "=")
+    whorl("run", "keyed.yaml", "-i", "key=HUSH-77", "-i", "greeting=x")
+    assert not (keyed / "mine").exists()
+    monkeypatch.setenv("WHORL_KEY", "B" * 43 + "=")
+    assert "another key" in whorl("approve", "last").err
+    monkeypatch.setenv("WHORL_KEY", "short")
+    assert "32 bytes in base64" in whorl("approve", "last").err
+    monkeypatch.setenv("WHORL_KEY", "A" * 43 + "=")
+    assert whorl("approve", "last").code == 0
+
+
+def test_a_cassette_is_private_and_holds_no_secure_output(whorl: Whorl, keyed: Path) -> None:
+    (keyed / "keyed.yaml").write_text(
+        "whorl: 1\nsteps:\n"
+        "  good: {run: 'printf plain-%s text', secure: true}\n"
+        "  bad: {run: 'printf plain-%s text; exit 3', secure: true, on_failure: continue}\n"
+        '  after: {value: "{{ good.stdout | length }} {{ good.exit_code }}"}\n'
+    )
+    whorl("run", "keyed.yaml")
+    Path("old.json").write_text("{}")
+    whorl("test", "keyed.yaml", "--save", "old.json")
+
+    assert stat.S_IMODE(Path("old.json").stat().st_mode) == 0o600
+    assert places_of("plain-text", keyed) == []
+    played = json.loads(whorl("test", "keyed.yaml", "--cassette", "old.json", "--json").out)
+    assert (played["changes"], played["misses"], played["result"]["outputs"]) == (
+        [],
+        [],
+        {"after": "3 0"},
+    )
+
+
+def test_a_recording_is_played_with_the_secret_that_is_given_again(
+    whorl: Whorl, keyed: Path
+) -> None:
+    (keyed / "keyed.yaml").write_text(
+        'whorl: 1\ninputs: {key: secret}\nsteps:\n  a: {run: "echo {{ key }}"}\n'
+        'outputs: {size: "{{ key | length }}"}\n'
+    )
+    whorl("run", "keyed.yaml", "-i", "key=HUSH-77")
+
+    assert whorl("test", "keyed.yaml").code == 1
+    assert whorl("test", "keyed.yaml", "-i", "key=HUSH-77").code == 0
+
+
+def test_stars_are_no_secret(whorl: Whorl, keyed: Path) -> None:
+    done = whorl("run", "keyed.yaml", "-i", "key=***", "-i", "greeting=x")
+
+    assert "which is secret: give it again" in done.err
+    assert done.code == 2
+
+
+@pytest.mark.parametrize("secret", ["a1", "succeeded", "turn", "4711"])
+def test_a_secret_of_plain_words_garbles_nothing(whorl: Whorl, keyed: Path, secret: str) -> None:
+    (keyed / "keyed.yaml").write_text(
+        "whorl: 1\ninputs: {key: secret}\nsteps:\n"
+        "  turn: {repeat: {at_most: 1, steps: {a: {value: 'a1b'}}}}\n"
+        'outputs: {key: "{{ key }}", text: "({{ key }})", other: "{{ turn.a }}"}\n'
+    )
+    result = json.loads(whorl("run", "keyed.yaml", "-i", f"key={secret}", "--json").out)
+
+    assert result["status"] == "succeeded"
+    assert result["outputs"] == {"key": "***", "text": "(***)", "other": "a1b"}
+    assert json.loads(whorl("show", "last", "--json").out)["loops"][0]["path"] == "turn"
+
+
+def test_a_long_run_goes_on_from_a_snapshot_that_nobody_can_read(
+    whorl: Whorl, keyed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (keyed / "keyed.yaml").write_text(
+        "whorl: 1\ninputs: {key: secret}\nsteps:\n"
+        "  turn: {repeat: {at_most: 200, steps: {a: {value: '{{ key }} {{ iteration }}'}}}}\n"
+        'outputs: {text: "{{ turn.a }}", same: "{{ key | length == 7 }}"}\n'
+    )
+    whorl("run", "keyed.yaml", "-i", "key=HUSH-77")
+    with closing(sqlite3.connect(keyed / ".whorl" / "whorl.db")) as connection:
+        snapshots = connection.execute("SELECT state FROM snapshots").fetchall()
+    done = json.loads(whorl("continue", "last", "--iterations", "1", "--json").out)
+
+    assert [zlib.decompress(state)[:11] for (state,) in snapshots][:1] == [b'{"sealed":"']
+    assert done["outputs"] == {"text": "*** 201", "same": True}
+    assert places_of("HUSH-77", keyed, "secret.txt") == []
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(keyed / "elsewhere"))
+    assert "*** 201" in whorl("show", "last").out
+    assert whorl("diff", "last", "1", "200").code == 0
+    assert "*** 3" in whorl("show", "last/turn[3]/a").out
+    assert "R909" in whorl("continue", "last", "--iterations", "1").err
+
+
+def test_a_secret_in_a_definition_is_not_copied_into_the_store(whorl: Whorl, keyed: Path) -> None:
+    parameters = {"key": {"type": "SECURESTRING", "defaultValue": SECRET}}
+    inputs = "@concat('Bearer ', parameters('key'))"
+    actions = {"A": {"type": "Compose", "inputs": inputs}}
+    definition = {"definition": {"parameters": parameters, "actions": actions}}
+    (keyed / "keyed.json").write_text(json.dumps(definition))
+    for _ in range(2):
+        done = whorl("run", "keyed.json", "--id", "one", "--json")
+        assert (done.code, json.loads(done.out)["output"]) == (0, "Bearer ***")
+
+    assert places_of(SECRET, keyed, "keyed.json", "secret.txt") == []
+    assert "other inputs" in whorl("run", "keyed.json", "--id", "one", "-i", "key=another-1").err
+    again = whorl("run", "keyed.json", "--id", "two", "-i", "key=another-1", "--json")
+    assert json.loads(again.out)["output"] == "Bearer ***"
+
+
+def test_a_fork_may_have_another_secret(whorl: Whorl, keyed: Path) -> None:
+    whorl("run", "keyed.yaml", "-i", "key=@secret.txt", "-i", "greeting=x")
+    whorl("approve", "last")
+    (keyed / "other.txt").write_text("PSST-88-plugh-long")
+    forked = whorl("fork", "last", "--at", "turn[2]", "--set", "key=@other.txt", "--json")
+    done = whorl("approve", "last", "--json")
+
+    assert json.loads(done.out)["output"].endswith(" 18")
+    assert "PSST-88" not in forked.out + forked.err + done.out + whorl("show", "last", "--json").out
+    assert places_of("PSST-88-plugh-long", keyed, "other.txt") == []
