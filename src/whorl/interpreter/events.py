@@ -112,10 +112,14 @@ class Send:
 
 @dataclass(slots=True)
 class SetTimer:
-    """Feed `timer.fired` at this time, in seconds since the epoch."""
+    """Feed `timer.fired` at this time, in seconds since the epoch.
+
+    It is a time of the run, which no setting of the clock changes, or (`is_date`) a time of day.
+    """
 
     address: str
     due: float
+    is_date: bool = False
 
 
 @dataclass(slots=True)

@@ -117,7 +117,7 @@ class Machine(State):
         self._agenda.clear()
         for address, entry in self.pending.items():
             if "due" in entry:
-                self.command(SetTimer(address, entry["due"]))
+                self.command(SetTimer(address, entry["due"], "date" in entry))
 
     def take_notes(self) -> list[Event]:
         """What there is to say about the events fed since the last call."""

@@ -19,7 +19,7 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import Refused, objection
 from whorl.ir import Workflow, content_hash, from_json, to_json
-from whorl.runtimes.driver import Driver, Watcher, Workers
+from whorl.runtimes.driver import Driver, RunClock, Watcher, Workers
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import CommitTimer, Entry, Message, NewRun, RunId, remembered
 
@@ -116,7 +116,7 @@ class LocalRuntime:
         driver = self._drivers.get(run)
         if driver is not None:
             _object(objection(driver.machine, event))
-            driver.deliver(event)
+            driver.request(event)
             return True
         if self.store.run(run).status != "running" and not self.store.is_owned(run):
             return False
@@ -165,11 +165,13 @@ class LocalRuntime:
         return pinned[1], pinned[2]
 
     async def _drive_owned(self, run: RunId, owner: int, requests: list[Event]) -> str:
+        clock: RunClock | None = None
         while True:
             folded = fold(self.store, run, self.plan(run))
             for event in requests:
                 _object(objection(folded.machine, event))
-            whom = (self.store, self.workers, self.clock, self.watcher, self._timer)
+            clock = clock or RunClock(self.clock, folded.machine.now)
+            whom = (self.store, self.workers, clock, self.watcher, self._timer, self.clock)
             driver = Driver(run, folded, owner, *whom)
             self._drivers[run] = driver
             for message in await self._requests_for(folded.machine, run, owner):
@@ -185,7 +187,7 @@ class LocalRuntime:
             status = await driver.drive(patience_s=self.patience_s)
             if status != "asleep":
                 return status
-            await self._sleep_until(run, driver.asleep_until or 0.0)
+            await self._sleep_until(run, clock, *driver.asleep_until)
 
     async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
         """What was asked while nobody listened; a cancel that came too late must not count."""
@@ -195,13 +197,16 @@ class LocalRuntime:
             await self.store.discard(run, owner, [message.id for message in late])
         return [message for message in messages if message not in late]
 
-    async def _sleep_until(self, run: RunId, due: float) -> None:
+    async def _sleep_until(self, run: RunId, clock: RunClock, due: float, date: float) -> None:
         """Waits with nothing in memory but this; a message for the run ends the wait."""
         self._sleepers[run] = awoken = asyncio.Event()
         del self._drivers[run]
         try:
-            while (left := due - self.clock()) > 0 and not self._stopping.is_set():
-                # Not in one go: the time of day goes on while a machine is suspended.
+            while not self._stopping.is_set():
+                left = min(due - clock(), date - self.clock())
+                if left <= 0:
+                    return
+                # Not in one go: time goes on while a machine is suspended, and clocks are set.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(left, NAP_S)):
                         await awoken.wait()
@@ -240,7 +245,7 @@ class LocalRuntime:
         driver = self._drivers.get(message.run)
         if driver is not None and message.id not in self._delivered:
             self._delivered.add(message.id)
-            driver.deliver(message.event, message.id)
+            driver.request(message.event, message.id)
 
 
 def _object(refusal: Refused | None) -> None:

@@ -279,13 +279,13 @@ class Driving:
     async def _bring(self, run: RunId, event: Event) -> None:
         store = self.runtime.store
         before = store.run(run).last_seq
-        wanted = (event.kind, event.address, event.at)
+        wanted = _named(event)
         task = await self._hand_over(run, event)
         # Turns of the event loop are counted, not time: whoever holds it up holds up the driver.
         for _ in range(round(PATIENCE_S / POLL_S)):
             is_left = store.run(run).status != "running" if task is None else task.done()
             later = (entry.event for entry in store.read(run, after=before))
-            if any((e.kind, e.address, e.at) == wanted for e in later):
+            if any(_named(e) == wanted for e in later):
                 return
             if is_left:
                 # Whoever drove it had ended before the request came; it is carried out once.
@@ -355,3 +355,8 @@ class Driving:
         if fault is not None:
             self._faults.pop(run, None)
             raise fault
+
+
+def _named(event: Event) -> tuple[str, str, Json]:
+    """What tells a request from all others: its name, or else its time."""
+    return event.kind, event.address, event.body.get("request") or event.at
