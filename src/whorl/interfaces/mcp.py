@@ -61,6 +61,12 @@ _RESULT = _tool(
 _CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
 
 
+class ServedSession(Session):
+    """A session whose runs any server of the project may take up."""
+
+    _origin = "server"
+
+
 @dataclass(frozen=True, slots=True)
 class WorkflowTools:
     """The tools of a server: the workflows by name, and what fetches and cancels runs."""
@@ -131,7 +137,7 @@ def tool_name(name: str) -> str:
 
 async def serve_stdio(project: Project, workflows: Mapping[str, Workflow], wait_s: float) -> None:
     """Serves workflows on standard input and output until the client goes away."""
-    async with Session(config=project.config, store=project.store) as session:
+    async with ServedSession(config=project.config, store=project.store) as session:
         tools = WorkflowTools(session, workflows, wait_s)
         server: Server[Any] = Server(
             "whorl",

@@ -55,7 +55,8 @@ NoteKind: TypeAlias = Literal[
     "gate.waiting",  # reason, message, show; at a limit: facts
     "budget.reached",  # limit, of, scope, pauses
     # not_begun: for a budget, the iterations whose first calls it refuses
-    "run.waiting",  # status, for and not_begun, where the run is paused
+    # due: when a time limit ends the wait; status, for and not_begun, where the run is paused
+    "run.waiting",
     "run.finished",  # status, output, outputs, error, usage
     # what happened, and what advice is made from: whose limit, how much more it needs, ...
     "warning",  # code, message, facts

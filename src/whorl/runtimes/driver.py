@@ -117,7 +117,7 @@ class Driver:
         self._work: dict[str, asyncio.Task[None]] = {}
         self._wall = self.wall or self.clock
         self._timers: dict[str, tuple[SetTimer, asyncio.TimerHandle]] = {}
-        self._stopping = self._started = False
+        self._stopping = self._draining = self._started = False
 
     def deliver(self, event: Event, message: int | None = None) -> None:
         self._arrived.append((event, message))
@@ -127,10 +127,20 @@ class Driver:
         """Delivers what somebody asks, at the time of the run and not at that of their clock."""
         self.deliver(replace(event, at=min(event.at, self.clock())), message)
 
+    def drain(self) -> None:
+        """Leaves the run resumable, once what is under way has ended; nothing new begins."""
+        self._draining = True
+        self._awake.set()
+
     def stop(self) -> None:
         """Leaves the run resumable, as soon as possible."""
         self._stopping = True
         self._awake.set()
+
+    @property
+    def calls(self) -> int:
+        """How many tasks are under way."""
+        return len(self._work)
 
     async def drive(self, *, patience_s: float | None = None) -> str:
         """Drives until the run ends, waits, is paused, or will be `asleep` for `patience_s`."""
@@ -159,6 +169,8 @@ class Driver:
                     self._take_arrived()
                 elif self._is_over():
                     return machine.status
+                elif self._draining and not self._work:
+                    break
                 elif self._sleeps_longer_than(patience_s):
                     self.asleep_until = self._wakes_at()
                     return "asleep"
@@ -245,6 +257,9 @@ class Driver:
         intents: dict[str, Event] = {}
         for command in commands:
             match command:
+                case Perform() if self._draining:
+                    # Whoever takes the run up next is asked for it again.
+                    continue
                 case Perform():
                     intent = self._prepare(command)
                     if intent is not None:

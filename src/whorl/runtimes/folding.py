@@ -170,6 +170,7 @@ class Fork:
     sources: dict[str, str] | None = None
     file: str = ""
     key: str = ""
+    origin: str = ""
 
 
 async def fork_run(
@@ -199,7 +200,7 @@ async def fork_run(
     notes = machine.take_notes()
     about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
     sources = store.sources(source) if fork.sources is None else fork.sources
-    made = NewRun(run, to_json(workflow), digest, *about, sources=sources)
+    made = NewRun(run, to_json(workflow), digest, *about, sources=sources, origin=fork.origin)
     made = replace(made, memories=records_in(notes), state=machine.snapshot())
     return await store.create(made, *before, forked, *notes)
 

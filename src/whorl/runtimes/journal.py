@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 RunId = NewType("RunId", str)
+# Runs of these origins are taken up by a server when the process that drove them is gone.
+KEEPING = frozenset({"server", "detached"})
 WAIT_S = 0.1
 # A process that is this busy would be held up even more if it wrote as often as it should.
 LATE_S = 0.02
@@ -40,8 +42,9 @@ class Entry:
 class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
-    `behaviour` is the version of the machine that drives it. One that has a past has the memories
-    that it leaves, and the state of the machine after it.
+    `behaviour` is the version of the machine that drives it, `origin` who started it: server,
+    detached, terminal or python. One that has a past has the memories that it leaves, and the state
+    of the machine after it.
     """
 
     id: RunId
@@ -56,6 +59,7 @@ class NewRun:
     behaviour: int = BEHAVIOUR
     memories: Sequence[Record] = ()
     state: Json = None
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,7 @@ class RunRow:
 
     It shows one loop: the outermost one that runs, or that ran last; `iteration` is how many of it
     have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
+    `due` is when a run that waits goes on by itself, `held` why a server did not take it up.
     """
 
     id: RunId
@@ -89,6 +94,9 @@ class RunRow:
     in_doubt: int = 0
     mark: str = ""
     stopped_by: str = ""
+    origin: str = ""
+    due: float | None = None
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,15 @@ from whorl.interpreter.requests import Refused, objection
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.runtimes.driver import Driver, RunClock, Watcher, Workers
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import CommitTimer, Entry, Message, NewRun, RunId, remembered
+from whorl.runtimes.journal import (
+    KEEPING,
+    CommitTimer,
+    Entry,
+    Message,
+    NewRun,
+    RunId,
+    remembered,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -67,6 +75,8 @@ class LocalRuntime:
     clock: Callable[[], float] = time.time
     watcher: Watcher | None = None
     patience_s: float = PATIENCE_S
+    # Who starts runs here: a server, a detached process, a terminal, or a Python program.
+    origin: str = ""
 
     def __post_init__(self) -> None:
         self._drivers: dict[RunId, Driver] = {}
@@ -78,6 +88,7 @@ class LocalRuntime:
         self._delivered: set[int] = set()
         self._timer = CommitTimer()
         self._stopping = asyncio.Event()
+        self._is_stopped_by_person = False
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
@@ -96,18 +107,23 @@ class LocalRuntime:
         body: dict[str, Json] = {k: value for k, value in options.items() if value is not None}
         pinned, digest = self._pin(workflow)
         about = (workflow.name, workflow.dialect, start.file, start.key)
-        made = NewRun(run, pinned, digest, *about, sources=start.sources)
+        made = NewRun(run, pinned, digest, *about, sources=start.sources, origin=self.origin)
         first = Event("run.started", "", self.clock(), body)
         stored, is_new = await self.store.create(made, first)
         if is_new:
             self._digests[run] = digest
         return stored, is_new
 
-    async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
-        """Drives a run, after these requests, until it ends or waits; gives its status."""
-        owner = await self.store.claim(run)
+    async def drive(
+        self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
+    ) -> str:
+        """Drives a run, after these requests, until it ends or waits; gives its status.
+
+        For the run it is `at_least` that late, whatever the clock says.
+        """
+        owner = await self.store.claim(run, keeps=self.origin in KEEPING)
         try:
-            return await self._drive_owned(run, owner, list(requests))
+            return await self._drive_owned(run, owner, list(requests), at_least)
         finally:
             await self._give_up(run, owner)
 
@@ -124,12 +140,31 @@ class LocalRuntime:
         await self.store.post(run, event)
         return True
 
+    def drain(self, *, by_person: bool = False) -> int:
+        """Begins nothing new, and leaves runs once their calls have ended; gives how many wait.
+
+        Runs that a person has stopped are left to people: no server takes them up.
+        """
+        self._stopping.set()
+        self._is_stopped_by_person = by_person
+        for driver in self._drivers.values():
+            driver.drain()
+        for sleeper in self._sleepers.values():
+            sleeper.set()
+        return sum(driver.calls for driver in self._drivers.values())
+
     def stop(self) -> None:
+        """Leaves all runs resumable at once; calls that are under way are in doubt."""
         self._stopping.set()
         for driver in self._drivers.values():
             driver.stop()
         for sleeper in self._sleepers.values():
             sleeper.set()
+
+    @property
+    def active(self) -> int:
+        """How many runs are driven, without those that sleep."""
+        return len(self._drivers)
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
         """The entries of a run as they come, also those of other processes, until it ends."""
@@ -164,13 +199,15 @@ class LocalRuntime:
             self._plans[pinned[2]] = Plan(workflow)
         return pinned[1], pinned[2]
 
-    async def _drive_owned(self, run: RunId, owner: int, requests: list[Event]) -> str:
+    async def _drive_owned(
+        self, run: RunId, owner: int, requests: list[Event], at_least: float
+    ) -> str:
         clock: RunClock | None = None
         while True:
             folded = fold(self.store, run, self.plan(run))
             for event in requests:
                 _object(objection(folded.machine, event))
-            clock = clock or RunClock(self.clock, folded.machine.now)
+            clock = clock or RunClock(self.clock, max(folded.machine.now, at_least))
             whom = (self.store, self.workers, clock, self.watcher, self._timer, self.clock)
             driver = Driver(run, folded, owner, *whom)
             self._drivers[run] = driver
@@ -224,7 +261,7 @@ class LocalRuntime:
             needed = set(self._digests.values())
             self._plans = {digest: plan for digest, plan in self._plans.items() if digest in needed}
         try:
-            await self.store.release(run, owner)
+            await self.store.release(run, owner, is_stopped=self._is_stopped_by_person)
         except StoreError as fault:
             if fault.code != "R902":
                 raise

@@ -53,8 +53,9 @@ log = logging.getLogger("whorl")
 
 @asynccontextmanager
 async def open_runtime(
-    project: Project, providers: Providers, *, watcher: Watcher | None = None
+    project: Project, providers: Providers, *, origin: str = "", watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
+    """The runtime of a project; `origin` is who starts runs in it (see `NewRun`)."""
     from whorl.runtimes.local import LocalRuntime
 
     async with AsyncExitStack() as stack:
@@ -76,7 +77,8 @@ async def open_runtime(
         providers.memories = store
         providers.tool_pins = partial(tool_pins, store)
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
-        yield LocalRuntime(store, ProviderWorkers(providers), watcher=everybody)
+        workers = ProviderWorkers(providers)
+        yield LocalRuntime(store, workers, watcher=everybody, origin=origin)
 
 
 class ProviderWorkers:
@@ -167,10 +169,15 @@ def check_key(store: SqliteStore, run: RunId, start: Start) -> None:
 
 @dataclass(eq=False)
 class Driving:
-    """Drives runs in the background; `left` is told of each that is not driven any more."""
+    """Drives runs in the background; `left` is told of each that is not driven any more.
+
+    Unless somebody else does it for all runs of the store, it lets those that it drove go on when
+    the time is over that a person was given to decide (`has_alarms`).
+    """
 
     runtime: LocalRuntime
     left: Callable[[RunId], None] = lambda _: None
+    has_alarms: bool = True
 
     def __post_init__(self) -> None:
         self._tasks: dict[RunId, asyncio.Task[str]] = {}
@@ -182,12 +189,17 @@ class Driving:
     def is_driven(self, run: RunId) -> bool:
         return run in self._tasks
 
-    def drive(self, run: RunId, *requests: Event) -> asyncio.Task[str]:
+    @property
+    def active(self) -> int:
+        """How many runs are driven, without those that sleep."""
+        return self.runtime.active
+
+    def drive(self, run: RunId, *requests: Event, at_least: float = 0.0) -> asyncio.Task[str]:
         alarm = self._alarms.pop(run, None)
         if alarm is not None:
             alarm.cancel()
         self._faults.pop(run, None)
-        task = self._tasks[run] = asyncio.create_task(self._drive(run, requests))
+        task = self._tasks[run] = asyncio.create_task(self._drive(run, requests, at_least))
         task.add_done_callback(lambda done: self._left(run, done))
         return task
 
@@ -204,7 +216,7 @@ class Driving:
         async with self._locks.setdefault(run, asyncio.Lock()):
             is_interrupted = self.runtime.store.run(run).status == "interrupted"
             if not is_interrupted or run in self._tasks:
-                raise UsageError(f"run {run} is not interrupted any more", code="W905")
+                raise is_running(run)
             task = self.drive(run)
             deadline = time.monotonic() + PATIENCE_S
             while not task.done() and time.monotonic() < deadline:
@@ -212,7 +224,6 @@ class Driving:
                     return
                 await asyncio.sleep(0.02)
             if task.done():
-                # Another process may just have taken it.
                 self._raise(run, task)
 
     async def take_up(self, run: RunId) -> None:
@@ -249,6 +260,15 @@ class Driving:
                 return
             async for _ in self.runtime.follow(run, after=row.last_seq):
                 continue
+
+    async def drain(self, seconds: float) -> None:
+        """Lets calls that are under way end, for so long; nothing new begins, in no run."""
+        self._closing = True
+        calls = self.runtime.drain()
+        if calls and seconds:
+            log.warning("waiting %g s at most for %d calls that are under way", seconds, calls)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks.values()), timeout=seconds)
 
     async def close(self) -> None:
         self._closing = True
@@ -307,18 +327,18 @@ class Driving:
             await asyncio.wait({task}, timeout=PATIENCE_S)
         return self.drive(run, event)
 
-    async def _drive(self, run: RunId, requests: tuple[Event, ...]) -> str:
+    async def _drive(self, run: RunId, requests: tuple[Event, ...], at_least: float) -> str:
         deadline = time.monotonic() + OWNED_S
         while True:
             try:
-                status = await self.runtime.drive(run, requests)
+                status = await self.runtime.drive(run, requests, at_least=at_least)
                 break
             except StoreError as fault:
                 # Another process may be about to give the run up.
                 if fault.code != "R902" or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.1)
-        if status == "waiting":
+        if status == "waiting" and self.has_alarms:
             self._alarms[run] = asyncio.create_task(self._wake_later(run))
         return status
 
@@ -326,25 +346,25 @@ class Driving:
         """A person may have been given a time to decide: the run goes on when it is over."""
         store = self.runtime.store
         try:
-            machine = (await asyncio.to_thread(fold, store, run)).machine
-            due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
+            due = store.run(run).due
             if due is None:
                 return
-            await asyncio.sleep(max(0.0, due - time.time()) + 0.05)
+            await asyncio.sleep(max(0.0, due - time.time()))
         finally:
             if self._alarms.get(run) is asyncio.current_task():
                 del self._alarms[run]
         if store.run(run).status == "waiting" and run not in self._tasks:
-            self.drive(run)
+            self.drive(run, at_least=due)
 
     def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
         if self._tasks.get(run) is task:
             del self._tasks[run]
         self.left(run)
         fault = None if task.cancelled() else task.exception()
+        is_lost = isinstance(fault, StoreError) and fault.code == "R902"
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
-            log.error("run %s cannot be driven: %s", run, words)
+            log.log(logging.INFO if is_lost else logging.ERROR, "run %s is left: %s", run, words)
             self._faults[run] = fault
             if len(self._faults) > FAULTS_MAX:
                 del self._faults[next(iter(self._faults))]
@@ -354,9 +374,18 @@ class Driving:
         fault = None if task is None else task.exception()
         if fault is not None:
             self._faults.pop(run, None)
+            if isinstance(fault, StoreError) and fault.code == "R902":
+                # Another process has just taken it.
+                raise is_running(run) from fault
             raise fault
 
 
 def _named(event: Event) -> tuple[str, str, Json]:
     """What tells a request from all others: its name, or else its time."""
     return event.kind, event.address, event.body.get("request") or event.at
+
+
+def is_running(run: RunId) -> UsageError:
+    """What all but one are told who go on with the same run at the same time."""
+    words, advice = f"run {run} is running already", f"watch it with `whorl watch {run}`"
+    return UsageError(words, help=advice, code="W905")

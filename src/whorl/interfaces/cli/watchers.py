@@ -45,6 +45,10 @@ class NullWatcher:
     def end(self, status: str, mark: str) -> None:
         """Nobody drives the run any more; it is left in this state."""
 
+    def leave(self, words: str) -> None:
+        """The person has asked to leave the run; what is under way ends first."""
+        say(words)
+
     def release(self) -> None:
         """The process is about to be killed: gives the terminal back as it was."""
 

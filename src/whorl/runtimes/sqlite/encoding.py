@@ -272,6 +272,7 @@ class RunRecord(RunFold[LoopFold]):
     number: int = 0
     owner: int = 0
     status_stored: str = ""
+    due_stored: float | None = None
     mark: str = ""
     # The outermost loop that runs, or that ran last; nothing is kept of the others.
     shown: LoopFold = field(default_factory=lambda: LoopFold(""))
@@ -305,6 +306,11 @@ class RunRecord(RunFold[LoopFold]):
         self.shown = loop
         self.loops = {loop.address: loop}
 
+    @property
+    def wakes_at(self) -> float | None:
+        """When a run that waits goes on by itself; any other has nothing to wait for."""
+        return self.due if self.status == "waiting" else None
+
     def values(self) -> tuple[Column, ...]:
         shown = self.shown
         reason = shown.exit_reason or ("failed" if shown.is_over else "")
@@ -317,8 +323,9 @@ class RunRecord(RunFold[LoopFold]):
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:
-    record = RunRecord(*row[4:-6])
-    record.number, record.owner, record.status, record.mark = row[:4]
+    record = RunRecord(*row[5:-6])
+    record.number, record.owner, record.status, record.mark, record.due = row[:5]
+    record.due_stored = record.due
     not_begun, address, count, score, reason, stopped_by = row[-6:]
     record.status_stored, record.not_begun = record.status, iterations_not_begun(not_begun)
     if address:

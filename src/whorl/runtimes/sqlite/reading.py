@@ -30,8 +30,10 @@ _COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, create
     loop, iteration, coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
     score, exit_reason, error, in_doubt, progress.mark, stopped_by,
+    coalesce(origin, ''), due, coalesce(held, ''),
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
-FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
+FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
+    LEFT JOIN processes ON processes.id = process
 """
 _RUN: Final = _COLUMNS + "WHERE runs.id = ?"
 _TOTALS: Final = """SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens),
@@ -68,7 +70,17 @@ _MESSAGES: Final = """SELECT inbox.id, runs.id, kind, at, address, body
 _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 _SEQ_MAX: Final = 2**62
-_SHOWN_FIELDS: Final = 24
+_SHOWN_FIELDS: Final = 27
+_PROCESSES: Final = """SELECT pid, started, boot, namespace, beat_at, beat_monotonic, id
+    FROM processes"""
+# One that was just made is about to be claimed.
+_STRANDED: Final = """SELECT runs.id FROM runs JOIN progress ON progress.run = number
+    JOIN upkeep ON upkeep.run = number
+    WHERE status = 'running' AND kept AND (process IS NULL OR process NOT IN ({living}))
+    AND NOT (owner = 0 AND process IS NULL AND abs(? - created_at) <= ?) ORDER BY number LIMIT ?"""
+_DUE: Final = """SELECT runs.id, due, due - updated_at FROM upkeep
+    JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
+    WHERE due IS NOT NULL ORDER BY due LIMIT ?"""
 _SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
     (SELECT count(*) FROM payloads), (SELECT coalesce(sum(size), 0) FROM payloads),
     (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)"""
@@ -201,13 +213,29 @@ class StoreReading:
         if shown.status != "succeeded" and shown.mark:
             shown = replace(shown, mark="")
         if shown.status != "running":
-            return shown
+            return replace(shown, held="") if shown.held else shown
         owner, *process = row[_SHOWN_FIELDS:]
         now = Pulse(self.clock(), self.monotonic())
         # A run that was just made is about to be claimed.
         is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
         is_driven = is_new or has_living(process, self._process, now)
         return shown if is_driven else replace(shown, status="interrupted")
+
+    def stranded(self, limit: int) -> list[RunId]:
+        """The runs that servers keep going and no living process drives, the oldest first."""
+        now = Pulse(self.clock(), self.monotonic())
+        rows = self._reader.rows(_PROCESSES)
+        living = [row[-1] for row in rows if has_living(row[:-1], self._process, now)]
+        statement = _STRANDED.format(living=",".join("?" * len(living)))
+        found = self._reader.rows(statement, (*living, now.at, LEASE_S, limit))
+        return [RunId(row[0]) for row in found]
+
+    def timers(self, limit: int) -> list[tuple[RunId, float, float]]:
+        """The runs that wait and go on by themselves, the next ones first.
+
+        With each: when that is, and how long it was from the last entry of the run.
+        """
+        return [(RunId(row[0]), *row[1:]) for row in self._reader.rows(_DUE, (limit,))]
 
     def is_owned(self, run: str) -> bool:
         rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())

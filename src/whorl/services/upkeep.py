@@ -1,0 +1,177 @@
+"""What a server does for the runs of its store by itself: it takes up what nobody drives any more,
+and lets runs go on whose time to wait is over.
+
+Each time it looks, a fixed number of rows is read, however many runs wait. A run that cannot be
+driven here is left alone, with the reason, until somebody has done something with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.services import preflight
+from whorl.services.results import workflow_of
+
+if TYPE_CHECKING:
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.journal import RunId
+    from whorl.services.runs import Driving
+
+LOOK_S = 0.5
+# How long a store that cannot be written, or a run that was lost to another server, is left alone.
+TROUBLE_S = 5.0
+AGAIN_S = 2.0
+TIMERS_MAX = 200
+_STRANDED_MAX = 200
+_FORGOTTEN_MAX = 100_000
+
+log = logging.getLogger("whorl")
+
+
+@dataclass(slots=True)
+class Timer:
+    """When a run goes on by itself, in its own time and by the clock that nobody sets."""
+
+    due: float
+    deadline: float
+
+
+@dataclass(eq=False)
+class Upkeep:
+    """Looks after the runs of a store; `runs_max` of them are driven at once, by its own doing."""
+
+    driving: Driving
+    providers: Providers
+    runs_max: int
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._store = self.driving.runtime.store
+        self._timers: dict[RunId, Timer] = {}
+        # The last entry of runs that cannot be driven here, and when others may be tried again.
+        self._held: dict[RunId, int] = {}
+        self._later: dict[RunId, float] = {}
+        self._pause_until = 0.0
+
+    async def work(self) -> None:
+        """Goes on until it is cancelled."""
+        while True:
+            has_more = False
+            try:
+                has_more = await self._look()
+            except StoreError as fault:
+                log.warning("the store cannot be read: %s", safe(str(fault)))
+                await asyncio.sleep(TROUBLE_S)
+            await self._wait(0.0 if has_more else LOOK_S)
+
+    async def _wait(self, seconds: float) -> None:
+        nearest = min((timer.deadline for timer in self._timers.values()), default=None)
+        if nearest is not None and self._room() > 0:
+            seconds = min(seconds, max(0.01, nearest - time.monotonic()))
+        self.awake.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.awake.wait()
+
+    def _room(self) -> int:
+        return self.runs_max - self.driving.active
+
+    async def _look(self) -> bool:
+        """Has all done that is to be done now; tells whether more waits only for its turn."""
+        if time.monotonic() < self._pause_until:
+            return False
+        self._note_timers(await asyncio.to_thread(self._store.timers, TIMERS_MAX))
+        for run, timer in sorted(self._timers.items(), key=lambda item: item[1].deadline):
+            if timer.deadline > time.monotonic() or self._room() <= 0:
+                break
+            self._fire(run, timer)
+        room = min(self._room(), _STRANDED_MAX)
+        if room <= 0:
+            return False
+        # Those that cannot be driven here stay in the list.
+        wanted = room + len(self._held) + len(self._later)
+        stranded = await asyncio.to_thread(self._store.stranded, wanted)
+        taken = 0
+        for run in stranded:
+            if taken < room and self._is_open(run):
+                taken += await self._take_up(run)
+        return taken == room
+
+    def _note_timers(self, rows: list[tuple[RunId, float, float]]) -> None:
+        """Of each timer that is new, reckons once how long it is by a clock that nobody sets."""
+        now, clock = time.monotonic(), self._store.clock()
+        for run, due, length in rows:
+            known = self._timers.get(run)
+            if known is None or known.due != due:
+                left = min(due - clock, max(0.0, length))
+                self._timers[run] = Timer(due, now + max(0.0, left))
+
+    def _fire(self, run: RunId, timer: Timer) -> None:
+        row = self._store.run(run)
+        if row.status != "waiting" or row.due != timer.due:
+            del self._timers[run]
+            return
+        # Where it cannot be driven now, it is tried again; once it is, the run has another timer.
+        timer.deadline = time.monotonic() + AGAIN_S
+        if self._is_open(run) and not self.driving.is_driven(run):
+            self._drive(run, timer.due)
+
+    def _is_open(self, run: RunId) -> bool:
+        if run in self._later and time.monotonic() < self._later[run]:
+            return False
+        self._later.pop(run, None)
+        if run in self._held and self._held[run] == self._store.run(run).last_seq:
+            return False
+        self._held.pop(run, None)
+        return not self.driving.is_driven(run)
+
+    async def _take_up(self, run: RunId) -> bool:
+        """Drives a run that nobody drives, unless something is missing here that it needs."""
+        reason = await asyncio.to_thread(self._missing, run)
+        if reason:
+            await self._hold(run, reason)
+            return False
+        log.info("run %s is taken up", run)
+        self._drive(run)
+        return True
+
+    def _missing(self, run: RunId) -> str:
+        try:
+            preflight.check_performable(workflow_of(self._store, run), self.providers)
+        except UsageError as fault:
+            return str(fault)
+        except StoreError as fault:
+            return str(fault)
+        return ""
+
+    async def _hold(self, run: RunId, reason: str) -> None:
+        if len(self._held) > _FORGOTTEN_MAX:
+            self._held.clear()
+        log.warning("run %s is not taken up: %s", run, safe(reason))
+        with suppress(StoreError):
+            await self._store.hold(run, reason)
+        self._held[run] = self._store.run(run).last_seq
+
+    def _drive(self, run: RunId, at_least: float = 0.0) -> None:
+        task = self.driving.drive(run, at_least=at_least)
+        task.add_done_callback(lambda done: self._ended(run, done))
+
+    def _ended(self, run: RunId, task: asyncio.Task[str]) -> None:
+        self.awake.set()
+        fault = None if task.cancelled() else task.exception()
+        if fault is None:
+            return
+        if isinstance(fault, StoreError) and fault.code in ("R900", "R905"):
+            self._pause_until = time.monotonic() + TROUBLE_S
+        elif isinstance(fault, StoreError) and fault.code == "R902":
+            # Another server was quicker.
+            self._later[run] = time.monotonic() + AGAIN_S
+        else:
+            words = str(fault) if isinstance(fault, WhorlError) else repr(fault)
+            self._holding = asyncio.ensure_future(self._hold(run, words))
