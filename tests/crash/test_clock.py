@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from conformance.replies import Script, ScriptedWorkers
 from whorl.dialects import read_workflow
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
+from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,6 +95,41 @@ def test_a_wait_for_a_time_of_day_ends_by_the_clock(tmp_path: Path, step: float)
 
     assert status == "succeeded"
     assert 0 <= by_the_clock - 2 * HOUR < 31
+
+
+@STEPS
+def test_a_clock_that_is_set_between_two_processes_changes_no_wait(
+    tmp_path: Path, step: float
+) -> None:
+    """They run on one machine, which knows how much time has passed."""
+    set_s = [0.0]
+
+    def now() -> float:
+        return time.time() + set_s[0]
+
+    workers = ScriptedWorkers(Script({}))
+    workflow = read_workflow("whorl: 1\nsteps: {a: {wait: 1h}}\n", "wait.yaml").workflow
+
+    async def work() -> float:
+        async with SqliteStore(tmp_path / "runs.db", clock=now) as store:
+            first = LocalRuntime(store, workers, clock=now, patience_s=0)
+            run, _ = await first.start(workflow, Start())
+            driving = asyncio.create_task(first.drive(run))
+            while not first._sleepers:
+                await asyncio.sleep(0.01)
+            first.stop()
+            await driving
+            set_s[0] = step
+            second = LocalRuntime(store, workers, clock=now, patience_s=0)
+            driving = asyncio.create_task(second.drive(run))
+            while not second._sleepers:
+                assert not driving.done(), "the wait has ended early"
+                await asyncio.sleep(0.01)
+            second.stop()
+            await driving
+            return store.clock_step(run)
+
+    assert abs(asyncio.run(work()) - step) < 1
 
 
 def test_a_clock_that_was_set_back_between_two_processes_holds_no_wait_up(tmp_path: Path) -> None:

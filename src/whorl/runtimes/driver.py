@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
 from whorl.providers.task import Effect, Request, TaskKind
-from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
+from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer, throughout
 from whorl.runtimes.replies import failed_body, finished_body
 
 if TYPE_CHECKING:
@@ -33,8 +33,6 @@ GRACE_S = 0.5
 TROUBLE_PAUSE_S = 2.0
 # How often a wait for a time of day looks at the clock, which somebody may have set.
 DATE_POLL_S = 1.0
-# A clock that goes on while the machine is suspended, unlike that of an event loop.
-_THROUGHOUT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 # What a request has of the command that it is made of.
 _SAME = ("address", "kind", "inputs", "attempt", "timeout_s", "returns", "session", "repair")
 RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
@@ -67,16 +65,14 @@ class Watcher(Protocol):
 
 
 class RunClock:
-    """The time of a run: the time of day when it is taken up, counted on by the event loop.
+    """The time of a run: the time of day at its `start`, counted on by the event loop.
 
-    Whoever sets the clock of the machine thereby changes no wait. It is never earlier than what
-    the run knows already (`at_least`): a clock that was set back meanwhile holds nothing up.
+    Whoever sets the clock of the machine thereby changes no wait.
     """
 
-    def __init__(self, clock: Callable[[], float], at_least: float) -> None:
-        self.clock = clock
+    def __init__(self, start: float) -> None:
         self._passed = asyncio.get_running_loop().time
-        self._start = max(clock(), at_least) - self._passed() - _suspended_s()
+        self._start = start - self._passed() - _suspended_s()
 
     def __call__(self) -> float:
         return self._start + self._passed() + _suspended_s()
@@ -84,7 +80,7 @@ class RunClock:
 
 def _suspended_s() -> float:
     """How long the machine has been suspended since it started."""
-    return 0.0 if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT) - time.monotonic()
+    return throughout() - time.monotonic()
 
 
 @dataclass(eq=False)

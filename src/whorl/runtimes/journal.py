@@ -8,6 +8,7 @@ written, so a crash that loses it is a crash that came a moment earlier.
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NewType, Protocol
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 RunId = NewType("RunId", str)
 # Runs of these origins are taken up by a server when the process that drove them is gone.
 KEEPING = frozenset({"server", "detached"})
+# A clock that goes on while the machine is suspended, unlike that of an event loop.
+_THROUGHOUT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 WAIT_S = 0.1
 # A process that is this busy would be held up even more if it wrote as often as it should.
 LATE_S = 0.02
@@ -199,6 +202,11 @@ class Journal(Protocol):
 
     def loops(self, run: RunId) -> list[LoopRow]:
         """The loops of a run, in the order in which they started."""
+
+
+def throughout() -> float:
+    """Seconds by a clock that nobody sets, and that all processes of a machine share."""
+    return time.monotonic() if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT)
 
 
 def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict[str, Json]:

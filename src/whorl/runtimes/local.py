@@ -207,7 +207,10 @@ class LocalRuntime:
             folded = fold(self.store, run, self.plan(run))
             for event in requests:
                 _object(objection(folded.machine, event))
-            clock = clock or RunClock(self.clock, max(folded.machine.now, at_least))
+            # Never earlier than what the run knows: a clock set back meanwhile holds nothing up.
+            if clock is None:
+                now = self.clock() - self.store.clock_step(run)
+                clock = RunClock(max(now, folded.machine.now, at_least))
             whom = (self.store, self.workers, clock, self.watcher, self._timer, self.clock)
             driver = Driver(run, folded, owner, *whom)
             self._drivers[run] = driver

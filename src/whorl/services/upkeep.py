@@ -105,12 +105,11 @@ class Upkeep:
 
     def _note_timers(self, rows: list[tuple[RunId, float, float]]) -> None:
         """Of each timer that is new, reckons once how long it is by a clock that nobody sets."""
-        now, clock = time.monotonic(), self._store.clock()
-        for run, due, length in rows:
+        now = time.monotonic()
+        for run, due, left_s in rows:
             known = self._timers.get(run)
             if known is None or known.due != due:
-                left = min(due - clock, max(0.0, length))
-                self._timers[run] = Timer(due, now + max(0.0, left))
+                self._timers[run] = Timer(due, now + left_s)
 
     def _fire(self, run: RunId, timer: Timer) -> None:
         row = self._store.run(run)

@@ -79,12 +79,13 @@ CREATE TABLE memories(
     PRIMARY KEY(key, number)
 ) WITHOUT ROWID;
 """
-# Who started a run, whether servers keep it going, when it goes on by itself, and why no server
-# took it up. A store that was made without it gets it when it is opened; runs may have no row.
+# Who started a run, whether servers keep it going, when it goes on by itself, why no server took
+# it up; and in which boot the time of day was how much ahead of a clock that nobody sets.
+# A store that was made without the table gets it when it is opened; runs may have no row.
 _UPKEEP: Final = """
 CREATE TABLE IF NOT EXISTS upkeep(
     run INTEGER PRIMARY KEY, origin TEXT NOT NULL, kept INTEGER NOT NULL, due REAL,
-    held TEXT NOT NULL
+    held TEXT NOT NULL, anchor TEXT NOT NULL, ahead REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS upkeep_by_due ON upkeep(due) WHERE due IS NOT NULL;
 """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 import apsw
 
 from whorl.errors import WhorlError
-from whorl.runtimes.journal import KEEPING
+from whorl.runtimes.journal import KEEPING, throughout
 from whorl.runtimes.sqlite.connection import Column, fenced, fetch, refused
 from whorl.runtimes.sqlite.encoding import CHANGING, checksum, put_payload, record_of, to_text
 
@@ -99,10 +99,12 @@ _UNUSED_PAYLOADS: Final = """DELETE FROM payloads
     WHERE id IN (SELECT payload FROM payload_uses WHERE run = ?1)
     AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
 _OF_RUNS: Final = ("payload_uses", "journal", "loops", "snapshots", "inbox", "upkeep", "progress")
-_WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '')
+_WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '', '', 0)
     ON CONFLICT(run) DO UPDATE SET due = excluded.due"""
-_KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '' FROM runs WHERE id = ?1
-    ON CONFLICT(run) DO UPDATE SET kept = max(kept, excluded.kept), held = ''"""
+# Within one boot a run keeps its time.
+_KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '', ?3, ?4 FROM runs WHERE id = ?1
+    ON CONFLICT(run) DO UPDATE SET kept = max(kept, excluded.kept), held = '',
+    ahead = iif(anchor = excluded.anchor, ahead, excluded.ahead), anchor = excluded.anchor"""
 
 
 @dataclass(slots=True, eq=False)
@@ -203,7 +205,7 @@ class JournalTables:
         )
         self.connection.execute(_INSERT_PROGRESS, (number,))
         kept = (number, run.origin, run.origin in KEEPING)
-        self.connection.execute("INSERT INTO upkeep VALUES(?, ?, ?, NULL, '')", kept)
+        self.connection.execute("INSERT INTO upkeep VALUES(?, ?, ?, NULL, '', '', 0)", kept)
         self.append_all([past])
         if state is not None:
             self.snapshot(run.id, past.owner, len(past.rows), state)
@@ -212,7 +214,8 @@ class JournalTables:
     def claim(self, run: str, *, keeps: bool) -> int:
         self._records.pop(run, None)
         owner = self.ownership.claim(run)
-        self.connection.execute(_KEEP, (run, keeps))
+        ahead = self.clock() - throughout()
+        self.connection.execute(_KEEP, (run, keeps, self.ownership.process.boot, ahead))
         return owner
 
     def release(self, run: str, owner: int, *, is_stopped: bool) -> None:

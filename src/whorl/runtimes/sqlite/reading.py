@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
-from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
+from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow, throughout
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.connection import Place, Reader, damaged, fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.journal_tables import check_owner
-from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
+from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, Pulse, has_living, this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,6 +71,7 @@ _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 _SEQ_MAX: Final = 2**62
 _SHOWN_FIELDS: Final = 27
+_STEP_MIN_S: Final = 0.5
 _PROCESSES: Final = """SELECT pid, started, boot, namespace, beat_at, beat_monotonic, id
     FROM processes"""
 # One that was just made is about to be claimed.
@@ -78,7 +79,7 @@ _STRANDED: Final = """SELECT runs.id FROM runs JOIN progress ON progress.run = n
     JOIN upkeep ON upkeep.run = number
     WHERE status = 'running' AND kept AND (process IS NULL OR process NOT IN ({living}))
     AND NOT (owner = 0 AND process IS NULL AND abs(? - created_at) <= ?) ORDER BY number LIMIT ?"""
-_DUE: Final = """SELECT runs.id, due, due - updated_at FROM upkeep
+_DUE: Final = """SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
     JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
     WHERE due IS NOT NULL ORDER BY due LIMIT ?"""
 _SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
@@ -231,11 +232,27 @@ class StoreReading:
         return [RunId(row[0]) for row in found]
 
     def timers(self, limit: int) -> list[tuple[RunId, float, float]]:
-        """The runs that wait and go on by themselves, the next ones first.
+        """The runs that wait and go on by themselves: each with its time, and how long that is.
 
-        With each: when that is, and how long it was from the last entry of the run.
+        A clock that was set back makes no wait longer than it was at the run's last entry.
         """
-        return [(RunId(row[0]), *row[1:]) for row in self._reader.rows(_DUE, (limit,))]
+        timers = []
+        for run, due, updated_at, *clocks in self._reader.rows(_DUE, (limit,)):
+            left_s = due - (self.clock() - self._step(*clocks))
+            timers.append((RunId(run), due, max(0.0, min(left_s, due - updated_at))))
+        return timers
+
+    def clock_step(self, run: str) -> float:
+        """By how many seconds the clock was set since the run was taken up, as far as is known."""
+        clocks = "SELECT anchor, ahead FROM upkeep WHERE run = ?"
+        rows = self._reader.rows(clocks, (self._number(run),))
+        return sum(self._step(*row) for row in rows)
+
+    def _step(self, boot: str, ahead: float) -> float:
+        if boot != self._process.boot or boot.startswith(NO_BOOT):
+            return 0.0
+        step = self.clock() - throughout() - ahead
+        return step if abs(step) > _STEP_MIN_S else 0.0
 
     def is_owned(self, run: str) -> bool:
         rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())
