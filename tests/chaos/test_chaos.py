@@ -329,26 +329,26 @@ def test_every_run_ends_by_itself(
 ) -> None:
     witness = Witness()
     chaos = Chaos(tmp_path, witness, seed)
-    began = time.monotonic()
-    starting = [
-        threading.Thread(target=lambda first: [chaos.start(n) for n in range(first, RUNS, 5)],
-                         args=(first,))
-        for first in range(5)
-    ]  # fmt: skip
-    for thread in starting:
-        thread.start()
-    for _ in range(ACTIONS):
-        chaos.strike()
-    for thread in starting:
-        thread.join(PATIENCE_S)
     try:
+        began = time.monotonic()
+        starting = [threading.Thread(target=_start, args=(chaos, first)) for first in range(5)]
+        for thread in starting:
+            thread.start()
+        for _ in range(ACTIONS):
+            chaos.strike()
+        for thread in starting:
+            thread.join(PATIENCE_S)
         with closing(SqliteStore(tmp_path / ".whorl" / "whorl.db")) as store:
             wait_until(lambda: all(status == "succeeded" for *_, status in _runs(store).values()))
-            seconds = time.monotonic() - began
-            _check(store, chaos, witness, capsys, seconds)
+            _check(store, chaos, witness, capsys, time.monotonic() - began)
     finally:
         chaos.end()
         witness.close()
+
+
+def _start(chaos: Chaos, first: int) -> None:
+    for number in range(first, RUNS, 5):
+        chaos.start(number)
 
 
 def _check(

@@ -161,10 +161,9 @@ class LocalRuntime:
         for sleeper in self._sleepers.values():
             sleeper.set()
 
-    @property
-    def active(self) -> int:
-        """How many runs are driven, without those that sleep."""
-        return len(self._drivers)
+    def is_asleep(self, run: RunId) -> bool:
+        """Whether a run that is driven here waits for so long that it is not in memory."""
+        return run in self._sleepers
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
         """The entries of a run as they come, also those of other processes, until it ends."""

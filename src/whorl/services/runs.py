@@ -189,11 +189,6 @@ class Driving:
     def is_driven(self, run: RunId) -> bool:
         return run in self._tasks
 
-    @property
-    def active(self) -> int:
-        """How many runs are driven, without those that sleep."""
-        return self.runtime.active
-
     def drive(self, run: RunId, *requests: Event, at_least: float = 0.0) -> asyncio.Task[str]:
         alarm = self._alarms.pop(run, None)
         if alarm is not None:

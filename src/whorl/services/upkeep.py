@@ -54,10 +54,12 @@ class Upkeep:
     def __post_init__(self) -> None:
         self._store = self.driving.runtime.store
         self._timers: dict[RunId, Timer] = {}
+        self._driven: set[RunId] = set()
         # The last entry of runs that cannot be driven here, and when others may be tried again.
         self._held: dict[RunId, int] = {}
         self._later: dict[RunId, float] = {}
         self._pause_until = 0.0
+        self._holding: set[asyncio.Future[None]] = set()
 
     async def work(self) -> None:
         """Goes on until it is cancelled."""
@@ -80,7 +82,9 @@ class Upkeep:
                 await self.awake.wait()
 
     def _room(self) -> int:
-        return self.runs_max - self.driving.active
+        """How many more runs may be driven; those that sleep do not count."""
+        asleep = self.driving.runtime.is_asleep
+        return self.runs_max - sum(not asleep(run) for run in self._driven)
 
     async def _look(self) -> bool:
         """Has all done that is to be done now; tells whether more waits only for its turn."""
@@ -158,11 +162,13 @@ class Upkeep:
         self._held[run] = self._store.run(run).last_seq
 
     def _drive(self, run: RunId, at_least: float = 0.0) -> None:
+        self._driven.add(run)
         task = self.driving.drive(run, at_least=at_least)
         task.add_done_callback(lambda done: self._ended(run, done))
 
     def _ended(self, run: RunId, task: asyncio.Task[str]) -> None:
         self.awake.set()
+        self._driven.discard(run)
         fault = None if task.cancelled() else task.exception()
         if fault is None:
             return
@@ -173,4 +179,6 @@ class Upkeep:
             self._later[run] = time.monotonic() + AGAIN_S
         else:
             words = str(fault) if isinstance(fault, WhorlError) else repr(fault)
-            self._holding = asyncio.ensure_future(self._hold(run, words))
+            holding = asyncio.ensure_future(self._hold(run, words))
+            self._holding.add(holding)
+            holding.add_done_callback(self._holding.discard)

@@ -214,9 +214,15 @@ class RunSession:
         with objections(run):
             is_driven = await self.runtime.request(run, event)
         if not is_driven or not await self._taken(run, before):
-            # An owner that gave it up before the request came left it to whoever drives it next.
-            await self._drive(run, () if is_driven else [event])
-            return True
+            try:
+                # An owner that gave it up before the request came left it to the next one.
+                await self._drive(run, () if is_driven else [event])
+            except StoreError as fault:
+                # A server may have taken it up in between.
+                if fault.code != "R902" or not await self.runtime.request(run, event):
+                    raise
+            else:
+                return True
         say(f"run {run} is driven by another process, which goes on with it")
         return await self._follow(run)
 

@@ -93,7 +93,12 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
 async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
     with objections(run):
         if not await session.runtime.request(run, event):
-            await session.runtime.drive(run, [event])
+            try:
+                await session.runtime.drive(run, [event])
+            except StoreError as fault:
+                # A server may have taken it up in between.
+                if fault.code != "R902" or not await session.runtime.request(run, event):
+                    raise
     deadline = time.monotonic() + PATIENCE_S
     while (status := session.store.run(run).status) == "running" and time.monotonic() < deadline:
         await asyncio.sleep(POLL_S)
