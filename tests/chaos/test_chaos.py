@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from whorl.runtimes.journal import Entry, RunId
 
-RUNS = amount(50, 400)
-ACTIONS = amount(5, 60)
+RUNS = amount(50, 200)
+ACTIONS = amount(5, 40)
 WAIT_S = 2.0
 # A timer may be so much early by the measure of another process.
 SLACK_S = 0.02

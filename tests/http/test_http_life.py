@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import pytest
 from served import Client, connected
 from test_http_control import PARALLEL, at_once, kinds, slow
 
+import whorl
 from waiting import PATIENCE_S, wait_until
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -229,3 +231,26 @@ def test_a_wait_goes_on_in_the_next_server(project: Path) -> None:
 
         assert done["updated_at"] - done["created_at"] >= 2
         assert kinds(client, run).count("timer.fired") == 1
+
+
+def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(project: Path) -> None:
+    (project / "gate.yaml").write_text(GATE.replace('{ask: "Write it"}', "{use: mine}"))
+    config, store = project / "whorl.toml", project / ".whorl"
+    tasks = whorl.Tasks()
+    tasks.add("mine", lambda: "done")
+
+    async def start() -> str:
+        async with whorl.Session(config=config, store=store, tasks=tasks) as session:
+            run = await session.start(project / "gate.yaml")
+            await run.result()
+            return run.id
+
+    run = asyncio.run(start())
+    with connected(project) as client:
+        wait_until(lambda: bool(client.get(f"/runs/{run}")["held"]))
+        found = client.get(f"/runs/{run}")
+        assert (found["status"], found["origin"]) == ("waiting", "python")
+        assert "uses the task 'mine', which is not known" in found["held"]
+
+    done = asyncio.run(whorl.resume(run, config=config, store=store, tasks=tasks))
+    assert done.outputs == {"text": "done"}

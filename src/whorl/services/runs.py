@@ -189,6 +189,10 @@ class Driving:
     def is_driven(self, run: RunId) -> bool:
         return run in self._tasks
 
+    @property
+    def is_closing(self) -> bool:
+        return self._closing
+
     def drive(self, run: RunId, *requests: Event, at_least: float = 0.0) -> asyncio.Task[str]:
         alarm = self._alarms.pop(run, None)
         if alarm is not None:
@@ -304,7 +308,8 @@ class Driving:
                 return
             if is_left:
                 # Whoever drove it had ended before the request came; it is carried out once.
-                self._raise(run, task)
+                if not _is_lost(task):
+                    self._raise(run, task)
                 task = await self._hand_over(run, event)
             await asyncio.sleep(POLL_S)
         if task is not None:
@@ -356,7 +361,7 @@ class Driving:
             del self._tasks[run]
         self.left(run)
         fault = None if task.cancelled() else task.exception()
-        is_lost = isinstance(fault, StoreError) and fault.code == "R902"
+        is_lost = _is_lost(task)
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
             log.log(logging.INFO if is_lost else logging.ERROR, "run %s is left: %s", run, words)
@@ -369,10 +374,15 @@ class Driving:
         fault = None if task is None else task.exception()
         if fault is not None:
             self._faults.pop(run, None)
-            if isinstance(fault, StoreError) and fault.code == "R902":
-                # Another process has just taken it.
+            if _is_lost(task):
                 raise is_running(run) from fault
             raise fault
+
+
+def _is_lost(task: asyncio.Task[str] | None) -> bool:
+    """Whether a run could not be driven because another process has just taken it."""
+    fault = None if task is None or task.cancelled() else task.exception()
+    return isinstance(fault, StoreError) and fault.code == "R902"
 
 
 def _named(event: Event) -> tuple[str, str, Json]:

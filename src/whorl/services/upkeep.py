@@ -20,7 +20,7 @@ from whorl.services.results import workflow_of
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal import RunId, RunRow
     from whorl.services.runs import Driving
 
 LOOK_S = 0.5
@@ -28,6 +28,7 @@ LOOK_S = 0.5
 TROUBLE_S = 5.0
 AGAIN_S = 2.0
 TIMERS_MAX = 200
+_LOOK_MIN_S = 0.05
 _STRANDED_MAX = 200
 _FORGOTTEN_MAX = 100_000
 
@@ -67,7 +68,7 @@ class Upkeep:
             has_more = False
             try:
                 has_more = await self._look()
-            except StoreError as fault:
+            except WhorlError as fault:
                 log.warning("the store cannot be read: %s", safe(str(fault)))
                 await asyncio.sleep(TROUBLE_S)
             await self._wait(0.0 if has_more else LOOK_S)
@@ -80,6 +81,8 @@ class Upkeep:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self.awake.wait()
+                # Many runs may end at the same time.
+                await asyncio.sleep(_LOOK_MIN_S)
 
     def _room(self) -> int:
         """How many more runs may be driven; those that sleep do not count."""
@@ -88,13 +91,16 @@ class Upkeep:
 
     async def _look(self) -> bool:
         """Has all done that is to be done now; tells whether more waits only for its turn."""
-        if time.monotonic() < self._pause_until:
+        if time.monotonic() < self._pause_until or self.driving.is_closing:
             return False
         self._note_timers(await asyncio.to_thread(self._store.timers, TIMERS_MAX))
-        for run, timer in sorted(self._timers.items(), key=lambda item: item[1].deadline):
-            if timer.deadline > time.monotonic() or self._room() <= 0:
-                break
-            self._fire(run, timer)
+        now = time.monotonic()
+        over = [
+            (timer.deadline, run) for run, timer in self._timers.items() if timer.deadline <= now
+        ]
+        for _, run in sorted(over):
+            if self._room() > 0:
+                await self._fire(run, self._timers[run])
         room = min(self._room(), _STRANDED_MAX)
         if room <= 0:
             return False
@@ -115,41 +121,48 @@ class Upkeep:
             if known is None or known.due != due:
                 self._timers[run] = Timer(due, now + left_s)
 
-    def _fire(self, run: RunId, timer: Timer) -> None:
-        row = self._store.run(run)
-        if row.status != "waiting" or row.due != timer.due:
+    async def _fire(self, run: RunId, timer: Timer) -> None:
+        row = self._row(run)
+        if row is None or row.status != "waiting" or row.due != timer.due:
             del self._timers[run]
             return
         # Where it cannot be driven now, it is tried again; once it is, the run has another timer.
         timer.deadline = time.monotonic() + AGAIN_S
-        if self._is_open(run) and not self.driving.is_driven(run):
-            self._drive(run, timer.due)
+        if self._is_open(run):
+            await self._take_up(run, timer.due)
 
     def _is_open(self, run: RunId) -> bool:
         if run in self._later and time.monotonic() < self._later[run]:
             return False
         self._later.pop(run, None)
-        if run in self._held and self._held[run] == self._store.run(run).last_seq:
+        row = self._row(run) if run in self._held else None
+        if row is not None and self._held[run] == row.last_seq:
             return False
         self._held.pop(run, None)
         return not self.driving.is_driven(run)
 
-    async def _take_up(self, run: RunId) -> bool:
+    def _row(self, run: RunId) -> RunRow | None:
+        try:
+            return self._store.run(run)
+        except UsageError:  # it was deleted
+            return None
+
+    async def _take_up(self, run: RunId, at_least: float = 0.0) -> bool:
         """Drives a run that nobody drives, unless something is missing here that it needs."""
         reason = await asyncio.to_thread(self._missing, run)
         if reason:
             await self._hold(run, reason)
             return False
         log.info("run %s is taken up", run)
-        self._drive(run)
+        self._driven.add(run)
+        task = self.driving.drive(run, at_least=at_least)
+        task.add_done_callback(lambda done: self._ended(run, done))
         return True
 
     def _missing(self, run: RunId) -> str:
         try:
             preflight.check_performable(workflow_of(self._store, run), self.providers)
-        except UsageError as fault:
-            return str(fault)
-        except StoreError as fault:
+        except (UsageError, StoreError) as fault:
             return str(fault)
         return ""
 
@@ -159,12 +172,9 @@ class Upkeep:
         log.warning("run %s is not taken up: %s", run, safe(reason))
         with suppress(StoreError):
             await self._store.hold(run, reason)
-        self._held[run] = self._store.run(run).last_seq
-
-    def _drive(self, run: RunId, at_least: float = 0.0) -> None:
-        self._driven.add(run)
-        task = self.driving.drive(run, at_least=at_least)
-        task.add_done_callback(lambda done: self._ended(run, done))
+        row = self._row(run)
+        if row is not None:
+            self._held[run] = row.last_seq
 
     def _ended(self, run: RunId, task: asyncio.Task[str]) -> None:
         self.awake.set()

@@ -214,7 +214,8 @@ class StoreReading:
         if shown.status != "succeeded" and shown.mark:
             shown = replace(shown, mark="")
         if shown.status != "running":
-            return replace(shown, held="") if shown.held else shown
+            is_idle = shown.status == "waiting"
+            return shown if is_idle or not shown.held else replace(shown, held="")
         owner, *process = row[_SHOWN_FIELDS:]
         now = Pulse(self.clock(), self.monotonic())
         # A run that was just made is about to be claimed.
