@@ -13,6 +13,7 @@ import time
 from contextlib import suppress
 from dataclasses import InitVar, asdict, dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVERY = 256
 GRACE_S = 0.5
-TROUBLE_PAUSE_S = 2.0
+# A store that cannot be written is tried again so often; a watcher is told each fourth time.
+TROUBLE_PAUSE_S = 0.5
+_WARN_EVERY = 4
 # How often a wait for a time of day looks at the clock, which somebody may have set.
 DATE_POLL_S = 1.0
 # What a request has of the command that it is made of.
@@ -395,7 +398,7 @@ class Driver:
     async def _write(self, *, snapshot: bool = True) -> None:
         events = [self._redacted(event) for event in self._buffer.take()]
         messages, self._messages = self._messages, []
-        while True:
+        for attempt in count():
             try:
                 last = await self.journal.append(
                     self.run, self.owner, events, messages=messages, after=self._seq
@@ -404,7 +407,7 @@ class Driver:
             except StoreError as fault:
                 if fault.code != "R900" or self._stopping:
                     raise
-                if self.watcher is not None:
+                if self.watcher is not None and attempt % _WARN_EVERY == 0:
                     self.watcher.trouble(self.run, fault)
                 await asyncio.sleep(TROUBLE_PAUSE_S)
         if self.watcher is not None:

@@ -364,7 +364,9 @@ class Driving:
         is_lost = _is_lost(task)
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
-            log.log(logging.INFO if is_lost else logging.ERROR, "run %s is left: %s", run, words)
+            # A store that cannot be written is told of once, by whoever looks after the runs.
+            is_usual = is_lost or (isinstance(fault, StoreError) and fault.code == "R900")
+            log.log(logging.INFO if is_usual else logging.ERROR, "run %s is left: %s", run, words)
             self._faults[run] = fault
             if len(self._faults) > FAULTS_MAX:
                 del self._faults[next(iter(self._faults))]

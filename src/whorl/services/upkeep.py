@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LOOK_S = 0.5
 # How long a store that cannot be written, or a run that was lost to another server, is left alone.
-TROUBLE_S = 5.0
+TROUBLE_S = 1.0
 AGAIN_S = 2.0
 TIMERS_MAX = 200
 _LOOK_MIN_S = 0.05
@@ -183,6 +183,8 @@ class Upkeep:
         if fault is None:
             return
         if isinstance(fault, StoreError) and fault.code in ("R900", "R905"):
+            if time.monotonic() >= self._pause_until:
+                log.warning("runs wait, since the store cannot be written: %s", safe(str(fault)))
             self._pause_until = time.monotonic() + TROUBLE_S
         elif isinstance(fault, StoreError) and fault.code == "R902":
             # Another server was quicker.
