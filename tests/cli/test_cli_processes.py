@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -64,6 +65,81 @@ def test_first_signal_leaves_the_run_resumable(
     assert "⏸ interrupted" in err
     assert "next: whorl resume " in err
     assert whorl("ls", "--json").json[0]["status"] == "interrupted"
+
+
+def test_the_first_signal_lets_calls_end(whorl: Whorl, spawn: Spawn, project: Path) -> None:
+    function = "def slow():\n    open('began', 'w').close()\n    time.sleep(1.5)\n    return 1\n"
+    (project / "slow.py").write_text(f"import time\n{function}")
+    with (project / "whorl.toml").open("a") as file:
+        file.write('\n[tasks]\nslow = "python:slow:slow"\n')
+    (project / "two.yaml").write_text("whorl: 1\nsteps: {a: {use: slow}, b: {use: slow}}\n")
+    with spawn("run", "two.yaml") as process:
+        wait_until((project / "began").exists)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE_S)
+
+    assert process.returncode == 5
+    assert "stopping: 1 call under way may end within 20 s; Ctrl-C again stops at once" in err
+    done = whorl("resume", "last", "--json")
+    assert (done.code, done.json["usage"]["in_doubt"]) == (0, 0)
+    events = [json.loads(line) for line in whorl("watch", "last", "--events").out.splitlines()]
+    assert [e["address"] for e in events if e["kind"] == "task.started"] == ["a", "b"]
+
+
+def test_all_interrupted_runs_go_on(whorl: Whorl, spawn: Spawn, project: Path) -> None:
+    (project / "slow.py").write_text("def mine():\n    return 1\n")
+    config = (project / "whorl.toml").read_text()
+    (project / "whorl.toml").write_text(f'{config}\n[tasks]\nmine = "python:slow:mine"\n')
+    slow = (project / "slow.yaml").read_text()
+    (project / "task.yaml").write_text(slow.replace("outputs:", "  u: {use: mine}\noutputs:"))
+
+    def is_under_way(key: str) -> bool:
+        rows = whorl("ls", "--json").json
+        return bool(rows) and rows[0]["key"] == key and rows[0]["iteration"] > 0
+
+    for key, file in (("1", "slow.yaml"), ("2", "slow.yaml"), ("3", "task.yaml")):
+        with spawn("run", file, "--id", key, "--max-iterations", "4") as process:
+            wait_until(partial(is_under_way, key))
+            process.kill()
+            process.communicate()
+    (project / "whorl.toml").write_text(config)
+
+    done = whorl("resume", "--all", "--json")
+
+    assert done.code == 5
+    ends = [(document["status"], document["reason"]) for document in done.json]
+    assert ends[:2] == [("succeeded", None)] * 2
+    assert ends[2][0] == "interrupted"
+    assert "uses the task 'mine', which is not known" in ends[2][1]
+    assert "⏸ interrupted" in whorl("resume", "--all").out
+    assert whorl("resume").code == whorl("resume", "last", "--all").code == 2
+
+
+def test_a_key_goes_on_with_its_interrupted_run(whorl: Whorl, spawn: Spawn) -> None:
+    words = ("run", "slow.yaml", "--id", "once", "--max-iterations", "6")
+    with spawn(*words) as process:
+        wait_until(lambda: _iteration(whorl) >= 2)
+        process.kill()
+        process.communicate()
+
+    done = whorl(*words, "--json")
+
+    assert done.code == 0
+    assert done.json["loops"][0]["iterations"] == 6
+    assert len(whorl("ls", "--json").json) == 1
+
+
+def test_whoever_comes_second_is_told_the_same_and_looks_on(whorl: Whorl, spawn: Spawn) -> None:
+    with spawn("run", "slow.yaml", "--max-iterations", "12") as process:
+        wait_until(lambda: _iteration(whorl) >= 2)
+        process.kill()
+        process.communicate()
+    processes = [spawn("resume", "last") for _ in range(4)]
+    ends = [process.communicate(timeout=PATIENCE_S) for process in processes]
+
+    assert [process.returncode for process in processes] == [0] * 4
+    assert all("R902" not in err for _, err in ends)
+    assert sum("is running already" in err for _, err in ends) <= 3
 
 
 def test_run_of_another_process_is_watched_paused_and_cancelled(whorl: Whorl, spawn: Spawn) -> None:

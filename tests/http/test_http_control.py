@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from served import Client, connected
 
 from waiting import PATIENCE_S, wait_until
 
@@ -14,6 +13,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
     from pathlib import Path
+
+    from served import Client
 
 PARALLEL = 6
 
@@ -303,21 +304,6 @@ def test_a_run_of_another_process_is_steered_through_its_inbox(
     assert client.get(f"/runs/{run}")["driver"] == "here"
     client.post(f"/runs/{run}/cancel")
     client.wait(run, "cancelled")
-
-
-def test_runs_are_left_resumable_and_nothing_resumes_by_itself(project: Path) -> None:
-    with connected(project) as client:
-        run = slow(client)
-    with connected(project) as client:
-        found = client.get(f"/runs/{run}")
-        assert (found["status"], found["driver"]) == ("interrupted", "nobody")
-        before = found["iteration"]
-
-        statuses = at_once(client, f"/runs/{run}/resume", {})
-        assert statuses == [202] + [409] * (PARALLEL - 1)
-        wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > before)
-        assert client.get(f"/runs/{run}")["in_doubt"] <= 1
-        client.post(f"/runs/{run}/cancel")
 
 
 def test_a_person_who_does_not_decide_in_time_is_not_waited_for(client: Client) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, SetTimer
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 
@@ -46,3 +46,29 @@ def test_a_duration_that_is_too_large_for_a_number_is_refused() -> None:
 
 def test_a_time_that_is_over_is_not_waited_for() -> None:
     assert waiting(until=-(10**400)).status == "succeeded"
+
+
+def test_only_a_wait_for_a_time_of_day_follows_the_clock() -> None:
+    assert SetTimer("w/:wait", 1_005.0, is_date=False) in waiting(duration=5).poll()
+    assert SetTimer("w/:wait", 1_005.0, is_date=True) in waiting(until=1_005).poll()
+    assert (
+        SetTimer("w/:wait", 2_000.0, is_date=True)
+        in waiting(duration="1970-01-01T00:33:20Z").poll()
+    )
+
+
+@pytest.mark.parametrize(
+    ("own_s", "around_s", "due"),
+    [(60.0, 600.0, 1_060.0), (600.0, 60.0, 1_060.0), (None, 60.0, 1_060.0), (None, None, None)],
+)
+def test_a_run_that_waits_says_when_a_time_limit_ends_that(
+    own_s: float | None, around_s: float | None, due: float | None
+) -> None:
+    gate = ir.Gate(name="g", message=ir.Constant("?"), timeout_s=own_s)
+    limits = ir.LoopLimits(iterations=3, time_s=around_s)
+    loop = ir.Loop(name="l", body=ir.Block((gate,)), limits=limits)
+    machine = Machine(Plan(ir.Workflow(name="w", body=ir.Block((loop,)))))
+    machine.feed(Event("run.started", "", 1_000.0, {}))
+
+    assert machine.status == "waiting"
+    assert machine.take_notes()[-1].body.get("due") == due

@@ -62,6 +62,12 @@ _RESULT = _tool(
 _CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
 
 
+class ServedSession(Session):
+    """A session whose runs any server of the project may take up."""
+
+    _origin = "server"
+
+
 @dataclass(frozen=True, slots=True)
 class WorkflowTools:
     """The tools of a server: the workflows by name, and what fetches and cancels runs."""
@@ -134,7 +140,7 @@ def tool_name(name: str) -> str:
 
 async def serve_stdio(project: Project, workflows: Mapping[str, Workflow], wait_s: float) -> None:
     """Serves workflows on standard input and output until the client goes away."""
-    async with Session.of_project(project) as session:
+    async with ServedSession.of_project(project) as session:
         tools = WorkflowTools(session, workflows, wait_s)
         server: Server[Any] = Server(
             "whorl",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
+
 # What a person asks for may have a name, `request`: one of a name that came before is ignored.
 FedKind: TypeAlias = Literal[
     "run.started",  # run, seed, input, limits, iterations, memory, refused
@@ -55,7 +56,8 @@ NoteKind: TypeAlias = Literal[
     "gate.waiting",  # reason, message, show; at a limit: facts
     "budget.reached",  # limit, of, scope, pauses
     # not_begun: for a budget, the iterations whose first calls it refuses
-    "run.waiting",  # status, for and not_begun, where the run is paused
+    # due: when a time limit ends the wait; status, for and not_begun, where the run is paused
+    "run.waiting",
     "run.finished",  # status, output, outputs, error, usage
     # what happened, and what advice is made from: whose limit, how much more it needs, ...
     "warning",  # code, message, facts
@@ -112,10 +114,14 @@ class Send:
 
 @dataclass(slots=True)
 class SetTimer:
-    """Feed `timer.fired` at this time, in seconds since the epoch."""
+    """Feed `timer.fired` at this time, in seconds since the epoch.
+
+    It is a time of the run, which no setting of the clock changes, or (`is_date`) a time of day.
+    """
 
     address: str
     due: float
+    is_date: bool = False
 
 
 @dataclass(slots=True)

@@ -40,6 +40,7 @@ class Waiting(TypedDict):
     what: str
     sent: NotRequired[bool]
     due: NotRequired[float]
+    date: NotRequired[bool]
     name: NotRequired[str]
     index: NotRequired[int]
 

@@ -124,7 +124,7 @@ class Machine(State):
         self._agenda.clear()
         for address, entry in self.pending.items():
             if "due" in entry:
-                self.command(SetTimer(address, entry["due"]))
+                self.command(SetTimer(address, entry["due"], "date" in entry))
 
     def take_notes(self) -> list[Event]:
         """What there is to say about the events fed since the last call."""
@@ -237,5 +237,7 @@ class Machine(State):
         waits = self.open
         is_waiting = waits["gate"] > 0 and not waits["task"] and not waits["timer"]
         if is_waiting and self.state["status"] == "running":
-            self.note("run.waiting", "")
+            # Whoever serves the store lets the run go on when a time limit is over.
+            due = min((e["due"] for e in self.pending.values() if "due" in e), default=None)
+            self.note("run.waiting", "", None if due is None else {"due": due})
         self.state["status"] = "waiting" if is_waiting else "running"

@@ -222,13 +222,14 @@ class State:
 
     def expect(self, address: str, key: str, what: str, **fields: Json) -> None:
         """Waits for an event at an address: a task, a timer, a gate, or an alarm (a time limit)."""
-        self.pending[address] = {"frame": key, "what": what, **fields}  # type: ignore[typeddict-item]
+        entry: frames.Waiting = {"frame": key, "what": what, **fields}  # type: ignore[typeddict-item]
+        self.pending[address] = entry
         self.frames[key].setdefault("waits", {})[address] = 1
         self.open[what] += 1
         if what == "task":
             self._count_task(key, 1)
-        if "due" in fields:
-            self.command(SetTimer(address, fields["due"]))  # type: ignore[arg-type]
+        if "due" in entry:
+            self.command(SetTimer(address, entry["due"], "date" in entry))
 
     def set_alarm(self, address: str, key: str, seconds: float | None) -> None:
         """Sets a time limit, where there is one and its clock does not run yet."""

@@ -8,16 +8,19 @@ the process, no call, no question, no news, before all that it follows from is w
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from contextlib import suppress
-from dataclasses import InitVar, asdict, dataclass, field
+from dataclasses import InitVar, asdict, dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Protocol, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
 from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
-from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
+from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer, throughout
 from whorl.runtimes.replies import failed_body, finished_body
 from whorl.runtimes.sealing import redaction_of, sealed, sealed_state
 
@@ -32,7 +35,11 @@ if TYPE_CHECKING:
 
 SNAPSHOT_EVERY = 256
 GRACE_S = 0.5
-TROUBLE_PAUSE_S = 2.0
+# A store that cannot be written is tried again so often; a watcher is told each fourth time.
+TROUBLE_PAUSE_S = 0.5
+_WARN_EVERY = 4
+# How often a wait for a time of day looks at the clock, which somebody may have set.
+DATE_POLL_S = 1.0
 # What a request has of the command that it is made of.
 RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
 
@@ -63,6 +70,25 @@ class Watcher(Protocol):
         """The store cannot be written; the run waits until it can."""
 
 
+class RunClock:
+    """The time of a run: the time of day at its `start`, counted on by the event loop.
+
+    Whoever sets the clock of the machine thereby changes no wait.
+    """
+
+    def __init__(self, start: float) -> None:
+        self._passed = asyncio.get_running_loop().time
+        self._start = start - self._passed() - _suspended_s()
+
+    def __call__(self) -> float:
+        return self._start + self._passed() + _suspended_s()
+
+
+def _suspended_s() -> float:
+    """How long the machine has been suspended since it started."""
+    return throughout() - time.monotonic()
+
+
 @dataclass(eq=False)
 class Driver:
     """Drives one run in this process."""
@@ -72,11 +98,12 @@ class Driver:
     owner: int
     journal: Journal
     workers: Workers
-    # Gives the time of day; waits are measured by the event loop, which no change of it touches.
+    # Gives the time of the run; waits for a time of day ask `wall`.
     clock: Callable[[], float]
     watcher: Watcher | None = None
     timer: CommitTimer = field(default_factory=CommitTimer)
-    asleep_until: float | None = None
+    wall: Callable[[], float] | None = None
+    asleep_until: tuple[float, float] = (math.inf, math.inf)
 
     def __post_init__(self, folded: Folded) -> None:
         self.machine: Machine = folded.machine
@@ -90,8 +117,9 @@ class Driver:
         self._asked: dict[str, Perform] = {}
         self._to_send: list[Send] = []
         self._work: dict[str, asyncio.Task[None]] = {}
-        self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
-        self._stopping = self._started = False
+        self._wall = self.wall or self.clock
+        self._timers: dict[str, tuple[SetTimer, asyncio.TimerHandle]] = {}
+        self._stopping = self._draining = self._started = False
         self._redaction: Redaction | None = None
         self._secrets_known = 0
 
@@ -99,10 +127,24 @@ class Driver:
         self._arrived.append((event, message))
         self._awake.set()
 
+    def request(self, event: Event, message: int | None = None) -> None:
+        """Delivers what somebody asks, at the time of the run and not at that of their clock."""
+        self.deliver(replace(event, at=min(event.at, self.clock())), message)
+
+    def drain(self) -> None:
+        """Leaves the run resumable, once what is under way has ended; nothing new begins."""
+        self._draining = True
+        self._awake.set()
+
     def stop(self) -> None:
         """Leaves the run resumable, as soon as possible."""
         self._stopping = True
         self._awake.set()
+
+    @property
+    def calls(self) -> int:
+        """How many tasks are under way."""
+        return len(self._work)
 
     async def drive(self, *, patience_s: float | None = None) -> str:
         """Drives until the run ends, waits, is paused, or will be `asleep` for `patience_s`."""
@@ -131,6 +173,8 @@ class Driver:
                     self._take_arrived()
                 elif self._is_over():
                     return machine.status
+                elif self._draining and not self._work:
+                    break
                 elif self._sleeps_longer_than(patience_s):
                     self.asleep_until = self._wakes_at()
                     return "asleep"
@@ -190,8 +234,15 @@ class Driver:
             if self.watcher is not None:
                 self.watcher.trouble(self.run, fault)
 
-    def _wakes_at(self) -> float | None:
-        return min((due for due, _ in self._timers.values()), default=None)
+    def _wakes_at(self) -> tuple[float, float]:
+        """The time of the run, and the time of day, at which a timer fires next."""
+        timers = [timer for timer, _ in self._timers.values()]
+        due = min((timer.due for timer in timers if not timer.is_date), default=math.inf)
+        return due, min((timer.due for timer in timers if timer.is_date), default=math.inf)
+
+    def _left_s(self) -> float:
+        due, date = self._wakes_at()
+        return min(due - self.clock(), date - self._wall())
 
     def _is_over(self) -> bool:
         if self._work or self._to_send or self._arrived or self._repeatable:
@@ -199,32 +250,31 @@ class Driver:
         status = self.machine.status
         if status == "waiting":
             # A timer may be about to fire: a person was given a time that is over.
-            due = self._wakes_at()
-            return due is None or due > self.clock()
+            return self._left_s() > 0
         return status != "running" and (self.machine.done or status == "paused")
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
         if patience_s is None or self._work or self._arrived or self._buffer:
             return False
-        due = self._wakes_at()
-        return due is not None and due - self.clock() > patience_s
+        return bool(self._timers) and self._left_s() > patience_s
 
     def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
         """Starts what has no effect; gives the intents of all else, to be written before it."""
         intents: dict[str, Event] = {}
         for command in commands:
             match command:
+                case Perform() if self._draining:
+                    # Whoever takes the run up next is asked for it again.
+                    continue
                 case Perform():
                     intent = self._prepare(command)
                     if intent is not None:
                         intents[command.address] = intent
                 case Send():
                     self._to_send.append(command)
-                case SetTimer(address, due):
+                case SetTimer(address):
                     self._drop_timer(address)
-                    delay = max(0.0, due - self.clock())
-                    timer = asyncio.get_running_loop().call_later(delay, self._fire, address)
-                    self._timers[address] = (due, timer)
+                    self._set_timer(command)
                 case Cancel(address):
                     intents.pop(address, None)
                     self._asked.pop(address, None)
@@ -340,9 +390,20 @@ class Driver:
         body = failed_body(perform, fault, held, self.workers.redacted)
         return Event("task.failed", perform.address, self.clock(), body)
 
+    def _set_timer(self, timer: SetTimer) -> None:
+        delay = timer.due - (self._wall() if timer.is_date else self.clock())
+        if timer.is_date:
+            delay = min(delay, DATE_POLL_S)
+        later = asyncio.get_running_loop().call_later(max(0.0, delay), self._fire, timer.address)
+        self._timers[timer.address] = (timer, later)
+
     def _fire(self, address: str) -> None:
-        due, _ = self._timers.pop(address)
-        self.deliver(Event("timer.fired", address, max(due, self.clock())))
+        timer, _ = self._timers.pop(address)
+        if timer.is_date and self._wall() < timer.due:
+            self._set_timer(timer)
+            return
+        at = self.clock() if timer.is_date else max(timer.due, self.clock())
+        self.deliver(Event("timer.fired", address, at))
 
     def _drop_timer(self, address: str) -> None:
         timer = self._timers.pop(address, None)
@@ -352,7 +413,7 @@ class Driver:
     async def _write(self, *, snapshot: bool = True) -> None:
         events = [self._sealed(event) for event in self._buffer.take()]
         messages, self._messages = self._messages, []
-        while True:
+        for attempt in count():
             try:
                 last = await self.journal.append(
                     self.run, self.owner, events, messages=messages, after=self._seq
@@ -361,7 +422,7 @@ class Driver:
             except StoreError as fault:
                 if fault.code != "R900" or self._stopping:
                     raise
-                if self.watcher is not None:
+                if self.watcher is not None and attempt % _WARN_EVERY == 0:
                     self.watcher.trouble(self.run, fault)
                 await asyncio.sleep(TROUBLE_PAUSE_S)
         if self.watcher is not None:

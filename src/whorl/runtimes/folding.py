@@ -17,20 +17,14 @@ from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.runtimes.journal import Entry, Journal, NewRun, RunId, records_in
 from whorl.runtimes.keys import CODE
-from whorl.runtimes.sealing import (
-    hide,
-    opened,
-    opened_state,
-    redaction_of,
-    sealed,
-    sealed_state,
-)
+from whorl.runtimes.sealing import hide, opened, opened_state, redaction_of, sealed, sealed_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language import Json
     from whorl.runtimes.keys import Seals
+
 
 T = TypeVar("T")
 
@@ -235,6 +229,7 @@ class Fork:
     sources: dict[str, str] | None = None
     file: str = ""
     key: str = ""
+    origin: str = ""
 
 
 async def fork_run(
@@ -272,7 +267,7 @@ async def fork_run(
         state = sealed_state(str(state), run, len(events), store.seals)
     about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
     sources = store.sources(source) if fork.sources is None else fork.sources
-    made = NewRun(run, to_json(workflow), digest, *about, sources=sources)
+    made = NewRun(run, to_json(workflow), digest, *about, sources=sources, origin=fork.origin)
     made = replace(made, memories=records_in(events[-len(notes) :] if notes else ()), state=state)
     return await store.create(made, *events)
 

@@ -8,6 +8,7 @@ written, so a crash that loses it is a crash that came a moment earlier.
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NewType, Protocol
 
@@ -21,7 +22,12 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.keys import Seals
 
+
 RunId = NewType("RunId", str)
+# Runs of these origins are taken up by a server when the process that drove them is gone.
+KEEPING = frozenset({"server", "detached"})
+# A clock that goes on while the machine is suspended, unlike that of an event loop.
+_THROUGHOUT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 WAIT_S = 0.1
 # A process that is this busy would be held up even more if it wrote as often as it should.
 LATE_S = 0.02
@@ -41,8 +47,9 @@ class Entry:
 class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
-    `behaviour` is the version of the machine that drives it. One that has a past has the memories
-    that it leaves, and the state of the machine after it.
+    `behaviour` is the version of the machine that drives it, `origin` who started it: server,
+    detached, terminal or python. One that has a past has the memories that it leaves, and the state
+    of the machine after it.
     """
 
     id: RunId
@@ -57,6 +64,7 @@ class NewRun:
     behaviour: int = BEHAVIOUR
     memories: Sequence[Record] = ()
     state: Json = None
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,7 @@ class RunRow:
 
     It shows one loop: the outermost one that runs, or that ran last; `iteration` is how many of it
     have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
+    `due` is when a run that waits goes on by itself, `held` why a server did not take it up.
     """
 
     id: RunId
@@ -90,6 +99,9 @@ class RunRow:
     in_doubt: int = 0
     mark: str = ""
     stopped_by: str = ""
+    origin: str = ""
+    due: float | None = None
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +207,11 @@ class Journal(Protocol):
 
     def loops(self, run: RunId) -> list[LoopRow]:
         """The loops of a run, in the order in which they started."""
+
+
+def throughout() -> float:
+    """Seconds by a clock that nobody sets, and that all processes of a machine share."""
+    return time.monotonic() if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT)
 
 
 def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict[str, Json]:

@@ -20,9 +20,9 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import Refused, objection
 from whorl.ir import Workflow, content_hash, from_json, to_json
-from whorl.runtimes.driver import Driver, Watcher, Workers
+from whorl.runtimes.driver import Driver, RunClock, Watcher, Workers
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import CommitTimer, Entry, Message, NewRun, RunId, remembered
+from whorl.runtimes.journal import KEEPING, CommitTimer, Entry, Message, NewRun, RunId, remembered
 from whorl.runtimes.sealing import (
     opened,
     redaction_of,
@@ -83,6 +83,8 @@ class LocalRuntime:
     watcher: Watcher | None = None
     patience_s: float = PATIENCE_S
     check: Callable[[Sequence[Event]], None] = lambda requests: None
+    # Who starts runs here: a server, a detached process, a terminal, or a Python program.
+    origin: str = ""
 
     def __post_init__(self) -> None:
         self._drivers: dict[RunId, Driver] = {}
@@ -94,6 +96,7 @@ class LocalRuntime:
         self._delivered: set[int] = set()
         self._timer = CommitTimer()
         self._stopping = asyncio.Event()
+        self._is_stopped_by_person = False
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
@@ -114,7 +117,8 @@ class LocalRuntime:
         pinned, digest = self._pin(workflow)
         about = (workflow.name, workflow.dialect, start.file, start.key)
         redaction = redaction_of(secrets_of(workflow, given))
-        made = NewRun(run, pinned, digest, *about, sources=shown_sources(start.sources, redaction))
+        sources = shown_sources(start.sources, redaction)
+        made = NewRun(run, pinned, digest, *about, sources=sources, origin=self.origin)
         first = Event("run.started", "", self.clock(), body)
         first = sealed(first, run, self.store.seals, redaction, workflow=workflow)
         stored, is_new = await self.store.create(made, first)
@@ -128,12 +132,17 @@ class LocalRuntime:
         redacted = self.workers.redacted
         return {n: value if n in secret else redacted(value) for n, value in given.items()}
 
-    async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> str:
-        """Drives a run, after these requests, until it ends or waits; gives its status."""
+    async def drive(
+        self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
+    ) -> str:
+        """Drives a run, after these requests, until it ends or waits; gives its status.
+
+        For the run it is `at_least` that late, whatever the clock says.
+        """
         self.check(requests)
-        owner = await self.store.claim(run)
+        owner = await self.store.claim(run, keeps=self.origin in KEEPING)
         try:
-            return await self._drive_owned(run, owner, list(requests))
+            return await self._drive_owned(run, owner, list(requests), at_least)
         finally:
             await self._give_up(run, owner)
 
@@ -142,7 +151,7 @@ class LocalRuntime:
         driver = self._drivers.get(run)
         if driver is not None:
             _object(objection(driver.machine, event))
-            driver.deliver(event)
+            driver.request(event)
             return True
         if self.store.run(run).status != "running" and not self.store.is_owned(run):
             return False
@@ -152,12 +161,30 @@ class LocalRuntime:
         await self.store.post(run, sealed(event, run, self.store.seals, redaction))
         return True
 
+    def drain(self, *, by_person: bool = False) -> int:
+        """Begins nothing new, and leaves runs once their calls have ended; gives how many wait.
+
+        Runs that a person has stopped are left to people: no server takes them up.
+        """
+        self._stopping.set()
+        self._is_stopped_by_person = by_person
+        for driver in self._drivers.values():
+            driver.drain()
+        for sleeper in self._sleepers.values():
+            sleeper.set()
+        return sum(driver.calls for driver in self._drivers.values())
+
     def stop(self) -> None:
+        """Leaves all runs resumable at once; calls that are under way are in doubt."""
         self._stopping.set()
         for driver in self._drivers.values():
             driver.stop()
         for sleeper in self._sleepers.values():
             sleeper.set()
+
+    def is_asleep(self, run: RunId) -> bool:
+        """Whether a run that is driven here waits for so long that it is not in memory."""
+        return run in self._sleepers
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
         """The entries of a run as they come, also those of other processes, until it ends."""
@@ -192,12 +219,19 @@ class LocalRuntime:
             self._plans[pinned[2]] = Plan(workflow)
         return pinned[1], pinned[2]
 
-    async def _drive_owned(self, run: RunId, owner: int, requests: list[Event]) -> str:
+    async def _drive_owned(
+        self, run: RunId, owner: int, requests: list[Event], at_least: float
+    ) -> str:
+        clock: RunClock | None = None
         while True:
             folded = fold(self.store, run, self.plan(run), to_drive=True)
             for event in requests:
                 _object(objection(folded.machine, event))
-            whom = (self.store, self.workers, self.clock, self.watcher, self._timer)
+            # Never earlier than what the run knows: a clock set back meanwhile holds nothing up.
+            if clock is None:
+                now = self.clock() - self.store.clock_step(run)
+                clock = RunClock(max(now, folded.machine.now, at_least))
+            whom = (self.store, self.workers, clock, self.watcher, self._timer, self.clock)
             driver = Driver(run, folded, owner, *whom)
             self._drivers[run] = driver
             for message in await self._requests_for(folded.machine, run, owner):
@@ -213,7 +247,7 @@ class LocalRuntime:
             status = await driver.drive(patience_s=self.patience_s)
             if status != "asleep":
                 return status
-            await self._sleep_until(run, driver.asleep_until or 0.0)
+            await self._sleep_until(run, clock, *driver.asleep_until)
 
     async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
         """What was asked while nobody listened; a cancel that came too late must not count."""
@@ -223,13 +257,16 @@ class LocalRuntime:
             await self.store.discard(run, owner, [message.id for message in late])
         return [message for message in messages if message not in late]
 
-    async def _sleep_until(self, run: RunId, due: float) -> None:
+    async def _sleep_until(self, run: RunId, clock: RunClock, due: float, date: float) -> None:
         """Waits with nothing in memory but this; a message for the run ends the wait."""
         self._sleepers[run] = awoken = asyncio.Event()
         del self._drivers[run]
         try:
-            while (left := due - self.clock()) > 0 and not self._stopping.is_set():
-                # Not in one go: the time of day goes on while a machine is suspended.
+            while not self._stopping.is_set():
+                left = min(due - clock(), date - self.clock())
+                if left <= 0:
+                    return
+                # Not in one go: time goes on while a machine is suspended, and clocks are set.
                 with suppress(TimeoutError):
                     async with asyncio.timeout(min(left, NAP_S)):
                         await awoken.wait()
@@ -247,7 +284,7 @@ class LocalRuntime:
             needed = set(self._digests.values())
             self._plans = {digest: plan for digest, plan in self._plans.items() if digest in needed}
         try:
-            await self.store.release(run, owner)
+            await self.store.release(run, owner, is_stopped=self._is_stopped_by_person)
         except StoreError as fault:
             if fault.code != "R902":
                 raise
@@ -274,7 +311,7 @@ class LocalRuntime:
                 # Whoever asked has another key; the request waits for one who has it, too.
                 log.error("run %s: a request cannot be read: %s", message.run, fault)
             else:
-                driver.deliver(event, message.id)
+                driver.request(event, message.id)
 
 
 def _object(refusal: Refused | None) -> None:

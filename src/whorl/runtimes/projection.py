@@ -151,6 +151,8 @@ class RunFold(Generic[AnyLoop]):
     abandoned: dict[str, dict[str, Json]] = field(default_factory=dict)
     # The requests of people that stand in the journal, by their names.
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))
+    # When a run that waits goes on by itself.
+    due: float | None = None
 
     @property
     def tokens(self) -> int:
@@ -214,6 +216,7 @@ class RunFold(Generic[AnyLoop]):
 
     def wait(self, event: Event) -> None:
         self.status = text_of(event.body.get("status")) or "waiting"
+        self.due = number_of(event.body.get("due"))
         held = event.body.get("not_begun")
         if isinstance(held, list):
             self._hold(tuple(map(str, held)))

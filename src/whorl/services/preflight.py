@@ -110,6 +110,18 @@ def check_allowed(workflow: Workflow, providers: Providers) -> None:
     check_models(workflow, providers)
 
 
+def check_performable(workflow: Workflow, providers: Providers) -> None:
+    """Refuses to take up a run that needs a task, a model or a permission that is not here."""
+    for _, path, node in nodes_of(workflow):
+        if isinstance(node, Task):
+            try:
+                providers.kind(node.kind)
+            except UsageError as fault:
+                words = f"step {path!r}: {fault}"
+                raise UsageError(words, help=fault.help, code=fault.code) from fault
+    check_allowed(workflow, providers)
+
+
 def check_models(workflow: Workflow, providers: Providers) -> None:
     """Refuses a run whose steps name a provider, a task or a tool that is not there.
 

@@ -56,8 +56,9 @@ log = logging.getLogger("whorl")
 
 @asynccontextmanager
 async def open_runtime(
-    project: Project, providers: Providers, *, watcher: Watcher | None = None
+    project: Project, providers: Providers, *, origin: str = "", watcher: Watcher | None = None
 ) -> AsyncIterator[LocalRuntime]:
+    """The runtime of a project; `origin` is who starts runs in it (see `NewRun`)."""
     from whorl.providers.tools.known import FILE_NAME, KnownTools
     from whorl.runtimes.local import LocalRuntime
 
@@ -82,7 +83,7 @@ async def open_runtime(
         providers.known_tools = KnownTools(project.store.with_name(FILE_NAME))
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
         workers, check = ProviderWorkers(providers), partial(check_trusted, providers.settings)
-        yield LocalRuntime(store, workers, watcher=everybody, check=check)
+        yield LocalRuntime(store, workers, watcher=everybody, check=check, origin=origin)
 
 
 class ProviderWorkers:
@@ -180,10 +181,15 @@ def check_key(store: SqliteStore, run: RunId, start: Start) -> None:
 
 @dataclass(eq=False)
 class Driving:
-    """Drives runs in the background; `left` is told of each that is not driven any more."""
+    """Drives runs in the background; `left` is told of each that is not driven any more.
+
+    Unless somebody else does it for all runs of the store, it lets those that it drove go on when
+    the time is over that a person was given to decide (`has_alarms`).
+    """
 
     runtime: LocalRuntime
     left: Callable[[RunId], None] = lambda _: None
+    has_alarms: bool = True
 
     def __post_init__(self) -> None:
         self._tasks: dict[RunId, asyncio.Task[str]] = {}
@@ -195,12 +201,16 @@ class Driving:
     def is_driven(self, run: RunId) -> bool:
         return run in self._tasks
 
-    def drive(self, run: RunId, *requests: Event) -> asyncio.Task[str]:
+    @property
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def drive(self, run: RunId, *requests: Event, at_least: float = 0.0) -> asyncio.Task[str]:
         alarm = self._alarms.pop(run, None)
         if alarm is not None:
             alarm.cancel()
         self._faults.pop(run, None)
-        task = self._tasks[run] = asyncio.create_task(self._drive(run, requests))
+        task = self._tasks[run] = asyncio.create_task(self._drive(run, requests, at_least))
         task.add_done_callback(lambda done: self._left(run, done))
         return task
 
@@ -217,7 +227,7 @@ class Driving:
         async with self._locks.setdefault(run, asyncio.Lock()):
             is_interrupted = self.runtime.store.run(run).status == "interrupted"
             if not is_interrupted or run in self._tasks:
-                raise UsageError(f"run {run} is not interrupted any more", code="W905")
+                raise is_running(run)
             task = self.drive(run)
             deadline = time.monotonic() + PATIENCE_S
             while not task.done() and time.monotonic() < deadline:
@@ -225,7 +235,6 @@ class Driving:
                     return
                 await asyncio.sleep(0.02)
             if task.done():
-                # Another process may just have taken it.
                 self._raise(run, task)
 
     async def take_up(self, run: RunId) -> None:
@@ -264,6 +273,15 @@ class Driving:
             async for _ in self.runtime.follow(run, after=row.last_seq):
                 continue
 
+    async def drain(self, seconds: float) -> None:
+        """Lets calls that are under way end, for so long; nothing new begins, in no run."""
+        self._closing = True
+        calls = self.runtime.drain()
+        if calls and seconds:
+            log.warning("waiting %g s at most for %d calls that are under way", seconds, calls)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks.values()), timeout=seconds)
+
     async def close(self) -> None:
         self._closing = True
         self.runtime.stop()
@@ -293,17 +311,18 @@ class Driving:
     async def _bring(self, run: RunId, event: Event) -> None:
         store = self.runtime.store
         before = store.run(run).last_seq
-        wanted = (event.kind, event.address, event.at)
+        wanted = _named(event)
         task = await self._hand_over(run, event)
         # Turns of the event loop are counted, not time: whoever holds it up holds up the driver.
         for _ in range(round(PATIENCE_S / POLL_S)):
             is_left = store.run(run).status != "running" if task is None else task.done()
             later = (entry.event for entry in store.read(run, after=before))
-            if any((e.kind, e.address, e.at) == wanted for e in later):
+            if any(_named(e) == wanted for e in later):
                 return
             if is_left:
                 # Whoever drove it had ended before the request came; it is carried out once.
-                self._raise(run, task)
+                if not _is_lost(task):
+                    self._raise(run, task)
                 task = await self._hand_over(run, event)
             await asyncio.sleep(POLL_S)
         if task is not None:
@@ -321,18 +340,18 @@ class Driving:
             await asyncio.wait({task}, timeout=PATIENCE_S)
         return self.drive(run, event)
 
-    async def _drive(self, run: RunId, requests: tuple[Event, ...]) -> str:
+    async def _drive(self, run: RunId, requests: tuple[Event, ...], at_least: float) -> str:
         deadline = time.monotonic() + OWNED_S
         while True:
             try:
-                status = await self.runtime.drive(run, requests)
+                status = await self.runtime.drive(run, requests, at_least=at_least)
                 break
             except StoreError as fault:
                 # Another process may be about to give the run up.
                 if fault.code != "R902" or time.monotonic() > deadline:
                     raise
                 await asyncio.sleep(0.1)
-        if status == "waiting":
+        if status == "waiting" and self.has_alarms:
             self._alarms[run] = asyncio.create_task(self._wake_later(run))
         return status
 
@@ -340,25 +359,27 @@ class Driving:
         """A person may have been given a time to decide: the run goes on when it is over."""
         store = self.runtime.store
         try:
-            machine = (await asyncio.to_thread(fold, store, run)).machine
-            due = min((e["due"] for e in machine.pending.values() if "due" in e), default=None)
+            due = store.run(run).due
             if due is None:
                 return
-            await asyncio.sleep(max(0.0, due - time.time()) + 0.05)
+            await asyncio.sleep(max(0.0, due - time.time()))
         finally:
             if self._alarms.get(run) is asyncio.current_task():
                 del self._alarms[run]
         if store.run(run).status == "waiting" and run not in self._tasks:
-            self.drive(run)
+            self.drive(run, at_least=due)
 
     def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
         if self._tasks.get(run) is task:
             del self._tasks[run]
         self.left(run)
         fault = None if task.cancelled() else task.exception()
+        is_lost = _is_lost(task)
         if fault is not None and not isinstance(fault, UsageError):
             words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
-            log.error("run %s cannot be driven: %s", run, words)
+            # A store that cannot be written is told of once, by whoever looks after the runs.
+            is_usual = is_lost or (isinstance(fault, StoreError) and fault.code == "R900")
+            log.log(logging.INFO if is_usual else logging.ERROR, "run %s is left: %s", run, words)
             self._faults[run] = fault
             if len(self._faults) > FAULTS_MAX:
                 del self._faults[next(iter(self._faults))]
@@ -368,4 +389,23 @@ class Driving:
         fault = None if task is None else task.exception()
         if fault is not None:
             self._faults.pop(run, None)
+            if _is_lost(task):
+                raise is_running(run) from fault
             raise fault
+
+
+def _is_lost(task: asyncio.Task[str] | None) -> bool:
+    """Whether a run could not be driven because another process has just taken it."""
+    fault = None if task is None or task.cancelled() else task.exception()
+    return isinstance(fault, StoreError) and fault.code == "R902"
+
+
+def _named(event: Event) -> tuple[str, str, Json]:
+    """What tells a request from all others: its name, or else its time."""
+    return event.kind, event.address, event.body.get("request") or event.at
+
+
+def is_running(run: RunId) -> UsageError:
+    """What all but one are told who go on with the same run at the same time."""
+    words, advice = f"run {run} is running already", f"watch it with `whorl watch {run}`"
+    return UsageError(words, help=advice, code="W905")

@@ -132,6 +132,12 @@ class Live(NullWatcher):
     def text(self, run: RunId, address: str, text: str) -> None:
         self.progress.stream(address, text)
 
+    def leave(self, words: str) -> None:
+        if self._region is None:
+            super().leave(words)
+        else:
+            self._console.print(Text(words, "yellow"))
+
     def trouble(self, run: RunId, fault: StoreError) -> None:
         if self._region is None:
             super().trouble(run, fault)

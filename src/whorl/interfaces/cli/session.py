@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, safe
+from whorl.errors import StoreError, UsageError, safe
 from whorl.interfaces.cli import watchers
 from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.options import located, print_json, run_argument
@@ -22,12 +22,12 @@ from whorl.interfaces.cli.summary import budget_of, final_lines, gate_lines, pri
 from whorl.interfaces.cli.terminal import is_ours, is_plain, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Lines, NullWatcher
-from whorl.interfaces.figures import as_much_again
+from whorl.interfaces.figures import as_much_again, plural
 from whorl.interfaces.wording import EXIT_CODES, advice, with_help
 from whorl.interpreter.events import Event
 from whorl.runtimes.folding import fold
 from whorl.services.results import full_result, loop_frame, open_gates
-from whorl.services.runs import find_run, open_runtime
+from whorl.services.runs import find_run, is_running, open_runtime
 from whorl.services.steering import asked, decided, resumed
 
 if TYPE_CHECKING:
@@ -163,6 +163,16 @@ class RunSession:
         await self._drive(run, requests)
         return await self.settle(run)
 
+    async def take_up(self, run: RunId) -> int:
+        """Goes on with a run that was interrupted, or watches whoever was quicker."""
+        try:
+            return await self.drive(run)
+        except StoreError as fault:
+            if fault.code != "R902":
+                raise
+        say(str(is_running(run)))
+        return await self.follow(run)
+
     async def follow(self, run: RunId) -> int:
         """Shows a run that another process drives, until it ends."""
         return await self.settle(run) if await self._follow(run) else 0
@@ -227,9 +237,15 @@ class RunSession:
         with objections(run):
             is_driven = await self.runtime.request(run, event)
         if not is_driven or not await self._taken(run, before):
-            # An owner that gave it up before the request came left it to whoever drives it next.
-            await self._drive(run, () if is_driven else [event])
-            return True
+            try:
+                # An owner that gave it up before the request came left it to the next one.
+                await self._drive(run, () if is_driven else [event])
+            except StoreError as fault:
+                # A server may have taken it up in between.
+                if fault.code != "R902" or not await self.runtime.request(run, event):
+                    raise
+            else:
+                return True
         say(f"run {run} is driven by another process, which goes on with it")
         return await self._follow(run)
 
@@ -250,7 +266,7 @@ class RunSession:
         with self._watched(run):
             if self.show.events == "journal" and self.store.run(run).last_seq == 1:
                 self.watcher.entries(run, list(self.store.read(run)))
-            with self._leaving_on_signals(), objections(run):
+            with self.leaving_on_signals(), objections(run):
                 await self.runtime.drive(run, requests)
 
     async def _follow(self, run: RunId) -> bool:
@@ -286,15 +302,20 @@ class RunSession:
         self._asking = asyncio.create_task(self.runtime.request(run, event))
 
     @contextmanager
-    def _leaving_on_signals(self) -> Iterator[None]:
-        """The first signal leaves the run resumable; the second one kills."""
+    def leaving_on_signals(self) -> Iterator[None]:
+        """The first signal lets what is under way end, the second cuts it off, the third kills."""
         loop = asyncio.get_running_loop()
         signals = (signal.SIGINT, signal.SIGTERM)
 
         def leave(number: int, frame: object) -> None:
             for each in signals:
-                signal.signal(each, die)
+                signal.signal(each, cut)
             self.was_stopped = True
+            loop.call_soon_threadsafe(self._drain, number == signal.SIGINT)
+
+        def cut(number: int, frame: object) -> None:
+            for each in signals:
+                signal.signal(each, die)
             loop.call_soon_threadsafe(self.runtime.stop)
 
         def die(number: int, frame: object) -> None:
@@ -310,10 +331,22 @@ class RunSession:
                 # Functions in threads may hold the process up after it was told to leave.
                 signal.signal(number, signal.SIG_DFL if self.was_stopped else handler)
 
+    def _drain(self, by_person: bool) -> None:
+        calls, seconds = self.runtime.drain(by_person=by_person), self.providers.settings.drain_s
+        asyncio.get_running_loop().call_later(seconds, self.runtime.stop)
+        if calls:
+            waits = f"{plural(calls, 'call')} under way may end within {seconds:g} s"
+            self.watcher.leave(f"stopping: {waits}; Ctrl-C again stops at once")
+
 
 @asynccontextmanager
 async def run_session(
-    project: Project, show: Show, *, providers: Providers | None = None, creates: bool = True
+    project: Project,
+    show: Show,
+    *,
+    providers: Providers | None = None,
+    creates: bool = True,
+    origin: str = "terminal",
 ) -> AsyncIterator[RunSession]:
     """A session on the project's store; unless it `creates` one, there has to be a store."""
     from whorl.providers.registry import Providers
@@ -322,7 +355,7 @@ async def run_session(
         project.open_store().close()
     providers = providers or Providers(project.settings())
     watcher = show.watcher()
-    async with open_runtime(project, providers, watcher=watcher) as runtime:
+    async with open_runtime(project, providers, origin=origin, watcher=watcher) as runtime:
         yield RunSession(project, runtime, runtime.store, providers, watcher, show)
 
 

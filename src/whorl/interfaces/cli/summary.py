@@ -88,6 +88,8 @@ def final_lines(
     if result["paused_by"]:
         yield f"  {pause_words(result)}"
     yield from indented(error_lines(result["error"]))
+    if row.held:
+        yield f"  no server takes it up: {safe(row.held)}"
     for gate in result["waiting_for"]:
         if gate["address"] not in shown:
             yield from indented(gate_lines(gate))

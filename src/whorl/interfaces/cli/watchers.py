@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
+
 # By key: a word for it, and what it does.
 Offers: TypeAlias = dict[str, tuple[str, Callable[[], object]]]
 # Above this many entries the past is told by the loops alone, since reading all would take long.
@@ -44,6 +45,10 @@ class NullWatcher:
 
     def end(self, status: str, mark: str) -> None:
         """Nobody drives the run any more; it is left in this state."""
+
+    def leave(self, words: str) -> None:
+        """The person has asked to leave the run; what is under way ends first."""
+        say(words)
 
     def release(self) -> None:
         """The process is about to be killed: gives the terminal back as it was."""

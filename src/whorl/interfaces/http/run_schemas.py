@@ -24,6 +24,11 @@ class RunItem(Closed):
     created_at: float
     updated_at: float
     parent: str | None = Field(description="the run that this one is a fork of")
+    origin: str | None = Field(
+        description="who started it: server, detached (in the background), terminal, python"
+    )
+    due: float | None = Field(description="when a run that waits goes on by itself")
+    held: str | None = Field(description="why a server did not take an interrupted run up")
     last_seq: int
     cost_usd: float
     budget_usd: float | None

@@ -40,7 +40,7 @@ _ENTRIES_MAX = 200
 
 _Path: TypeAlias = tuple[str | int, ...]
 # What is an empty text where it is not known.
-_NULLABLE = frozenset({"parent", "loop", "exit_reason", "stopped_by", "mark"})
+_NULLABLE = frozenset({"parent", "loop", "exit_reason", "stopped_by", "mark", "origin"})
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancelled"}
 # Whether any loop can go on is asked of so many; a list may hold thousands.
@@ -58,6 +58,7 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
         "scores": [iteration.score for iteration in newest if iteration.status != "not_begun"],
         "target": state.target(row.id, row.loop) if row.loop else None,
         "error": safe(row.error) or None,
+        "held": safe(row.held) or None,
     }
 
 

@@ -87,6 +87,7 @@ class Forked(Closed):
 class Started(Forked):
     """The run that was started, or the one that has the key already."""
 
+    status: str = Field(default="running", description="of the run, as lists show it")
     forecast: str = Field(default="", description="what it may do and cost, in words")
     note: str = Field(default="", description="who answers, where it is no real model")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import signal
 import socket
@@ -20,8 +21,8 @@ from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits
 from whorl.interfaces.http.state import ServerState, open_state
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import AsyncIterator, Iterator
+    from types import FrameType
 
     from whorl.services.project import Project
 
@@ -64,15 +65,29 @@ class Place:
 
 
 class Server(uvicorn.Server):
-    """A server that sends its streams home before it waits for connections to close."""
+    """A server that ends its streams before it waits for connections to close.
 
-    def __init__(self, config: uvicorn.Config, state: ServerState, sock: socket.socket) -> None:
+    The first signal begins nothing new, and gives calls that are under way time to end; the second
+    one ends it at once.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, state: ServerState, sock: socket.socket, drain_s: float
+    ) -> None:
         super().__init__(config)
         self._state = state
         self._sock = sock
+        self._drain_s = drain_s
 
     async def answer(self) -> None:
+        self._loop = asyncio.get_running_loop()
         await self.serve(sockets=[self._sock])
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit:
+            self.force_exit = True
+            self._loop.call_soon_threadsafe(self._state.runtime.stop)
+        super().handle_exit(sig, frame)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -90,7 +105,9 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._state.watcher.end()
+        draining = asyncio.create_task(self._state.driving.drain(self._drain_s))
         await super().shutdown(sockets)
+        await draining
 
 
 class Connection(H11Protocol):
@@ -133,7 +150,10 @@ class Connection(H11Protocol):
 
 
 @asynccontextmanager
-async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server, str]]:
+async def serving(
+    project: Project, place: Place, drain_s: float | None = None
+) -> AsyncIterator[tuple[Server, str]]:
+    """A server, and its address; `drain_s` is for this one, instead of what is configured."""
     sock = listen(place.host, place.port)
     port = int(sock.getsockname()[1])
     try:
@@ -145,7 +165,9 @@ async def serving(project: Project, place: Place) -> AsyncIterator[tuple[Server,
             limited = Limits(build_app(state), tuple(state.providers.secrets))
             app = Auth(limited, place.token, port, frozenset(hosts), place.behind_proxy)
             config = uvicorn.Config(app, http=Connection, **_OPTIONS)
-            yield Server(config, state, sock), _address_of(place.host, port)
+            usual = state.providers.settings.server.drain_s
+            drain = usual if drain_s is None else drain_s
+            yield Server(config, state, sock, drain), _address_of(place.host, port)
     finally:
         sock.close()
 

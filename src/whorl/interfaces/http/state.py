@@ -27,6 +27,7 @@ from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import Catalogue, Project
 from whorl.services.results import loop_node, workflow_of
 from whorl.services.runs import Driving, open_runtime
+from whorl.services.upkeep import Upkeep
 from whorl.source.paths import resolve_beside
 
 POLL_S = 0.04
@@ -217,11 +218,18 @@ class ServerState:
 
     def __post_init__(self) -> None:
         self.store: SqliteStore = self.runtime.store
-        self.driving = Driving(self.runtime, self.watcher.touch)
+        self.driving = Driving(self.runtime, self._left, has_alarms=False)
+        most = self.providers.settings.server.max_concurrent
+        self.upkeep = Upkeep(self.driving, self.providers, most)
         self.catalogue = Catalogue(self.project)
         self._targets: dict[tuple[RunId, str], float | None] = {}
         self._items: dict[RunId, tuple[RunRow, str]] = {}
         self._names: tuple[float, list[str]] = (0.0, [])
+
+    def _left(self, run: RunId) -> None:
+        self.watcher.touch(run)
+        # It may wait, with a time limit.
+        self.upkeep.awake.set()
 
     def target(self, run: RunId, loop: str) -> float | None:
         """The score that a loop works towards; a run pins its version, so this never changes."""
@@ -260,14 +268,16 @@ class ServerState:
 @contextlib.asynccontextmanager
 async def open_state(project: Project) -> AsyncIterator[ServerState]:
     providers, watcher = Providers(project.settings()), StreamWatcher()
-    async with open_runtime(project, providers, watcher=watcher) as runtime:
+    async with open_runtime(project, providers, origin="server", watcher=watcher) as runtime:
         state = ServerState(project, providers, runtime, watcher)
         following = asyncio.create_task(watcher.follow(runtime.store))
+        keeping = asyncio.create_task(state.upkeep.work())
         try:
             yield state
         finally:
             watcher.end()
             following.cancel()
+            keeping.cancel()
             await state.driving.close()
 
 

@@ -167,8 +167,9 @@ class Run:
 
     async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
-        fork = Fork(text(at, "at"), plain_table(values, "values"))
         opened = self._opened()
+        origin = opened.runtime.origin
+        fork = Fork(text(at, "at"), plain_table(values, "values"), origin=origin)
         with _in_python(self._run):
             run, _ = await steering.new_fork(opened.store, opened.providers, self._run, fork)
         opened.driving.drive(run)
@@ -207,6 +208,8 @@ class Session:
     then no run is driven.
     """
 
+    _origin = "python"
+
     def __init__(
         self,
         *,
@@ -237,7 +240,9 @@ class Session:
             raise UsageError("the session is open already; a second one may share its store")
         stack = AsyncExitStack()
         providers = Providers(self._settings, self._tasks)
-        runtime = await stack.enter_async_context(open_runtime(self._project, providers))
+        runtime = await stack.enter_async_context(
+            open_runtime(self._project, providers, origin=self._origin)
+        )
         self._open = Opened(stack, providers, runtime, Driving(runtime), runtime.store)
         return self
 

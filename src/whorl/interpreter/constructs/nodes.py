@@ -246,11 +246,13 @@ class WaitBehaviour(Behaviour):
 
     def enter(self, machine: State, key: str) -> None:
         frame = machine.plain_frames[key]
-        frame["due"] = _due(machine.node(frame), machine.scope(frame), machine.now)
-        if frame["due"] <= machine.now:
+        due, is_date = _due(machine.node(frame), machine.scope(frame), machine.now)
+        frame["due"] = due
+        if due <= machine.now:
             machine.finish(key, succeeded())
         else:
-            machine.expect(inner(frame["address"], "wait"), key, "timer", due=frame["due"])
+            date: Values = {"date": True} if is_date else {}
+            machine.expect(inner(frame["address"], "wait"), key, "timer", due=due, **date)
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         machine.settle(event.address)
@@ -317,28 +319,29 @@ def _stop(machine: State, key: str, node: Stop) -> None:
     run.end_now(machine, outcome)
 
 
-def _due(node: Wait, scope: Scope, now: float) -> float:
+def _due(node: Wait, scope: Scope, now: float) -> tuple[float, bool]:
+    """When a wait is over, and whether that is a time of day."""
     if node.until is not None:
-        due = _moment(value_of(node.until, scope))
+        due, is_date = _moment(value_of(node.until, scope)), True
     else:
         assert node.duration is not None
-        due = _due_after(value_of(node.duration, scope), now)
+        due, is_date = _due_after(value_of(node.duration, scope), now)
     # What is no number at all is not smaller either.
     if not due - now <= WAIT_MAX_S:
         raise EvaluationError(
             f"a wait of {due - now:g} s is longer than a year, the most that it can be"
         )
-    return due
+    return due, is_date
 
 
-def _due_after(value: Json, now: float) -> float:
+def _due_after(value: Json, now: float) -> tuple[float, bool]:
     """When a computed wait is over; whether it is a duration or a time, only its value tells."""
     try:
-        return now + max(0.0, seconds_of(value))
+        return now + max(0.0, seconds_of(value)), False
     except EvaluationError:
         if isinstance(value, str):
             with suppress(ValueError):
-                return parse_time(value)
+                return parse_time(value), True
         raise
 
 

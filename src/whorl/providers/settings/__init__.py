@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
+
 Headers: TypeAlias = "tuple[tuple[str, Secret], ...]"
 By: TypeAlias = Literal["order", "iteration", "attempt"]
 Exhaust: TypeAlias = Literal["repeat", "error"]
@@ -25,6 +26,7 @@ NotifyOn: TypeAlias = Literal["waiting", "failed", "ended"]
 
 T = TypeVar("T")
 AGENT_TIMEOUT_S = 3600.0
+DRAIN_S = 20.0
 REFERENCE = "docs/reference/configuration.md has every section and its keys"
 _TYPES: dict[type, str] = {
     str: "a text",
@@ -161,12 +163,24 @@ class NotifySettings:
     on: tuple[NotifyOn, ...] = get_args(NotifyOn)
 
 
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """`[server]`: how long calls may take to end when it is stopped, and how many runs it takes up.
+
+    Runs that people start do not wait for others: `max_concurrent` holds for what it does itself.
+    """
+
+    drain_s: float = DRAIN_S
+    max_concurrent: int = 200
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that providers are told by the operator.
 
-    `environment` holds the few variables that commands may see. `retention` (`older_than`) and
-    `workflows` (`folders`) are for other parts, and are checked here with the rest. `untrusted`
+    `environment` holds the few variables that commands may see. `retention` (`older_than`),
+    `workflows` (`folders`), `server` and `drain_s` (of `[run]`: how long calls may take to end when
+    a command is stopped) are for other parts, and are checked here with the rest. `untrusted`
     says why the rights of the folder's whorl.toml are not among all this, where they are not.
     """
 
@@ -181,6 +195,8 @@ class Settings:
     mcp: Mapping[str, ToolServer] = field(default_factory=dict)
     retention: Mapping[str, str] = field(default_factory=dict)
     notify: NotifySettings = NotifySettings()
+    server: ServerSettings = ServerSettings()
+    drain_s: float = DRAIN_S
     limits: Mapping[str, float] = field(default_factory=dict)
     keys: Mapping[str, KeySettings] = field(default_factory=dict)
     connectors: ConnectorSettings = ConnectorSettings()

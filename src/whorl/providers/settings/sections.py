@@ -39,6 +39,8 @@ SECTIONS: dict[str, tuple[str, ...] | None] = {
     "limits": ("iterations", "time"),
     "notify": ("url", "headers", "on"),
     "retention": ("older_than",),
+    "run": ("drain",),
+    "server": ("drain", "max_concurrent"),
     "workflows": ("folders",),
 }
 FILES = ("read", "write")
@@ -146,6 +148,8 @@ def settings_from(
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,
         retention=_retention(sections["retention"]),
+        server=_server_settings(sections["server"]),
+        drain_s=_drain_s(sections["run"]),
         workflows=dict(folders.values),
     )
 
@@ -337,6 +341,20 @@ def _retention(table: Table) -> dict[str, str]:
     if not isinstance(age, str) or _BARE.fullmatch(age.strip()) or _seconds(age) is None:
         refuse(f"[retention] older_than must be a time such as '30d' or '12h', not {age!r}")
     return {"older_than": age}
+
+
+def _server_settings(table: Table) -> settings.ServerSettings:
+    usual = settings.ServerSettings()
+    most = table.count("max_concurrent") or usual.max_concurrent
+    return settings.ServerSettings(_drain_s(table), most)
+
+
+def _drain_s(table: Table) -> float:
+    value = table.values.get("drain", settings.DRAIN_S)
+    seconds = None if isinstance(value, bool) else _seconds(value)
+    if seconds is None or not 0 <= seconds <= TIME_MAX_S:
+        refuse(f"{table.place} drain must be a duration such as '20s', up to '24h', not {value!r}")
+    return seconds
 
 
 def _providers(

@@ -79,8 +79,19 @@ CREATE TABLE memories(
     PRIMARY KEY(key, number)
 ) WITHOUT ROWID;
 """
+# Who started a run, whether servers keep it going, when it goes on by itself, why no server took
+# it up; and in which boot the time of day was how much ahead of a clock that nobody sets.
+# A store that was made without the table gets it when it is opened; runs may have no row.
+_UPKEEP: Final = """
+CREATE TABLE IF NOT EXISTS upkeep(
+    run INTEGER PRIMARY KEY, origin TEXT NOT NULL, kept INTEGER NOT NULL, due REAL,
+    held TEXT NOT NULL, anchor TEXT NOT NULL, ahead REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS upkeep_by_due ON upkeep(due) WHERE due IS NOT NULL;
+"""
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
 _TABLES: Final = " ".join(_DEFINITIONS.split())
+_MORE_TABLES: Final = " ".join(_UPKEEP.split())
 
 FORMAT_VERSION: Final = 3
 BUSY_TIMEOUT_MS: Final = 5000
@@ -197,7 +208,7 @@ def patiently(action: Callable[[], object]) -> None:
 
 
 def _checked_version(place: Place, flags: int) -> int:
-    """The format of an existing store; one that is not ours is refused."""
+    """The format of an existing store, 0 where tables are missing; one not ours is refused."""
     connection = apsw.Connection(place.path, flags=flags, vfs=place.vfs)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
@@ -223,7 +234,8 @@ def _checked_version(place: Place, flags: int) -> int:
                 code="R903",
                 help="restore the file from a backup, or name another place with --store",
             )
-        return stored["user_version"]
+        is_whole = fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'upkeep'")
+        return stored["user_version"] if is_whole else 0
     finally:
         connection.close()
 
@@ -250,6 +262,7 @@ def _make_tables(place: Place) -> None:
         _refuse_other_formats(place.path, version)
         if version == 0:
             connection.execute(_TABLES)
+        connection.execute(_MORE_TABLES)
         connection.pragma("application_id", _APPLICATION_ID)
         connection.pragma("user_version", FORMAT_VERSION)
         connection.execute("COMMIT")

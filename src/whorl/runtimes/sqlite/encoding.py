@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.sqlite.connection import Column
 
+
 BODY_BYTES_MAX: Final = 64 * 1024 * 1024
 INLINE_MAX: Final = 8192
 DEFLATE_MIN: Final = 512
@@ -290,6 +291,7 @@ class RunRecord(RunFold[LoopFold]):
     number: int = 0
     owner: int = 0
     status_stored: str = ""
+    due_stored: float | None = None
     mark: str = ""
     # The outermost loop that runs, or that ran last; nothing is kept of the others.
     shown: LoopFold = field(default_factory=lambda: _NO_LOOP)
@@ -331,6 +333,11 @@ class RunRecord(RunFold[LoopFold]):
         self.shown = loop
         self.loops = {loop.address: loop}
 
+    @property
+    def wakes_at(self) -> float | None:
+        """When a run that waits goes on by itself; any other has nothing to wait for."""
+        return self.due if self.status == "waiting" else None
+
     def values(self) -> tuple[Column, ...]:
         shown = self.shown
         reason = shown.exit_reason or ("failed" if shown.is_over else "")
@@ -354,8 +361,9 @@ class RunRecord(RunFold[LoopFold]):
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:
-    record = RunRecord(*row[4:-6])
-    record.number, record.owner, record.status, record.mark = row[:4]
+    record = RunRecord(*row[5:-6])
+    record.number, record.owner, record.status, record.mark, record.due = row[:5]
+    record.due_stored = record.due
     not_begun, address, count, score, reason, stopped_by = row[-6:]
     record.status_stored, record.not_begun = record.status, iterations_not_begun(not_begun)
     if address:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 import apsw
 
 from whorl.errors import WhorlError
+from whorl.runtimes.journal import KEEPING, throughout
 from whorl.runtimes.sqlite.connection import Column, fenced, fetch, refused
 from whorl.runtimes.sqlite.encoding import CHANGING, checksum, put_payload, record_of, to_text
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import NewRun, Record, RunId
     from whorl.runtimes.sqlite.encoding import Encoded, LoopChange, RunRecord
     from whorl.runtimes.sqlite.ownership import Ownership
+
 
 RECORDS_MAX: Final = 10_000
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
@@ -55,7 +57,8 @@ _UPSERT_PROGRESS: Final = _by_row_count(
     f"({'?,' * (len(CHANGING) + 2)}'')",
     f" ON CONFLICT(run) DO UPDATE SET {', '.join(f'{name}=excluded.{name}' for name in CHANGING)}",
 )
-_LOAD: Final = f"""SELECT number, owner, status, mark, {", ".join(CHANGING)}
+_LOAD: Final = f"""SELECT number, owner, status, mark,
+    (SELECT due FROM upkeep WHERE upkeep.run = number), {", ".join(CHANGING)}
     FROM runs JOIN progress ON run = number WHERE id = ?"""
 _INSERT_RUN: Final = """INSERT INTO runs(id, key, name, dialect, file, parent, created_at,
     workflow_hash, behaviour, workflow, sources, status)
@@ -96,7 +99,13 @@ _STILL_OLD: Final = """SELECT number FROM runs JOIN progress ON run = number
 _UNUSED_PAYLOADS: Final = """DELETE FROM payloads
     WHERE id IN (SELECT payload FROM payload_uses WHERE run = ?1)
     AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
-_OF_RUNS: Final = ("payload_uses", "journal", "loops", "snapshots", "inbox", "progress")
+_OF_RUNS: Final = ("payload_uses", "journal", "loops", "snapshots", "inbox", "upkeep", "progress")
+_WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '', '', 0)
+    ON CONFLICT(run) DO UPDATE SET due = excluded.due"""
+# Within one boot a run keeps its time.
+_KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '', ?3, ?4 FROM runs WHERE id = ?1
+    ON CONFLICT(run) DO UPDATE SET kept = max(kept, excluded.kept), held = '',
+    ahead = iif(anchor = excluded.anchor, ahead, excluded.ahead), anchor = excluded.anchor"""
 
 
 @dataclass(slots=True, eq=False)
@@ -196,18 +205,33 @@ class JournalTables:
             (workflow, sources, number),
         )
         self.connection.execute(_INSERT_PROGRESS, (number,))
+        kept = (number, run.origin, run.origin in KEEPING)
+        self.connection.execute("INSERT INTO upkeep VALUES(?, ?, ?, NULL, '', '', 0)", kept)
         self.append_all([past])
         if state is not None:
             self.snapshot(run.id, past.owner, len(past.rows), state)
         return run.id, True
 
-    def claim(self, run: str) -> int:
+    def claim(self, run: str, *, keeps: bool) -> int:
         self._records.pop(run, None)
-        return self.ownership.claim(run)
+        owner = self.ownership.claim(run)
+        ahead = self.clock() - throughout()
+        self.connection.execute(_KEEP, (run, keeps, self.ownership.process.boot, ahead))
+        return owner
 
-    def release(self, run: str, owner: int) -> None:
+    def release(self, run: str, owner: int, *, is_stopped: bool) -> None:
         self._records.pop(run, None)
+        if is_stopped and self.ownership.runs.get(run) == owner:
+            self._change_upkeep("kept = ?2", run, 0)
         self.ownership.release(run, owner)
+
+    def hold(self, run: str, reason: str) -> None:
+        if not self.ownership.is_driven(run):
+            self._change_upkeep("held = ?2", run, reason)
+
+    def _change_upkeep(self, change: str, run: str, value: Column) -> None:
+        chosen = "WHERE run = (SELECT number FROM runs WHERE id = ?1)"
+        self.connection.execute(f"UPDATE upkeep SET {change} {chosen}", (run, value))
 
     def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
         record = self._load(run)
@@ -341,7 +365,10 @@ class JournalTables:
             self.connection.execute(_INSERT_ENTRIES[count], part)
 
     def _write_changes(self, state: RunRecord) -> None:
-        """Writes the status, what became of loops, and the mark that the run has by them."""
+        """Writes the status, what became of loops, the mark by them, and when it goes on."""
+        if state.wakes_at != state.due_stored:
+            state.due_stored = state.wakes_at
+            self.connection.execute(_WAKE_AT, (state.number, state.wakes_at))
         if state.status == state.status_stored and not state.loop_changes:
             return
         if state.status != state.status_stored:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LEASE_S: Final = 10.0
 BEAT_EVERY_S: Final = 2.0
+# Where nothing tells one start of the machine from another.
+NO_BOOT: Final = "host:"
 _BOOT_FILE: Final = Path("/proc/sys/kernel/random/boot_id")
 _CLOCK_SLACK_S: Final = 1.0
 _OWNER: Final = """SELECT number, owner, behaviour, process,
@@ -57,7 +59,7 @@ def this_process() -> Identity:
         boot = _BOOT_FILE.read_text("ascii").strip()
         namespace = os.readlink("/proc/self/ns/pid")
     except OSError:
-        boot, namespace = f"host:{platform.node()}", ""
+        boot, namespace = f"{NO_BOOT}{platform.node()}", ""
     return Identity(pid, _start_time(pid) or "", boot, namespace)
 
 

@@ -12,26 +12,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
-from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
+from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow, throughout
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.connection import Place, Reader, damaged, fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.journal_tables import check_owner
-from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
+from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, Pulse, has_living, this_process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whorl.language import Json
 
+
 _COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
     coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,
     loop, iteration, coalesce((SELECT iterations_max FROM loops
         WHERE loops.run = number AND address = progress.loop), 0),
     score, exit_reason, error, in_doubt, progress.mark, stopped_by,
+    coalesce(origin, ''), due, coalesce(held, ''),
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
-FROM runs JOIN progress ON run = number LEFT JOIN processes ON processes.id = process
+FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
+    LEFT JOIN processes ON processes.id = process
 """
 _RUN: Final = _COLUMNS + "WHERE runs.id = ?"
 _TOTALS: Final = """SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens),
@@ -68,7 +71,18 @@ _MESSAGES: Final = """SELECT inbox.id, runs.id, kind, at, address, body
 _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 _SEQ_MAX: Final = 2**62
-_SHOWN_FIELDS: Final = 24
+_SHOWN_FIELDS: Final = 27
+_STEP_MIN_S: Final = 0.5
+_PROCESSES: Final = """SELECT pid, started, boot, namespace, beat_at, beat_monotonic, id
+    FROM processes"""
+# One that was just made is about to be claimed.
+_STRANDED: Final = """SELECT runs.id FROM runs JOIN progress ON progress.run = number
+    JOIN upkeep ON upkeep.run = number
+    WHERE status = 'running' AND kept AND (process IS NULL OR process NOT IN ({living}))
+    AND NOT (owner = 0 AND process IS NULL AND abs(? - created_at) <= ?) ORDER BY number LIMIT ?"""
+_DUE: Final = """SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
+    JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
+    WHERE due IS NOT NULL ORDER BY due LIMIT ?"""
 _SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
     (SELECT count(*) FROM payloads), (SELECT coalesce(sum(size), 0) FROM payloads),
     (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)"""
@@ -201,13 +215,46 @@ class StoreReading:
         if shown.status != "succeeded" and shown.mark:
             shown = replace(shown, mark="")
         if shown.status != "running":
-            return shown
+            is_idle = shown.status == "waiting"
+            return shown if is_idle or not shown.held else replace(shown, held="")
         owner, *process = row[_SHOWN_FIELDS:]
         now = Pulse(self.clock(), self.monotonic())
         # A run that was just made is about to be claimed.
         is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
         is_driven = is_new or has_living(process, self._process, now)
         return shown if is_driven else replace(shown, status="interrupted")
+
+    def stranded(self, limit: int) -> list[RunId]:
+        """The runs that servers keep going and no living process drives, the oldest first."""
+        now = Pulse(self.clock(), self.monotonic())
+        rows = self._reader.rows(_PROCESSES)
+        living = [row[-1] for row in rows if has_living(row[:-1], self._process, now)]
+        statement = _STRANDED.format(living=",".join("?" * len(living)))
+        found = self._reader.rows(statement, (*living, now.at, LEASE_S, limit))
+        return [RunId(row[0]) for row in found]
+
+    def timers(self, limit: int) -> list[tuple[RunId, float, float]]:
+        """The runs that wait and go on by themselves: each with its time, and how long that is.
+
+        A clock that was set back makes no wait longer than it was at the run's last entry.
+        """
+        timers = []
+        for run, due, updated_at, *clocks in self._reader.rows(_DUE, (limit,)):
+            left_s = due - (self.clock() - self._step(*clocks))
+            timers.append((RunId(run), due, max(0.0, min(left_s, due - updated_at))))
+        return timers
+
+    def clock_step(self, run: str) -> float:
+        """By how many seconds the clock was set since the run was taken up, as far as is known."""
+        clocks = "SELECT anchor, ahead FROM upkeep WHERE run = ?"
+        rows = self._reader.rows(clocks, (self._number(run),))
+        return sum(self._step(*row) for row in rows)
+
+    def _step(self, boot: str, ahead: float) -> float:
+        if boot != self._process.boot or boot.startswith(NO_BOOT):
+            return 0.0
+        step = self.clock() - throughout() - ahead
+        return step if abs(step) > _STEP_MIN_S else 0.0
 
     def is_owned(self, run: str) -> bool:
         rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+REASON_MAX: Final = 500
 # How many entries of a run with a past are made ready before others have their turn.
 _ENCODED_AT_ONCE: Final = 500
 _SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
@@ -97,11 +98,18 @@ class SqliteStore(StoreReading):
         job = Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
         return cast("tuple[RunId, bool]", await self._change(job))
 
-    async def claim(self, run: RunId) -> int:
-        return await self._ask(lambda tables: tables.claim(run), run)
+    async def claim(self, run: RunId, *, keeps: bool = False) -> int:
+        """Makes this process the owner; with `keeps`, servers take the run up after it."""
+        return await self._ask(lambda tables: tables.claim(run, keeps=keeps), run)
 
-    async def release(self, run: RunId, owner: int) -> None:
-        await self._ask(lambda tables: tables.release(run, owner), run)
+    async def release(self, run: RunId, owner: int, *, is_stopped: bool = False) -> None:
+        """Gives the run up; one that a person has stopped is left to people."""
+        await self._ask(lambda tables: tables.release(run, owner, is_stopped=is_stopped), run)
+
+    async def hold(self, run: RunId, reason: str) -> None:
+        """Notes for people why a server did not take a run up."""
+        words = whole(reason[:REASON_MAX])
+        await self._ask(lambda tables: tables.hold(run, words), run)
 
     async def append(
         self,

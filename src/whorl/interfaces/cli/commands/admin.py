@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from whorl.providers.settings import Settings
     from whorl.services.project import Project
 
+
 SQLITE_MIN = (3, 51, 3)
 PROVIDER_TIMEOUT_S = 15.0
 PORT = 7411
@@ -161,6 +162,9 @@ async def _try(providers: Providers, name: str) -> Finding:
               help="File with the token; without it, each start makes a new one.")  # fmt: skip
 @click.option("--behind-proxy", is_flag=True,
               help="Believe the X-Forwarded headers of a proxy in front.")  # fmt: skip
+@click.option("--drain", type=click.FloatRange(0, 86_400), metavar="SECONDS",
+              help="How long calls that are under way may take to end when the server is stopped. "
+              "[default: drain of [server] in whorl.toml, or 20]")  # fmt: skip
 @partial(located, drives=True)
 def serve(
     project: Project,
@@ -170,6 +174,7 @@ def serve(
     opens: bool | None,
     token_file: str | None,
     behind_proxy: bool,
+    drain: float | None,
 ) -> None:
     """Serve the page and the HTTP API of this project; the printed link carries the token.
 
@@ -177,8 +182,9 @@ def serve(
       whorl serve
       whorl serve --host 0.0.0.0 --token-file ~/.whorl-token --behind-proxy
 
-    Runs that are started from the page are driven here. When the server ends they are left as
-    they are, and can be resumed.
+    Runs that are started from the page are driven here, and so are those of servers and background
+    processes that have died. When the server is stopped, calls that are under way may end, and the
+    next server goes on with the runs.
     """
     from whorl.interfaces.http.auth import new_token, read_token
     from whorl.interfaces.http.server import Place, check_place
@@ -192,8 +198,8 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     ask_for_trust(project)
     _warn_of_trust(project)
-    asyncio.run(_serve(project, chosen, opens=opens, shown=not token_file))
-    say("stopped; runs that were under way are resumable")
+    asyncio.run(_serve(project, chosen, drain, opens=opens, shown=not token_file))
+    say("stopped; the next server goes on with runs that were under way")
 
 
 def _warn_of_trust(project: Project) -> None:
@@ -202,10 +208,12 @@ def _warn_of_trust(project: Project) -> None:
         say(f"warning: no run is driven here: {safe(str(refused))}", f"  = help: {refused.help}")
 
 
-async def _serve(project: Project, place: Place, *, opens: bool, shown: bool) -> None:
+async def _serve(
+    project: Project, place: Place, drain_s: float | None, *, opens: bool, shown: bool
+) -> None:
     from whorl.interfaces.http.server import serving
 
-    async with serving(project, place) as (server, address):
+    async with serving(project, place, drain_s) as (server, address):
         link = f"{address}/#token={place.token}"
         # A token of the operator's own is in a file, and stays there.
         click.echo(link if shown else address)

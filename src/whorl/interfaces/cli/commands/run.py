@@ -118,12 +118,15 @@ async def _run(
         for words in (note, forecast_words(foreseen), effects_words(foreseen.effects)):
             if words:
                 say(words)
-    async with run_session(project, show, providers=providers) as session:
+    origin = "detached" if detach else "terminal"
+    async with run_session(project, show, providers=providers, origin=origin) as session:
         run, is_new = await session.runtime.start(reading.workflow, start)
         if not is_new:
             check_key(session.store, run, start)
             status, key = session.store.run(run).status, start.key
             say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
+            if status == "interrupted":
+                return await session.take_up(run)
             return await (session.follow(run) if status == "running" else session.settle(run))
         if detach:
             return _detach(project, run, as_json=show.as_json)
@@ -204,7 +207,7 @@ def drive(project: Project, *, run: str) -> int:
     """Drive a RUN that was just made, in the background."""
 
     async def work() -> int:
-        async with run_session(project, Show(verbose=True)) as session:
-            return await session.drive(find_run(session.store, run))
+        async with run_session(project, Show(verbose=True), origin="detached") as session:
+            return await session.take_up(find_run(session.store, run))
 
     return asyncio.run(work())

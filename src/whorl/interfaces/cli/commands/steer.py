@@ -9,29 +9,39 @@ from typing import TYPE_CHECKING
 
 import click
 
-from whorl.errors import UsageError
+from whorl.errors import StoreError, UsageError, safe
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.options import json_option, located, more_options, print_json
-from whorl.interfaces.cli.session import PATIENCE_S, POLL_S, Show, objections, on_run, run_session
-from whorl.interfaces.cli.terminal import say
-from whorl.interfaces.figures import plural
-from whorl.interfaces.wording import ENDED, advice, given_flags, more_words, with_help
+from whorl.interfaces.cli.session import (
+    PATIENCE_S,
+    POLL_S,
+    Show,
+    objections,
+    on_run,
+    run_session,
+    show_options,
+)
+from whorl.interfaces.cli.terminal import badge, say
+from whorl.interfaces.figures import line, plural
+from whorl.interfaces.wording import ENDED, EXIT_CODES, advice, given_flags, more_words, with_help
 from whorl.interpreter.budget import NAMES
 from whorl.interpreter.requests import objection
 from whorl.runtimes.folding import Fork, fold
-from whorl.services import steering
+from whorl.services import preflight, steering
 from whorl.services.results import full_result, status_words, workflow_of
-from whorl.services.runs import find_run
+from whorl.services.runs import RUNS_MAX, find_run, is_running
 
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal import RunId, RunRow
     from whorl.services.project import Project
     from whorl.services.steering import More
 
 # How many loops are named before they go on.
 LOOPS_MAX = 5
+# How many runs `resume --all` drives at the same time.
+_AT_ONCE = 50
 _loop_option = click.option(
     "--at", default="", metavar="LOOP", help="Which loop, where there are several."
 )
@@ -83,7 +93,12 @@ async def _stop(project: Project, text: str, event: Event, wanted: str, as_json:
 async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> str:
     with objections(run):
         if not await session.runtime.request(run, event):
-            await session.runtime.drive(run, [event])
+            try:
+                await session.runtime.drive(run, [event])
+            except StoreError as fault:
+                # A server may have taken it up in between.
+                if fault.code != "R902" or not await session.runtime.request(run, event):
+                    raise
     deadline = time.monotonic() + PATIENCE_S
     while (status := session.store.run(run).status) == "running" and time.monotonic() < deadline:
         await asyncio.sleep(POLL_S)
@@ -94,9 +109,13 @@ async def _bring(session: RunSession, run: RunId, event: Event, wanted: str) -> 
 
 
 @click.command()
+@click.argument("run", metavar="[RUN]", default="")
+@click.option("--all", "is_all", is_flag=True,
+              help="Every run that was interrupted; a line for each.")  # fmt: skip
 @more_options
-@on_run
-async def resume(session: RunSession, run: RunId, *, more: More) -> int:
+@show_options
+@located
+def resume(project: Project, *, run: str, is_all: bool, more: More, show: Show) -> int:
     """Go on with a RUN that was interrupted or paused. Of a failed run, retry what failed.
 
     No call that has finished is sent again.
@@ -104,21 +123,70 @@ async def resume(session: RunSession, run: RunId, *, more: More) -> int:
     \b
       whorl resume last
       whorl resume last --budget +0.50
+      whorl resume --all
     """
+    if bool(run) == is_all or (is_all and (more.amounts() or show.events)):
+        advice = "`whorl resume RUN`, or `whorl resume --all`, which takes no amounts"
+        raise UsageError("say which run goes on: one, or --all", help=advice)
+
+    async def work() -> int:
+        if is_all:
+            quiet = Show(as_json=True)
+            async with run_session(project, quiet, creates=False) as session:
+                return await _resume_all(session, as_json=show.as_json)
+        async with run_session(project, show, creates=False) as session:
+            return await _resume(session, find_run(session.store, run), more=more)
+
+    return asyncio.run(work())
+
+
+async def _resume_all(session: RunSession, *, as_json: bool) -> int:
+    """Drives every interrupted run, some at a time; tells what each came to."""
+    turns = asyncio.Semaphore(_AT_ONCE)
+    rows = session.store.runs(status="interrupted", limit=RUNS_MAX)
+    with session.leaving_on_signals():
+        documents = await asyncio.gather(*(_take_up(session, row, turns) for row in rows[::-1]))
+    if as_json:
+        print_json(documents)
+    for document in () if as_json else documents:
+        reason = f"  {document['reason']}" if document["reason"] else ""
+        words = badge(document["status"] or "")[0]
+        click.echo(f"{words}  {line(document['workflow'] or '', 40)}  {document['run']}{reason}")
+    if not rows:
+        say("no run is interrupted")
+    return max((EXIT_CODES.get(each["status"] or "", 1) for each in documents), default=0)
+
+
+async def _take_up(
+    session: RunSession, row: RunRow, turns: asyncio.Semaphore
+) -> dict[str, str | None]:
+    store = session.store
+    try:
+        preflight.check_performable(workflow_of(store, row.id), session.providers)
+        async with turns:
+            await session.runtime.drive(row.id)
+        reason = store.run(row.id).error
+    except (UsageError, StoreError) as fault:
+        reason = str(is_running(row.id) if fault.code == "R902" else fault)
+    status = store.run(row.id).status
+    return {"run": row.id, "workflow": row.name, "status": status, "reason": safe(reason) or None}
+
+
+async def _resume(session: RunSession, run: RunId, *, more: More) -> int:
     status = session.store.run(run).status
     if status in ("succeeded", "cancelled"):
         _say_ended(session, run, status, more)
         return session.finish(run)
     match "" if more.amounts() else status:
         case "running":
-            say(f"run {run} is running already, in another process")
+            say(str(is_running(run)))
             return await session.follow(run)
         case "waiting":
             # Whoever was asked may have been given a time, which is over by now.
             say(f"run {run} waits for a person")
             return await session.drive(run)
         case "interrupted":
-            return await session.drive(run)
+            return await session.take_up(run)
     return await session.steer(run, steering.resumed(more))
 
 

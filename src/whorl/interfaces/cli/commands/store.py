@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
+
 R = TypeVar("R")
 
 STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
@@ -41,14 +42,15 @@ _COLUMNS = {
     "SCORE": "{curve} {score}",
     _COST: "{cost}{budget}",
     "EXIT": "{exit}",
+    "WHY": "{held}",
     "AGE": "{age}",
 }
 # These are always there, others only where a run has something in them.
 _ALWAYS = ("STATUS", "WORKFLOW", "RUN")
 # What a narrow terminal goes without, in this order; the columns that are cut without names.
 _LESS = ("curve", "budget", "loop", "exit")
-_SHRINKING = ("WORKFLOW", "KEY", "EXIT")
-_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark")
+_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY")
+_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held")
 UNITS = "write 30d, 12h or 2w"
 _BARE = re.compile(r"[0-9]*\.?[0-9]*")
 FINISHED = ("succeeded", "failed", "cancelled")
@@ -136,6 +138,7 @@ def _run_facts(store: SqliteStore, row: RunRow) -> dict[str, str]:
         "cost": figures.dollars(row.cost_usd) if row.cost_usd else "-",
         "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
         "exit": row.exit_reason,
+        "held": line(row.held, 60),
         "age": age(time.time() - row.updated_at),
     }
 

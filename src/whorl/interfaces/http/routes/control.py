@@ -21,6 +21,7 @@ from whorl.runtimes.local import Start
 from whorl.services import steering
 from whorl.services.preflight import check_given, forecast, permitted
 from whorl.services.results import loop_frame
+from whorl.services.runs import is_running
 
 router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(no_query)])
 
@@ -29,14 +30,18 @@ router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(n
 async def start_run(state: State, new: schemas.NewRun, response: Response) -> schemas.Started:
     """Starts a run of a workflow file of the project; this server drives it.
 
-    201: it was started. 200: a run with this key exists already, and this is its id.
+    201: it was started. 200: a run with this key exists already, and this is its id; if nobody
+    drove it any more, it goes on.
     """
     workflow, start, details = await asyncio.to_thread(_prepared, state, new)
     run, created = await state.runtime.start(workflow, start)
     if created:
         state.driving.drive(run)
+    else:
+        await state.driving.take_up(run)
     response.status_code = 201 if created else 200
-    return schemas.Started(run=run, created=created, **details)
+    status = state.store.run(run).status
+    return schemas.Started(run=run, created=created, status=status, **details)
 
 
 @router.post("/{run}/pause", status_code=202)
@@ -49,7 +54,10 @@ async def pause(state: State, run: KnownRun, request: schemas.Request) -> RunIte
 async def resume(state: State, run: KnownRun, request: schemas.Resume) -> RunItem:
     """Goes on after a pause or a crash; of a failed run, tries again what failed."""
     if state.store.run(run).status == "interrupted" and not _more(request).amounts():
-        await state.driving.go_on(run)
+        try:
+            await state.driving.go_on(run)
+        except UsageError as fault:
+            raise conflict(fault, run) from fault
         return run_item(state, state.store.run(run))
     return await _ask(state, run, lambda: _resumed(state, run, request), request.seen)
 
@@ -104,6 +112,7 @@ async def fork(
         values=request.set,
         limits={} if request.budget_usd is None else {"cost_usd": request.budget_usd},
         key=request.key or "",
+        origin=state.runtime.origin,
     )
     try:
         forked, created = await steering.new_fork(state.store, state.providers, run, made)
@@ -138,8 +147,8 @@ async def _decide(
 def _resumed(state: ServerState, run: RunId, request: schemas.Resume) -> Event:
     status = state.store.run(run).status
     if not _more(request).amounts() and status in ("running", "waiting"):
-        words = "is running already" if status == "running" else "waits for a person"
-        raise UsageError(f"run {run} {words}")
+        waits = UsageError(f"run {run} waits for a person")
+        raise waits if status == "waiting" else is_running(run)
     return steering.resumed(_more(request))
 
 

@@ -1,0 +1,157 @@
+"""A clock that is set while a run waits: no wait gets longer or shorter, and dates stay dates."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from conformance.local import CountingStore, LoopClock, StoreLoop
+from conformance.replies import Script, ScriptedWorkers
+from whorl.dialects import read_workflow
+from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.simulated import EPOCH
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOUR = 3600.0
+STEPS = pytest.mark.parametrize("step", [-HOUR, 0.0, HOUR], ids=["back", "right", "forth"])
+
+WAITS = """
+whorl: 1
+name: waits
+steps:
+  a: {wait: 3s}
+  b: {ask: "Write.", retry: {times: 2, wait: 20ms}}
+  c: {wait: 5m}
+  d:
+    repeat:
+      until: iteration >= 3
+      at_most: {iterations: 5, time: 10m}
+      wait: 10s
+      steps: {e: {value: 1}}
+outputs: {iterations: "{{ d.loop.iterations }}"}
+"""
+
+DATE = """
+whorl: 1
+name: date
+steps:
+  a: {wait: {until: "MOMENT"}}
+"""
+
+
+class SetClock(LoopClock):
+    """A clock that somebody sets."""
+
+    def __init__(self, loop: StoreLoop) -> None:
+        super().__init__(loop)
+        self.step = 0.0
+
+    def __call__(self) -> float:
+        return super().__call__() + self.step
+
+
+def _drive(path: Path, text: str, step: float, after_s: float) -> tuple[str, float, float]:
+    """Sets the clock while a run goes on; gives its status, and how long it took by each clock."""
+    store = CountingStore(path / "runs.db")
+    loop = StoreLoop(lambda: store.under_way > 0)
+    clock = SetClock(loop)
+    script = Script({"b": [{"error": "P103", "retryable": True}, {"text": "x"}]})
+    runtime = LocalRuntime(store, ScriptedWorkers(script), clock=clock)
+
+    async def work() -> str:
+        run, _ = await runtime.start(read_workflow(text, "clock.yaml").workflow, Start())
+        driving = asyncio.create_task(runtime.drive(run))
+        await asyncio.sleep(after_s)
+        clock.step = step
+        return await driving
+
+    try:
+        return loop.run_until_complete(work()), loop.time(), clock() - EPOCH
+    finally:
+        loop.close()
+        store.close()
+
+
+@STEPS
+@pytest.mark.parametrize("after_s", [1.0, 100.0, 315.0])
+def test_no_wait_changes_when_the_clock_is_set(tmp_path: Path, step: float, after_s: float) -> None:
+    status, seconds, _ = _drive(tmp_path, WAITS, step, after_s)
+
+    assert status == "succeeded"
+    assert abs(seconds - (3 + 300 + 2 * 10)) < 1
+
+
+@STEPS
+def test_a_wait_for_a_time_of_day_ends_by_the_clock(tmp_path: Path, step: float) -> None:
+    moment = datetime.fromtimestamp(EPOCH + 2 * HOUR, UTC).isoformat()
+    status, _, by_the_clock = _drive(tmp_path, DATE.replace("MOMENT", moment), step, 600.0)
+
+    assert status == "succeeded"
+    assert 0 <= by_the_clock - 2 * HOUR < 31
+
+
+@STEPS
+def test_a_clock_that_is_set_between_two_processes_changes_no_wait(
+    tmp_path: Path, step: float
+) -> None:
+    """They run on one machine, which knows how much time has passed."""
+    set_s = [0.0]
+
+    def now() -> float:
+        return time.time() + set_s[0]
+
+    workers = ScriptedWorkers(Script({}))
+    workflow = read_workflow("whorl: 1\nsteps: {a: {wait: 1h}}\n", "wait.yaml").workflow
+
+    async def work() -> float:
+        async with SqliteStore(tmp_path / "runs.db", clock=now) as store:
+            first = LocalRuntime(store, workers, clock=now, patience_s=0)
+            run, _ = await first.start(workflow, Start())
+            driving = asyncio.create_task(first.drive(run))
+            while not first._sleepers:
+                await asyncio.sleep(0.01)
+            first.stop()
+            await driving
+            set_s[0] = step
+            second = LocalRuntime(store, workers, clock=now, patience_s=0)
+            driving = asyncio.create_task(second.drive(run))
+            while not second._sleepers:
+                assert not driving.done(), "the wait has ended early"
+                await asyncio.sleep(0.01)
+            second.stop()
+            await driving
+            return store.clock_step(run)
+
+    assert abs(asyncio.run(work()) - step) < 1
+
+
+def test_a_clock_that_was_set_back_between_two_processes_holds_no_wait_up(tmp_path: Path) -> None:
+    """What is known of the time is how late it was when the run was last heard of."""
+    store = CountingStore(tmp_path / "runs.db")
+    loop = StoreLoop(lambda: store.under_way > 0)
+    clock = SetClock(loop)
+    runtime = LocalRuntime(store, ScriptedWorkers(Script({"b": {"text": "x"}})), clock=clock)
+
+    async def work() -> str:
+        run, _ = await runtime.start(read_workflow(WAITS, "clock.yaml").workflow, Start())
+        driving = asyncio.create_task(runtime.drive(run))
+        await asyncio.sleep(100.0)
+        driving.cancel()
+        await asyncio.wait({driving})
+        clock.step = -HOUR
+        return await runtime.drive(run)
+
+    try:
+        status = loop.run_until_complete(work())
+    finally:
+        loop.close()
+        store.close()
+    assert status == "succeeded"
+    assert loop.time() < 100 + 3 + 300 + 20 + 1

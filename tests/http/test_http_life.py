@@ -1,0 +1,256 @@
+"""The life of runs beyond that of a server: what the next one takes up, and what it leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import Client, connected
+from test_http_control import PARALLEL, at_once, kinds, slow
+
+import whorl
+from waiting import PATIENCE_S, wait_until
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Spawn = Callable[..., subprocess.Popen[str]]
+
+GATE = """
+whorl: 1
+name: gate
+steps:
+  check: {approve: {message: "Now?", timeout: 1s, on_timeout: approve}}
+  write: {ask: "Write it"}
+outputs: {text: "{{ write }}"}
+"""
+
+NAP = """
+whorl: 1
+name: nap
+steps:
+  nap: {wait: 2s}
+  write: {ask: "Write it"}
+outputs: {text: "{{ write }}"}
+"""
+
+SHORT = """
+whorl: 1
+name: short
+steps:
+  l:
+    repeat:
+      at_most: 10
+      wait: 200ms
+      steps: {w: {ask: "Write"}}
+"""
+
+TASK = """
+whorl: 1
+name: task
+steps:
+  l:
+    repeat:
+      at_most: 200
+      wait: 100ms
+      steps: {w: {ask: "Write"}}
+  u: {use: mine}
+"""
+
+
+def _goes_on(client: Client, run: str) -> None:
+    before = client.get(f"/runs/{run}")["iteration"]
+    wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > before)
+
+
+def _started(spawn: Spawn, client: Client, *words: str) -> tuple[subprocess.Popen[str], Any]:
+    """A process that runs a workflow, and the run once it is under way."""
+    known = {run["id"] for run in client.get("/runs")["runs"]}
+    process = spawn("run", *words)
+
+    def new() -> list[Any]:
+        found = client.get("/runs")["runs"]
+        return [run for run in found if run["id"] not in known and run["iteration"] > 0]
+
+    wait_until(lambda: bool(new()))
+    return process, new()[0]
+
+
+def _end(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    process.send_signal(number)
+    process.communicate(timeout=PATIENCE_S)
+
+
+def test_the_next_server_goes_on_with_the_runs_of_the_last_one(project: Path) -> None:
+    with connected(project) as client:
+        run, paused = slow(client), slow(client)
+        client.post(f"/runs/{paused}/pause")
+        client.wait(paused, "paused")
+    with connected(project) as client:
+        wait_until(lambda: client.get(f"/runs/{run}")["driver"] == "here")
+        _goes_on(client, run)
+
+        found = client.get(f"/runs/{run}")
+        assert (found["status"], found["in_doubt"]) == ("running", 0)
+        assert found["origin"] == "server"
+        assert client.get(f"/runs/{paused}")["status"] == "paused"
+        client.post(f"/runs/{run}/cancel")
+
+
+def test_a_server_goes_on_with_the_runs_of_one_that_was_killed(project: Path, spawn: Spawn) -> None:
+    process = spawn("serve", "--port", "0", "--no-open")
+    assert process.stdout is not None
+    address, _, token = process.stdout.readline().strip().partition("/#token=")
+    other = Client(address, token)
+    with connected(project) as client:
+        run = slow(other)
+        assert client.get(f"/runs/{run}")["driver"] == "elsewhere"
+        other.close()
+        _end(process, signal.SIGKILL)
+
+        wait_until(lambda: client.get(f"/runs/{run}")["driver"] == "here")
+        _goes_on(client, run)
+        client.post(f"/runs/{run}/cancel")
+
+
+def test_a_run_of_a_terminal_is_left_to_people(client: Client, spawn: Spawn) -> None:
+    process, run = _started(spawn, client, "slow.yaml")
+    _end(process, signal.SIGKILL)
+    other, detached = _started(spawn, client, "slow.yaml", "--detach")
+    other.communicate(timeout=PATIENCE_S)
+    # The server looks at both: once it has been at work for the second, it has left the first.
+    _goes_on(client, detached["id"])
+
+    found = client.get(f"/runs/{run['id']}")
+    assert (found["status"], found["driver"], found["origin"]) == (
+        "interrupted",
+        "nobody",
+        "terminal",
+    )
+    statuses = at_once(client, f"/runs/{run['id']}/resume", {})
+    assert statuses == [202] + [409] * (PARALLEL - 1)
+    _goes_on(client, run["id"])
+    for each in (run, detached):
+        client.post(f"/runs/{each['id']}/cancel")
+
+
+def test_what_a_person_stopped_stays_until_somebody_says_so(project: Path, spawn: Spawn) -> None:
+    (project / "short.yaml").write_text(SHORT)
+    with connected(project) as client:
+        run = slow(client)
+    process = spawn("resume", run)
+    with closing(SqliteStore(project / ".whorl" / "whorl.db")) as store:
+        wait_until(lambda: store.run(run).status == "running")
+    with connected(project) as client:
+        assert client.get(f"/runs/{run}")["driver"] == "elsewhere"
+        _goes_on(client, run)
+        _end(process, signal.SIGINT)
+        assert process.returncode == 5
+        # A run that is left later is taken up: so much time has passed for the first one, too.
+        later, other = _started(spawn, client, "short.yaml", "--detach")
+        later.communicate(timeout=PATIENCE_S)
+        client.wait(other["id"], "succeeded")
+        assert client.get(f"/runs/{run}")["driver"] == "nobody"
+
+        client.post(f"/runs/{run}/resume")
+        _goes_on(client, run)
+        client.post(f"/runs/{run}/cancel")
+
+
+def test_the_same_key_goes_on_with_a_run_that_nobody_drives(client: Client, spawn: Spawn) -> None:
+    process, run = _started(spawn, client, "slow.yaml", "--id", "order 7")
+    _end(process, signal.SIGKILL)
+
+    answer = client.post("/runs", {"workflow": "slow.yaml", "key": "order 7"}, 200)
+
+    assert (answer["run"], answer["created"], answer["status"]) == (run["id"], False, "running")
+    _goes_on(client, run["id"])
+    client.post(f"/runs/{run['id']}/cancel")
+
+
+def test_a_run_without_its_task_is_listed_with_the_reason(project: Path, spawn: Spawn) -> None:
+    config = (project / "whorl.toml").read_text()
+    (project / "whorl.toml").write_text(config + '\n[tasks]\nmine = "python:mine:mine"\n')
+    (project / "mine.py").write_text("def mine():\n    return 1\n")
+    (project / "task.yaml").write_text(TASK)
+    with connected(project) as client:
+        run = client.start("task.yaml")
+        wait_until(lambda: client.get(f"/runs/{run}")["iteration"] > 1)
+    (project / "whorl.toml").write_text(config)
+    with connected(project) as client:
+        wait_until(lambda: bool(client.get(f"/runs/{run}")["held"]))
+        found = client.get("/runs")["runs"][0]
+        assert found["status"] == "interrupted"
+        assert "uses the task 'mine', which is not known" in found["held"]
+        assert "mine" in spawn("ls").communicate(timeout=PATIENCE_S)[0]
+        shown = spawn("show", run).communicate(timeout=PATIENCE_S)
+        assert "no server takes it up" in "".join(shown)
+    (project / "whorl.toml").write_text(config + '\n[tasks]\nmine = "python:mine:mine"\n')
+    with connected(project) as client:
+        wait_until(lambda: client.get(f"/runs/{run}")["driver"] == "here")
+        assert client.get(f"/runs/{run}")["held"] is None
+        client.post(f"/runs/{run}/cancel")
+
+
+@pytest.mark.parametrize("is_up", [True, False], ids=["beside", "later"])
+def test_a_server_fires_the_timer_that_a_command_left(
+    project: Path, spawn: Spawn, is_up: bool
+) -> None:
+    (project / "gate.yaml").write_text(GATE)
+
+    def leave() -> None:
+        process = spawn("run", "gate.yaml")
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 4
+
+    if not is_up:
+        leave()
+    with connected(project) as client:
+        if is_up:
+            leave()
+        run = client.get("/runs")["runs"][0]
+        done = client.wait(run["id"], "succeeded")
+
+        assert done["result"]["outputs"] == {"text": "draft one"}
+        assert kinds(client, run["id"]).count("timer.fired") == 1
+
+
+def test_a_wait_goes_on_in_the_next_server(project: Path) -> None:
+    (project / "nap.yaml").write_text(NAP)
+    with connected(project) as client:
+        run = client.start("nap.yaml")
+        wait_until(lambda: client.get(f"/runs/{run}")["last_seq"] > 0)
+    with connected(project) as client:
+        done = client.wait(run, "succeeded")
+
+        assert done["updated_at"] - done["created_at"] >= 2
+        assert kinds(client, run).count("timer.fired") == 1
+
+
+def test_a_timer_of_a_run_without_its_task_is_left_to_those_who_have_it(project: Path) -> None:
+    (project / "gate.yaml").write_text(GATE.replace('{ask: "Write it"}', "{use: mine}"))
+    config, store = project / "whorl.toml", project / ".whorl"
+    tasks = whorl.Tasks()
+    tasks.add("mine", lambda: "done")
+
+    async def start() -> str:
+        async with whorl.Session(config=config, store=store, tasks=tasks) as session:
+            run = await session.start(project / "gate.yaml")
+            await run.result()
+            return run.id
+
+    run = asyncio.run(start())
+    with connected(project) as client:
+        wait_until(lambda: bool(client.get(f"/runs/{run}")["held"]))
+        found = client.get(f"/runs/{run}")
+        assert (found["status"], found["origin"]) == ("waiting", "python")
+        assert "uses the task 'mine', which is not known" in found["held"]
+
+    done = asyncio.run(whorl.resume(run, config=config, store=store, tasks=tasks))
+    assert done.outputs == {"text": "done"}

@@ -1,0 +1,136 @@
+"""What the store knows of runs for servers: which are stranded, which go on by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+from journal_makers import event, started
+
+from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+AT = 1_700_000_000.0
+
+
+async def _made(store: SqliteStore, run: str, origin: str) -> RunId:
+    made = NewRun(RunId(run), {}, "", "name", "native", origin=origin)
+    stored, _ = await store.create(made, event("run.started", ""))
+    return stored
+
+
+async def _left(store: SqliteStore, run: str, origin: str, *, is_stopped: bool = False) -> RunId:
+    made = await _made(store, run, origin)
+    await store.release(made, await store.claim(made), is_stopped=is_stopped)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("origin", "is_taken"),
+    [("server", True), ("detached", True), ("terminal", False), ("python", False), ("", False)],
+)
+def test_runs_of_servers_and_background_processes_are_stranded_when_nobody_drives_them(
+    path: Path, origin: str, is_taken: bool
+) -> None:
+    async def work() -> list[RunId]:
+        async with SqliteStore(path) as store:
+            await _left(store, "r", origin)
+            assert store.run("r").origin == origin
+            return store.stranded(10)
+
+    assert asyncio.run(work()) == (["r"] if is_taken else [])
+
+
+def test_what_is_driven_new_ended_or_stopped_by_a_person_is_not_stranded(path: Path) -> None:
+    async def work() -> list[RunId]:
+        async with SqliteStore(path) as store:
+            await _made(store, "new", "server")
+            await store.claim(await _made(store, "driven", "server"))
+            await _left(store, "stopped", "server", is_stopped=True)
+            ended = await _made(store, "ended", "server")
+            owner = await store.claim(ended)
+            await store.append(ended, owner, [event("run.finished", "", status="succeeded")])
+            await store.release(ended, owner)
+            await _left(store, "left", "server")
+            return store.stranded(10)
+
+    assert asyncio.run(work()) == ["left"]
+
+
+def test_a_run_that_a_server_has_driven_is_kept_by_servers(path: Path) -> None:
+    async def work() -> list[RunId]:
+        async with SqliteStore(path) as store:
+            run = await _left(store, "r", "terminal")
+            await store.release(run, await store.claim(run, keeps=True))
+            return store.stranded(10)
+
+    assert asyncio.run(work()) == ["r"]
+
+
+def test_a_run_made_long_ago_that_nobody_has_claimed_is_stranded(path: Path) -> None:
+    async def work() -> None:
+        async with SqliteStore(path) as store:
+            await _made(store, "r", "server")
+
+    asyncio.run(work())
+    later = SqliteStore(path, clock=lambda: 4e9)
+    assert later.stranded(10) == ["r"]
+    later.close()
+
+
+def test_a_reason_is_shown_until_the_run_is_taken_up(path: Path) -> None:
+    async def work() -> tuple[str, str]:
+        async with SqliteStore(path) as store:
+            run = await _left(store, "r", "server")
+            await store.hold(run, "no such task")
+            held = store.run(run).held
+            await store.release(run, await store.claim(run))
+            return held, store.run(run).held
+
+    assert asyncio.run(work()) == ("no such task", "")
+
+
+def test_the_next_timers_come_first_and_go_when_the_run_goes_on(path: Path) -> None:
+    async def work() -> None:
+        async with SqliteStore(path) as store:
+            owners = {}
+            for run, due in (("late", 90.0), ("soon", 30.0), ("never", None)):
+                made, owners[run] = await started(store, run)
+                body = {} if due is None else {"due": AT + due}
+                await store.append(made, owners[run], [event("run.waiting", "", **body)])
+            assert [(run, due - AT) for run, due, _ in store.timers(10)] == [
+                ("soon", 30.0),
+                ("late", 90.0),
+            ]
+            assert len(store.timers(1)) == 1
+            assert store.run("soon").due == AT + 30.0
+            decided = event("gate.decided", "g", approved=True)
+            await store.append(RunId("soon"), owners["soon"], [decided])
+            assert [run for run, *_ in store.timers(10)] == ["late"]
+            assert store.run("soon").due is None
+
+    asyncio.run(work())
+
+
+def test_a_store_that_was_made_without_the_table_gets_it(path: Path) -> None:
+    async def work() -> None:
+        async with SqliteStore(path) as store:
+            await started(store, "old")
+
+    asyncio.run(work())
+    connection = apsw.Connection(str(path))
+    connection.execute("DROP TABLE upkeep")
+    connection.close()
+
+    async def again() -> tuple[list[str], list[RunId]]:
+        async with SqliteStore(path) as store:
+            run = await _left(store, "new", "server")
+            await store.release(RunId("old"), await store.claim(RunId("old"), keeps=True))
+            return [row.id for row in store.runs()], [*store.stranded(10), run]
+
+    assert asyncio.run(again()) == (["new", "old"], ["old", "new", "new"])
