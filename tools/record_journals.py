@@ -66,6 +66,7 @@ CASES = {
     "forked": "runs/forks: A fork redoes an iteration and keeps those before it",
     "forked-nested": "runs/forks: A fork of a nested loop",
     "inputs": "runs/inputs: Inputs and their defaults",
+    "secret": "runs/secrets: The call that a secret is for has it",
     "block-cancels": "mcp-cli/steps: After a failure everything else is cancelled",
     "block-halts": "mcp-cli/steps: Independent steps run side by side where `parallel` is set",
     "branch-when": "studio/nesting: A router inside of a loop that is decided by another one",

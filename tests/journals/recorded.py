@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from whorl.interpreter.events import FED_KINDS, Event
 from whorl.ir import content_hash, from_json
 from whorl.runtimes.folding import Replay
 from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.keys import Seals
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 # Cases that a crash is part of.
 INTERRUPTED = Path(__file__).parent / "interrupted.md"
+_KEY = b64encode(bytes(32)).decode()
 # What must come of a run, in every later version; words may become better ones.
 _RESULT = ("status", "output", "outputs", "usage")
 _LOOP = ("path", "exit_reason", "stopped_by", "iterations", "score", "best_iteration")
@@ -59,13 +62,18 @@ class Recorded:
 
     def journal(self) -> MemoryJournal:
         """The run in a journal in memory."""
-        journal = MemoryJournal()
+        journal = _journal()
         events = [Event(kind, address, at, body) for kind, address, at, body in self.entries]
         workflow = from_json(self.workflow)
         name, dialect = workflow.name, workflow.dialect
         made = NewRun(RunId(self.run), self.workflow, content_hash(workflow), name, dialect)
         asyncio.run(journal.create(made, *events))
         return journal
+
+
+def _journal() -> MemoryJournal:
+    # Secrets of recorded runs are opened with the key that they were sealed with.
+    return MemoryJournal(seals=Seals(given=_KEY))
 
 
 def _json(value: Any) -> str:
@@ -79,7 +87,7 @@ def read(text: str) -> Recorded:
 
 def record(case: Case) -> Recorded:
     """Runs a case and writes down what came of it."""
-    journal, script = MemoryJournal(), Script(case.blocks.get("replies"))
+    journal, script = _journal(), Script(case.blocks.get("replies"))
     runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
     given, options = dict(case.blocks.get("input") or {}), options_of(case)
     for name in ("earlier", "run")[-case.options.get("runs", 1) :]:
@@ -118,7 +126,7 @@ def _snapshot(journal: MemoryJournal, run: RunId) -> list[Any]:
     """
     entries = list(journal.read(run))
     forked = max((e.seq for e in entries if e.event.kind == "run.forked"), default=0)
-    replay = Replay(journal, run)
+    replay = Replay(journal, run, seals=journal.seals)
     said, found = 0, [0, None]
     for entry in entries:
         said += replay.take(entry)
