@@ -11,14 +11,16 @@ import secrets
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cloned import CONFIG, KEYS, Clone, document, filled
 
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 DRIVING = [
@@ -226,7 +228,9 @@ def test_a_folder_above_counts_no_more_than_one_beside(clone: Clone) -> None:
     assert clone.traces() == []
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="root gives files away")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away"
+)
 @pytest.mark.parametrize("what", ["file", "folder", "harmless"])
 def test_what_another_user_owns_is_refused(clone: Clone, what: str) -> None:
     if what == "harmless":
@@ -293,7 +297,9 @@ def test_a_folder_without_a_configuration_has_no_rights_and_needs_no_trust(clone
     assert clone.traces() == []
 
 
-def test_serving_drives_nothing(clone: Clone) -> None:
+@contextmanager
+def served(clone: Clone) -> Iterator[Any]:
+    """A client of `whorl serve` in the folder."""
     import httpx2
 
     token, file = secrets.token_hex(32), clone.home / "token"
@@ -318,15 +324,28 @@ def test_serving_drives_nothing(clone: Clone) -> None:
         with httpx2.Client(
             base_url=address, headers=headers, timeout=PATIENCE_S, trust_env=False
         ) as client:
-            answers = _ask_everything(client)
+            yield client
     finally:
         server.terminate()
         server.communicate(timeout=PATIENCE_S)
 
-    assert [(answer.status_code, answer.json()["error"]["code"]) for answer in answers] == [
-        (403, "W908")
-    ] * len(answers)
+
+def test_serving_drives_nothing(clone: Clone) -> None:
+    with served(clone) as client:
+        answers = _ask_everything(client)
+
+    codes = [(answer.status_code, answer.json()["error"]["code"]) for answer in answers]
+    assert codes == [(403, "W908")] * len(answers)
     assert clone.traces() == []
+
+
+def test_serving_drives_runs_once_it_is_trusted(clone: Clone) -> None:
+    clone.whorl("trust", "--yes")
+    with served(clone) as client:
+        answer = client.post("/api/runs", json={"workflow": "cmd.yaml"})
+        wait_until(lambda: "command" in clone.traces())
+
+    assert answer.status_code == 201
 
 
 def _ask_everything(client: Any) -> list[Any]:
