@@ -13,8 +13,9 @@ from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Redaction
-from whorl.runtimes.keys import Seals, key_file, seals_from
+from whorl.runtimes.keys import Seals, seals_from
 from whorl.runtimes.sealing import SEALED, masked, opened, sealed
+from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,9 +111,9 @@ def test_many_processes_agree_on_one_key(tmp_path: Path) -> None:
 
 
 def test_the_key_lies_in_the_home_where_nothing_else_is_said() -> None:
-    assert str(key_file({"HOME": "/home/ada"})) == "/home/ada/.config/whorl/key"
+    assert str(user_folder({"HOME": "/home/ada"})) == "/home/ada/.config/whorl"
     relative = {"HOME": "/home/ada", "XDG_CONFIG_HOME": "here"}
-    assert str(key_file(relative)) == "/home/ada/.config/whorl/key"
+    assert str(user_folder(relative)) == "/home/ada/.config/whorl"
 
 
 def test_opening_makes_no_key(tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError
+from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -29,14 +30,6 @@ _FORMAT: Final = "1"
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _OTHERS: Final = 0o077
-
-
-def key_file(environment: Mapping[str, str]) -> Path:
-    """Where the key lies: beside the user's own configuration."""
-    folder = environment.get("XDG_CONFIG_HOME", "")
-    home = environment.get("HOME") or os.path.expanduser("~")
-    base = Path(folder) if os.path.isabs(folder) else Path(home) / ".config"
-    return base / "whorl" / "key"
 
 
 @dataclass(eq=False)
@@ -108,7 +101,7 @@ class Seals:
 
 
 def seals_from(environment: Mapping[str, str]) -> Seals:
-    return Seals(key_file(environment), environment.get(VARIABLE, ""))
+    return Seals(user_folder(environment) / "key", environment.get(VARIABLE, ""))
 
 
 _ADVICE: Final = f"bring the key back, or set {VARIABLE} to it; the run can be looked at without"

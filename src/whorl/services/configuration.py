@@ -18,8 +18,8 @@ from whorl.services.trust import (
     check_grants,
     is_foreign,
     judge,
-    user_folder,
 )
+from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.errors import UsageError
+from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from whorl.providers.settings.rights import Right
 
 CONFIG_NAME = "whorl.toml"
-USER_FOLDER = "whorl"
 USER_CONFIG = "config.toml"
 RECORDS = "trust.json"
 VARIABLE = "WHORL_TRUST"
@@ -148,15 +148,6 @@ def check_trusted(settings: Settings, requests: Sequence[Event] = ()) -> None:
     if settings.untrusted is not None and not is_ending:
         fault = settings.untrusted
         raise UsageError(str(fault), help=fault.help, code=fault.code)
-
-
-def user_folder(environment: Mapping[str, str]) -> Path:
-    """`$XDG_CONFIG_HOME/whorl`; a relative path there does not count, as its standard says."""
-    base = environment.get("XDG_CONFIG_HOME", "")
-    if not os.path.isabs(base):
-        home = environment.get("HOME", "")
-        base = os.path.join(home if os.path.isabs(home) else str(Path.home()), ".config")
-    return Path(base) / USER_FOLDER
 
 
 def check_grants(table: object, place: str) -> dict[str, object]:

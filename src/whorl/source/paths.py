@@ -19,7 +19,7 @@ from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.source import LIMITS, Limits, read_text, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 PATH = "W016"
 # A project may be a home folder by mistake; loading a file must not walk through all of it.
@@ -283,3 +283,12 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     except OSError:
         return []
     return sorted(shown, key=lambda entry: entry.name)
+
+
+def user_folder(environment: Mapping[str, str]) -> Path:
+    """`$XDG_CONFIG_HOME/whorl`; a relative path there does not count, as its standard says."""
+    base = environment.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):
+        home = environment.get("HOME", "")
+        base = os.path.join(home if os.path.isabs(home) else str(Path.home()), ".config")
+    return Path(base) / "whorl"
