@@ -5,19 +5,23 @@ A fork is a new run that keeps the iterations before one of another run, and red
 
 from __future__ import annotations
 
+import json
+import math
 import secrets
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError, did_you_mean
-from whorl.interpreter.events import FED_KINDS, Event, split_iteration
+from whorl.interpreter.events import FED_KINDS, Event, numbered, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.runtimes.journal import Entry, Journal, NewRun, RunId, records_in
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.language import Json
 
 
@@ -73,29 +77,39 @@ def begins(event: Event, iteration: str) -> bool:
 
 
 class Replay:
-    """A journal from its start, up to the moment in which the iteration `until` begins.
+    """A journal from its start or a stored snapshot on, until the iteration `until` begins.
 
     The journal of a fork opens with what its source did, under the workflow of the source, up to
     the beginning of the iteration that the fork redoes. Each part ends with a `run.forked`.
     """
 
     def __init__(
-        self, journal: Journal, run: RunId, plan: Plan | None = None, *, until: str = ""
+        self,
+        journal: Journal,
+        run: RunId,
+        plan: Plan | None = None,
+        *,
+        until: str = "",
+        stored: tuple[int, Json] | None = None,
     ) -> None:
         plan = plan or Plan(from_json(journal.workflow(run)))
         self._forks: list[Event] = []
+        self._part = 0
         first = next(iter(journal.read(run)), None)
         if first is not None and first.event.body.get("run", run) != run:
             # The journal of a run that is no fork starts with its own name.
-            entries = journal.read(run)
-            self._forks = [e.event for e in entries if e.event.kind == "run.forked"]
+            forks = list(journal.read(run, kinds=frozenset({"run.forked"})))
+            self._forks = [entry.event for entry in forks]
+            self._part = sum(entry.seq <= stored[0] for entry in forks) if stored else 0
         plans = [plan]
         for fork in reversed(self._forks):
             plans.append(_plan_before(journal, fork) or plans[-1])
         self._plans = plans[::-1]
         self._until = until
-        self._part = 0
         self.folded = Folded(Machine(self._plans[0]), 0)
+        if stored is not None:
+            machine = Machine.restore(self._plans[self._part], str(stored[1]))
+            self.folded = Folded(machine, stored[0])
         self._set_stops()
 
     @property
@@ -136,27 +150,68 @@ def _plan_before(journal: Journal, fork: Event) -> Plan | None:
 
 
 def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
-    replay = Replay(journal, run, until=iteration)
-    for entry in journal.read(run):
+    replay = Replay(journal, run, until=iteration, stored=_stored_before(journal, run, iteration))
+    for entry in journal.read(run, after=replay.folded.seq):
         replay.take(entry)
         if replay.has_arrived:
             return replay.folded.machine
     return None
 
 
+def _stored_before(journal: Journal, run: RunId, iteration: str) -> tuple[int, Json] | None:
+    """The newest snapshot from before an iteration began; none: only the whole journal will do."""
+    loop, number = split_iteration(iteration)
+    if number is None:
+        return None
+    if number == 1:
+        earlier = journal.loop_start(run, loop)
+    else:
+        earlier = journal.iteration_end(run, numbered(loop, number - 1))
+    return journal.last_snapshot(run, before=earlier - 1) if earlier is not None else None
+
+
 def look_into(
     journal: Journal, run: RunId, iterations: frozenset[str]
 ) -> dict[str, dict[str, Json]]:
-    """The results and scores of iterations of a run, by replaying it from the start."""
-    replay = Replay(journal, run)
-    machine = replay.folded.machine
-    machine.observed = iterations
-    for entry in journal.read(run):
+    """The results and scores of iterations of a run, by replaying it from snapshots on."""
+    ends = {iteration: _end_of(journal, run, iteration) for iteration in iterations}
+    observations: dict[str, dict[str, Json]] = {}
+    replay: Replay | None = None
+    for iteration in sorted(iterations, key=ends.__getitem__):
+        at = 0 if replay is None else replay.folded.seq
+        stored = journal.last_snapshot(run, after=at, before=ends[iteration] - 1)
+        if replay is None or stored is not None:
+            replay = Replay(journal, run, stored=stored)
+            replay.folded.machine.observed = iterations
+            replay.folded.machine.observations = observations
+            entries = journal.read(run, after=replay.folded.seq)
+        if iteration not in observations:
+            _observe(replay, entries, iteration)
+    return observations
+
+
+def _end_of(journal: Journal, run: RunId, iteration: str) -> int:
+    """An entry before which what an iteration gave is not known; 1: nobody can tell."""
+    end = journal.iteration_end(run, iteration)
+    if end is not None:
+        return end
+    stored = journal.last_snapshot(run)
+    loop, number = split_iteration(iteration)
+    frames = json.loads(str(stored[1]))["frames"].values() if stored is not None else ()
+    at = (f["count"] for f in frames if f["kind"] == "loop" and f["address"] == loop)
+    # It is under way, or about to begin.
+    return stored[0] + 1 if stored and next(at, math.inf) <= (number or 0) else 1
+
+
+def _observe(replay: Replay, entries: Iterator[Entry], iteration: str) -> None:
+    """Replays until an iteration has succeeded, or the next but one begins."""
+    loop, number = split_iteration(iteration)
+    is_over = numbered(loop, (number or 0) + 2)
+    for entry in entries:
         replay.take(entry)
         replay.folded.unsaid.clear()
-        if len(machine.observations) == len(iterations):
-            break
-    return machine.observations
+        if iteration in replay.folded.machine.observations or begins(entry.event, is_over):
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +231,7 @@ async def fork_run(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[RunId, bool]:
     """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
-    before, machine = _begun(store, source, fork.at)
+    before, machine, shared = _begun(store, source, fork.at)
     workflow = fork.workflow or from_json(store.workflow(source))
     old, digest = machine.plan.workflow, content_hash(workflow)
     body: dict[str, Json] = {
@@ -200,13 +255,17 @@ async def fork_run(
     about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
     sources = store.sources(source) if fork.sources is None else fork.sources
     made = NewRun(run, to_json(workflow), digest, *about, sources=sources)
-    made = replace(made, memories=records_in(notes), state=machine.snapshot())
+    made = replace(made, memories=records_in(notes), state=machine.snapshot(), shared=shared)
     return await store.create(made, *before, forked, *notes)
 
 
-def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine]:
-    """The source's journal up to the moment in which an iteration began, and the machine there."""
-    replay = Replay(store, source, until=at)
+def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine, int]:
+    """The source's journal up to the moment in which an iteration began, and the machine there.
+
+    And how many entries stand before that moment.
+    """
+    replay = Replay(store, source, until=at, stored=_stored_before(store, source, at))
+    first = replay.folded.seq
     events: list[Event] = []
     begun: list[str] = []
     for entry in store.read(source):
@@ -214,10 +273,11 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
         if event.kind == "iteration.started":
             begun.append(event.address)
         if not replay.has_arrived:
-            replay.take(entry)
+            if entry.seq > first:
+                replay.take(entry)
             replay.folded.unsaid.clear()
         elif begins(event, at):
-            return events + replay.folded.late, replay.folded.machine
+            return events + replay.folded.late, replay.folded.machine, replay.folded.seq - 1
         elif event.kind in FED_KINDS:
             # It came in the same breath, and the iteration owes it nothing.
             continue

@@ -41,7 +41,8 @@ class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
     `behaviour` is the version of the machine that drives it. One that has a past has the memories
-    that it leaves, and the state of the machine after it.
+    that it leaves, the state of the machine after it, and as many `shared` first entries as are
+    those of its parent.
     """
 
     id: RunId
@@ -56,6 +57,7 @@ class NewRun:
     behaviour: int = BEHAVIOUR
     memories: Sequence[Record] = ()
     state: Json = None
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +176,21 @@ class Journal(Protocol):
     async def release(self, run: RunId, owner: int) -> None:
         """Gives the run up; it may be claimed by anyone."""
 
-    def read(self, run: RunId, after: int = 0) -> Iterator[Entry]:
-        """The entries of a run after a sequence number, in order."""
+    def read(
+        self, run: RunId, after: int = 0, *, kinds: frozenset[str] = frozenset()
+    ) -> Iterator[Entry]:
+        """The entries of a run after a sequence number, in order; all of them, or some kinds."""
 
-    def last_snapshot(self, run: RunId) -> tuple[int, Json] | None:
-        """The newest snapshot and the seq that it stands after."""
+    def last_snapshot(
+        self, run: RunId, after: int = 0, before: int | None = None
+    ) -> tuple[int, Json] | None:
+        """The newest snapshot between two entries, and the seq that it stands after."""
+
+    def loop_start(self, run: RunId, loop: str) -> int | None:
+        """The entry with which a loop started."""
+
+    def iteration_end(self, run: RunId, iteration: str) -> int | None:
+        """The first entry that tells of the end of an iteration."""
 
     def workflow(self, run: RunId) -> Json:
         """The workflow that the run pins."""
@@ -213,9 +225,7 @@ def records_in(events: Iterable[Event]) -> list[Record]:
 def tool_pins(journal: Journal, run: str) -> dict[str, str]:
     """The hash of what each tool said about itself when the run first heard of it, by its name."""
     pins: dict[str, str] = {}
-    for entry in journal.read(RunId(run)):
-        if entry.event.kind != "task.finished":
-            continue
+    for entry in journal.read(RunId(run), kinds=frozenset({"task.finished"})):
         body = entry.event.body
         tools = body.get("tools")
         heard = dict(tools) if isinstance(tools, dict) else {}

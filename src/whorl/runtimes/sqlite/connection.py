@@ -24,6 +24,8 @@ from whorl.errors import Fenced, InternalError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from whorl.runtimes.sqlite.file_watch import FileWatch
+
 Column: TypeAlias = int | float | str | bytes | None
 
 _DEFINITIONS: Final = """
@@ -126,6 +128,8 @@ class Place:
     vfs: str | None = None
     exclusive: bool = False
     checkpoint_pages: int = 4000
+    # Nobody can write to it: it lies on a medium that can only be read.
+    immutable: bool = False
 
 
 def prepare(place: Place, *, create: bool) -> None:
@@ -273,8 +277,9 @@ def _open(place: Place, flags: int) -> apsw.Connection:
 class Reader:
     """A pool of connections that cannot write; usable from any thread, without an event loop."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, watch: FileWatch) -> None:
         self._place = place
+        self._watch = watch
         self._idle: deque[apsw.Connection] = deque()
         self._watching: apsw.Connection | None = None
         self._gate = threading.Lock()
@@ -287,9 +292,10 @@ class Reader:
         except IndexError:
             connection = self._open()
         try:
+            self._watch.check_sometimes(connection)
             yield connection
         except apsw.Error as error:
-            raise store_error(error, self._place.path) from error
+            raise self._fault(error) from error
         finally:
             if self._closed:
                 connection.close(True)
@@ -305,9 +311,10 @@ class Reader:
             if self._watching is None:
                 self._watching = self._open()
             try:
+                self._watch.check_sometimes(self._watching)
                 return int(self._watching.pragma("data_version"))
             except apsw.Error as error:
-                raise store_error(error, self._place.path) from error
+                raise self._fault(error) from error
 
     def close(self) -> None:
         self._closed = True
@@ -324,8 +331,13 @@ class Reader:
             connection = _open(self._place, _READ_ONLY)
             connection.pragma("query_only", True)
         except apsw.Error as error:
-            raise store_error(error, self._place.path) from error
+            raise self._fault(error) from error
         return connection
+
+    def _fault(self, error: apsw.Error) -> StoreError:
+        fault = self._watch.fault() or store_error(error, self._place.path)
+        self._watch.keep_damage(error, fault)
+        return fault
 
 
 def _number(error: apsw.Error, name: str) -> int:
@@ -344,6 +356,8 @@ def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreErr
     if is_fsync_fault(error):
         code, what = "R905", "did not reach the disk (fsync failed)"
         remedy = "check the disk, then start again: the store takes no writes until it is reopened"
+    elif _number(error, "result") & 0xFF == apsw.SQLITE_CORRUPT:
+        code = "R906"
     needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
     return StoreError(f"the store {path!r} {what}: {error}{needed}", code=code, help=remedy)
 

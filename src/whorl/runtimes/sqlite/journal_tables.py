@@ -31,7 +31,10 @@ RECORDS_MAX: Final = 10_000
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
 
 _KNOWN_RUNS_MAX: Final = 20_000
-_SNAPSHOTS_KEPT: Final = 2
+# Of older snapshots one is kept for so many entries, so that any iteration is near to one; of large
+# ones so few that all of them take at most so many bytes for an entry.
+SNAPSHOT_DISTANCE: Final = 4096
+_SNAPSHOT_BYTES_AN_ENTRY: Final = 16
 _ATTEMPT: Final = re.compile(r"#[0-9]+")
 # Each call of SQLite gives up Python's lock, and a busy event loop is slow to give it back:
 # statements that take up to 64 rows keep the number of calls per commit small.
@@ -83,8 +86,14 @@ _MARK_OF: Final = "SELECT mark FROM loops WHERE run = ? AND address = ?"
 _MARKS_LEFT: Final = "SELECT min(mark) FROM loops WHERE run = ? AND mark <> ''"
 _ADVANCE: Final = f"""UPDATE progress SET {" = ?, ".join(CHANGING)} = ?
     WHERE run = ? AND owner = ? AND last_seq = ?"""
-_TRIM_SNAPSHOTS: Final = """DELETE FROM snapshots WHERE run = ?1 AND seq NOT IN
-    (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT ?2)"""
+# The newest two stay; the one before them stays if it is far enough from those that stay for good.
+_THIN_SNAPSHOTS: Final = f"""DELETE FROM snapshots WHERE run = ?1
+    AND seq = (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1 OFFSET 2)
+    AND seq - coalesce((SELECT seq FROM snapshots WHERE run = ?1
+        ORDER BY seq DESC LIMIT 1 OFFSET 3), 0)
+    < max({SNAPSHOT_DISTANCE}, octet_length(state) / {_SNAPSHOT_BYTES_AN_ENTRY})"""
+_SHARE_SNAPSHOTS: Final = """INSERT INTO snapshots SELECT ?1, seq, state FROM snapshots
+    WHERE run = (SELECT number FROM runs WHERE id = ?2) AND seq <= ?3"""
 _REMEMBER: Final = """INSERT INTO memories(key, number, at, record)
     VALUES(?1, coalesce((SELECT max(number) FROM memories WHERE key = ?1), 0) + 1, ?2, ?3)"""
 _TRIM_MEMORIES: Final = """DELETE FROM memories WHERE key = ?1
@@ -197,6 +206,7 @@ class JournalTables:
         )
         self.connection.execute(_INSERT_PROGRESS, (number,))
         self.append_all([past])
+        self.connection.execute(_SHARE_SNAPSHOTS, (number, run.parent, run.shared))
         if state is not None:
             self.snapshot(run.id, past.owner, len(past.rows), state)
         return run.id, True
@@ -221,7 +231,7 @@ class JournalTables:
             "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?, ?, ?)",
             (record.number, seq, state),
         )
-        self.connection.execute(_TRIM_SNAPSHOTS, (record.number, _SNAPSHOTS_KEPT))
+        self.connection.execute(_THIN_SNAPSHOTS, (record.number,))
 
     def settle(self, *, committed: bool) -> None:
         """Follows the database: after a rollback nothing that is kept in memory is believed."""

@@ -17,6 +17,7 @@ from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.connection import Place, Reader, damaged, fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
+from whorl.runtimes.sqlite.file_watch import FileWatch
 from whorl.runtimes.sqlite.journal_tables import check_owner
 from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
 
@@ -57,11 +58,17 @@ _ITERATIONS: Final = f"""{_ENTRY}
 _BACKWARDS: Final = f"""{_ENTRY}
     INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND seq < ?2 AND (address = ?3
     OR (address >= ?3 || '[' AND address < ?3 || '\\')) ORDER BY seq DESC LIMIT ?4"""
+_ITERATION_END: Final = """SELECT seq FROM journal
+    INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND (address = ?2
+    OR (address > ?2 || '#' AND address < ?2 || '$')) ORDER BY seq LIMIT 1"""
 _BEGUN: Final = f"""{_ENTRY}
     WHERE run = ?1 AND seq > ?2 AND kind = 33 AND address >= ?3 || '[' AND address < ?3 || '\\'
     AND instr(substr(address, length(?3) + 1), '/') = 0 ORDER BY seq DESC LIMIT 1"""
 _LOOPS: Final = """SELECT address, iterations_max, started, finished, not_begun
     FROM loops JOIN progress ON progress.run = loops.run WHERE loops.run = ? ORDER BY started"""
+_LOOP_START: Final = "SELECT started FROM loops WHERE run = ? AND address = ?"
+_SNAPSHOTS: Final = """SELECT seq, state FROM snapshots
+    WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT 1"""
 _MESSAGES: Final = """SELECT inbox.id, runs.id, kind, at, address, body
     FROM inbox JOIN runs ON runs.number = inbox.run JOIN progress ON progress.run = inbox.run
     LEFT JOIN processes ON processes.id = process"""
@@ -123,7 +130,8 @@ class StoreReading:
         self.monotonic = monotonic
         self.path = place.path
         self.is_closed = False
-        self._reader = Reader(place)
+        self.watch = FileWatch(place.path, is_real=place.vfs is None and not place.immutable)
+        self._reader = Reader(place, self.watch)
         self._process = this_process()
 
     def runs(
@@ -226,13 +234,27 @@ class StoreReading:
         words = f"there is no run {text!r} in the store"
         return UsageError(words, help=f"{remedy}`whorl ls` lists the runs", code="W902")
 
-    def read(self, run: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+    def read(
+        self,
+        run: str,
+        after: int = 0,
+        limit: int | None = None,
+        *,
+        kinds: frozenset[str] = frozenset(),
+    ) -> Iterator[Entry]:
         size = min(limit or _PAGE, _PAGE)
+        if kinds:
+            yield from islice(self._entries(run, _of_kinds(kinds), after, size=size), limit)
+            return
         for entry in islice(self._entries(run, _AFTER, after, size=size), limit):
             if entry.seq != after + 1:
                 raise damaged(run, after + 1, "the entry is missing")
             after = entry.seq
             yield entry
+
+    def read_back(self, run: str, kinds: frozenset[str]) -> Iterator[Entry]:
+        """The entries of some kinds, the newest first."""
+        return self._entries(run, _of_kinds(kinds, "< ?", "DESC"), _SEQ_MAX)
 
     def entries_at(self, run: str, address: str, after: int = 0) -> Iterator[Entry]:
         return self._entries(run, _AT, after, address)
@@ -245,9 +267,7 @@ class StoreReading:
         self, run: str, loop: str, after: int = 0, limit: int = 1000
     ) -> list[IterationRow]:
         """The finished iterations of a loop whose number is above `after`, in order."""
-        started = "SELECT started FROM loops WHERE run = ? AND address = ?"
-        rows = self._reader.rows(started, (self._number(run), loop))
-        first = rows[0][0] - 1 if rows else 0
+        first = (self.loop_start(run, loop) or 1) - 1
         notes: dict[str, Entry] = {}
         for entry in self._entries(run, _ITERATIONS, first, loop, after):
             address, number = iteration_of(entry.event)
@@ -270,12 +290,24 @@ class StoreReading:
                 break
         return list(notes.values())[::-1]
 
-    def last_snapshot(self, run: str) -> tuple[int, Json] | None:
+    def loop_start(self, run: str, loop: str) -> int | None:
+        rows = self._reader.rows(_LOOP_START, (self._number(run), loop))
+        return rows[0][0] if rows else None
+
+    def iteration_end(self, run: str, iteration: str) -> int | None:
+        rows = self._reader.rows(_ITERATION_END, (self._number(run), iteration))
+        return rows[0][0] if rows else None
+
+    def last_snapshot(
+        self, run: str, after: int = 0, before: int | None = None
+    ) -> tuple[int, Json] | None:
         """The newest snapshot that can be read; an older one, or the journal alone, is as good."""
-        newest = "SELECT seq, state FROM snapshots WHERE run = ? ORDER BY seq DESC"
-        for seq, state in self._reader.rows(newest, (self._number(run),)):
+        number, before = self._number(run), _SEQ_MAX if before is None else before
+        while rows := self._reader.rows(_SNAPSHOTS, (number, after, before)):
+            seq, state = rows[0]
             with suppress(Unreadable):
                 return seq, from_text(inflate(state, zlib.MAX_WBITS))
+            before = seq - 1
         return None
 
     def workflow(self, run: str) -> Json:
@@ -385,6 +417,12 @@ class StoreReading:
     def close(self) -> None:
         self.is_closed = True
         self._reader.close()
+
+
+def _of_kinds(kinds: frozenset[str], bound: str = "> ?", order: str = "ASC") -> str:
+    numbers = ", ".join(str(encoding.KIND_NUMBERS[kind]) for kind in sorted(kinds))
+    chosen = f"WHERE run = ? AND seq {bound} AND kind IN ({numbers})"
+    return f"{_ENTRY}{chosen} ORDER BY seq {order} LIMIT ?"
 
 
 def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:

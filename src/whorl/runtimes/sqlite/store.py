@@ -223,7 +223,7 @@ class SqliteStore(StoreReading):
                 )
             try:
                 self._writer = self._writer or Writer(
-                    self._place, self.clock, self.monotonic, self._crash_hook
+                    self._place, self.watch, self.clock, self.monotonic, self._crash_hook
                 )
             except apsw.Error as error:
                 raise store_error(error, self._place.path) from error
