@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, safe
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -130,6 +130,13 @@ class Project:
 
         if not create and not self.store.exists():
             raise self._no_store()
+        folder, is_named = (
+            self.store.parent,
+            self.is_store_named or self.environment.get("WHORL_HOME"),
+        )
+        if not is_named and folder.is_symlink():
+            words, advice = f"{str(folder)!r} is a symbolic link", f"--store {folder.resolve()}"
+            raise StoreError(words, code="R908", help=f"name the folder itself: {advice}")
         # A file that is still empty is a store that another process is about to fill.
         return SqliteStore(self.store, create=True)
 
@@ -155,6 +162,9 @@ def find_project(
     if store:
         place = current / Path(store).expanduser()
         place = place if place.suffix == ".db" or place.is_file() else place / STORE_NAME
+    if (store or home) and place.is_symlink():
+        # Where the person has named it, a link is meant; a folder's own store is none.
+        place = place.resolve()
     return Project(root, chosen, place, environment, is_store_named=bool(store))
 
 

@@ -126,6 +126,8 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
 
 def pause_words(result: dict[str, Any]) -> str:
     """Why a run is paused, in the words of what it warned of."""
+    if result["paused_by"] == "restore":
+        return "it was under way when the backup was made: what it has done since is not known"
     if result["paused_by"] != "budget":
         return "a person paused it"
     warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]

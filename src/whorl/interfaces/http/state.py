@@ -26,7 +26,7 @@ from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import Catalogue, Project
 from whorl.services.results import loop_node, workflow_of
-from whorl.services.runs import Driving, open_runtime
+from whorl.services.runs import Driving, keep_to, open_runtime
 from whorl.source.paths import resolve_beside
 
 POLL_S = 0.04
@@ -263,11 +263,15 @@ async def open_state(project: Project) -> AsyncIterator[ServerState]:
     async with open_runtime(project, providers, watcher=watcher) as runtime:
         state = ServerState(project, providers, runtime, watcher)
         following = asyncio.create_task(watcher.follow(runtime.store))
+        retention = providers.settings.retention
+        retiring = asyncio.create_task(keep_to(retention, runtime.store)) if retention else None
         try:
             yield state
         finally:
             watcher.end()
             following.cancel()
+            if retiring is not None:
+                retiring.cancel()
             await state.driving.close()
 
 

@@ -156,12 +156,24 @@ class NotifySettings:
     on: tuple[NotifyOn, ...] = get_args(NotifyOn)
 
 
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """`[retention]`: what is kept of runs that have ended; None: it does not matter."""
+
+    older_than_s: float | None = None
+    max_runs: int | None = None
+    max_bytes: int | None = None
+
+    def __bool__(self) -> bool:
+        return self != Retention()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that providers are told by the operator.
 
-    `environment` holds the few variables that commands may see. `retention` (`older_than`) and
-    `workflows` (`folders`) are for other parts, and are checked here with the rest.
+    `environment` holds the few variables that commands may see. `retention` and `workflows`
+    (`folders`) are for other parts, and are checked here with the rest.
     """
 
     default_provider: str = ""
@@ -173,7 +185,7 @@ class Settings:
     tasks: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     mcp: Mapping[str, ToolServer] = field(default_factory=dict)
-    retention: Mapping[str, str] = field(default_factory=dict)
+    retention: Retention = Retention()
     notify: NotifySettings = NotifySettings()
     limits: Mapping[str, float] = field(default_factory=dict)
     keys: Mapping[str, KeySettings] = field(default_factory=dict)

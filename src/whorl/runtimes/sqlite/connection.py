@@ -13,9 +13,10 @@ import threading
 import time
 from collections import deque
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import quote
 
 import apsw
 
@@ -89,10 +90,12 @@ BUSY_TIMEOUT_MS: Final = 5000
 LOCK_WAIT_S_MAX: Final = 30.0
 _APPLICATION_ID: Final = 0x57484F52  # "WHOR"
 _WAL_BYTES_MAX: Final = 64 * 1024 * 1024
+_COPIED_PAGES: Final = 2_000
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE
 _FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
 _RETRY = "nothing of this write was stored; then go on with `whorl resume`"
+_DOCTOR = "`whorl doctor` names what is damaged; restore a backup with `whorl restore FILE`"
 _WORDS: dict[int, tuple[str, str]] = {
     apsw.SQLITE_FULL: ("has no room to grow: the disk is full", f"free some space; {_RETRY}"),
     apsw.SQLITE_IOERR: (
@@ -116,7 +119,7 @@ _WORDS: dict[int, tuple[str, str]] = {
         "is not a store of Whorl",
         "name another place with --store, or move the file away",
     ),
-    apsw.SQLITE_CORRUPT: ("is damaged", "run `whorl doctor`, and restore the file from a backup"),
+    apsw.SQLITE_CORRUPT: ("is damaged", _DOCTOR),
 }
 
 
@@ -132,18 +135,29 @@ class Place:
     immutable: bool = False
 
 
-def prepare(place: Place, *, create: bool) -> None:
-    """Makes the store's file; refuses another format and what is not ours, without a change."""
+def prepare(place: Place, *, create: bool) -> Place:
+    """Makes the store's file; refuses another format and what is not ours, without a change.
+
+    Gives the place as it has to be opened.
+    """
     path = Path(place.path)
+    if path.is_symlink():
+        # Whoever gave us the folder could let us write to a file of ours somewhere else.
+        raise StoreError(
+            f"the store {place.path!r} is a symbolic link",
+            code="R908",
+            help=f"name the file itself: --store {os.path.realpath(path)}",
+        )
     try:
         if path.exists() and path.stat().st_size:
+            place = replace(place, immutable=place.vfs is None and _is_unchangeable(path))
             try:
                 version = _checked_version(place, _READ_ONLY)
             except apsw.ReadOnlyError:
                 # The power went while the file was being made: SQLite has to roll that back first.
                 version = _checked_version(place, _READ_WRITE)
             if version == FORMAT_VERSION:
-                return
+                return place
         elif not create:
             raise StoreError(
                 f"there is no store at {place.path!r}",
@@ -154,6 +168,7 @@ def prepare(place: Place, *, create: bool) -> None:
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _make_tables(place)
+        return place
     except apsw.Error as error:
         raise store_error(error, place.path) from error
     except OSError as error:
@@ -163,12 +178,38 @@ def prepare(place: Place, *, create: bool) -> None:
         ) from error
 
 
+def _is_unchangeable(path: Path) -> bool:
+    """Whether nobody can write here, and nobody has left a log that would have to be read."""
+    log = Path(f"{path}-wal")
+    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+
+
 def open_writer(place: Place) -> apsw.Connection:
     connection = _open(place, _READ_WRITE)
+    # A backup has no log beside it until somebody writes to it.
+    patiently(lambda: connection.pragma("journal_mode", "WAL"))
     connection.pragma("synchronous", "FULL")
     connection.pragma("journal_size_limit", _WAL_BYTES_MAX // 4)
     connection.wal_autocheckpoint(0)
     return connection
+
+
+def copy_all(connection: apsw.Connection, path: str) -> None:
+    """Copies all that is stored at this moment to a new file, for the user alone; no owners."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    target = apsw.Connection(path)
+    connection.execute("BEGIN")
+    try:
+        # From the first reading on it sees one state of the store, whatever others write.
+        fetch(connection, "SELECT count(*) FROM runs")
+        with target.backup("main", connection, "main") as copy:
+            while not copy.done:
+                copy.step(_COPIED_PAGES)
+        target.pragma("journal_mode", "DELETE")
+        target.execute("BEGIN; UPDATE progress SET process = NULL; DELETE FROM processes; COMMIT")
+    finally:
+        connection.execute("ROLLBACK")
+        target.close()
 
 
 def fetch(
@@ -202,7 +243,7 @@ def patiently(action: Callable[[], object]) -> None:
 
 def _checked_version(place: Place, flags: int) -> int:
     """The format of an existing store; one that is not ours is refused."""
-    connection = apsw.Connection(place.path, flags=flags, vfs=place.vfs)
+    connection = _connect(place, flags)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         if place.exclusive:
@@ -261,8 +302,16 @@ def _make_tables(place: Place) -> None:
         connection.close()
 
 
+def _connect(place: Place, flags: int) -> apsw.Connection:
+    if place.immutable:
+        # SQLite would make files beside it even for reading.
+        name = f"file:{quote(os.path.abspath(place.path))}?immutable=1"
+        return apsw.Connection(name, flags=_READ_ONLY | apsw.SQLITE_OPEN_URI)
+    return apsw.Connection(place.path, flags=flags, vfs=place.vfs)
+
+
 def _open(place: Place, flags: int) -> apsw.Connection:
-    connection = apsw.Connection(place.path, flags=flags, vfs=place.vfs)
+    connection = _connect(place, flags)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
@@ -296,6 +345,9 @@ class Reader:
             yield connection
         except apsw.Error as error:
             raise self._fault(error) from error
+        except UnicodeDecodeError as error:
+            words = f"the store {self._place.path!r} is damaged: it holds text that is not UTF-8"
+            raise StoreError(words, code="R906", help=_DOCTOR) from error
         finally:
             if self._closed:
                 connection.close(True)
@@ -380,8 +432,8 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
 def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
     words = f"{place}: {what}"
-    advice = "use the version of Whorl that wrote it, or restore the store from a backup"
-    return StoreError(words, help=advice, code=code)
+    advice = "use the version of Whorl that wrote it, or restore a backup: `whorl restore FILE`"
+    return StoreError(words, help=_DOCTOR if code == "R906" else advice, code=code)
 
 
 def refused(what: str, remedy: str = "") -> StoreError:

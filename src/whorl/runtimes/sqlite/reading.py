@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from contextlib import suppress
 from dataclasses import astuple, dataclass, replace
@@ -10,12 +9,22 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+import apsw
+
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
 from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
-from whorl.runtimes.sqlite import encoding
-from whorl.runtimes.sqlite.connection import Place, Reader, damaged, fetch
+from whorl.runtimes.sqlite import checking, encoding
+from whorl.runtimes.sqlite.checking import LOOP_TYPES, RUN_TYPES, fits
+from whorl.runtimes.sqlite.connection import (
+    Place,
+    Reader,
+    copy_all,
+    damaged,
+    fetch,
+    store_error,
+)
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.file_watch import FileWatch
 from whorl.runtimes.sqlite.journal_tables import check_owner
@@ -25,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whorl.language import Json
+    from whorl.runtimes.sqlite.checking import Sizes
 
 _COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
     coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,
@@ -76,25 +86,10 @@ _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 _SEQ_MAX: Final = 2**62
 _SHOWN_FIELDS: Final = 24
-_SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
-    (SELECT count(*) FROM payloads), (SELECT coalesce(sum(size), 0) FROM payloads),
-    (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)"""
+_ROW_DAMAGED: Final = "its row in the store is damaged"
+_CHANGED: Final = "it is not what was written: its checksum differs"
 _MEMORIES: Final = """SELECT key, count(*), max(at), sum(octet_length(record)) FROM memories
     GROUP BY key ORDER BY key"""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much a store holds; payloads are counted as they are and as they are stored."""
-
-    file_bytes: int
-    log_bytes: int
-    free_bytes: int
-    runs: int
-    entries: int
-    payloads: int
-    payload_bytes: int
-    payload_bytes_stored: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +145,8 @@ class StoreReading:
         statement = f"{_COLUMNS}WHERE {by_status}{by_name}{tail}"
         rows: list[RunRow] = []
         while True:
-            page = self._reader.rows(statement, (*chosen, below, _PAGE))
-            for row in map(self._shown, page):
+            page = self._run_rows(statement, (*chosen, below, _PAGE))
+            for row in map(self._listed, page):
                 if status is None or row.status == status:
                     rows.append(row)
                 if len(rows) >= limit:
@@ -159,6 +154,31 @@ class StoreReading:
             if len(page) < _PAGE:
                 return rows
             below = page[-1][0]
+
+    def _run_rows(self, statement: str, values: tuple[int | str, ...]) -> list[tuple[Any, ...]]:
+        """Rows of runs; of one whose texts cannot be read only its number."""
+        try:
+            return self._reader.rows(statement, values)
+        except StoreError as fault:
+            if not isinstance(fault.__cause__, UnicodeDecodeError):
+                raise
+        numbers = self._reader.rows(f"SELECT number FROM ({statement})", values)
+        rows: list[tuple[Any, ...]] = []
+        for number in numbers:
+            try:
+                rows += self._reader.rows(_COLUMNS + "WHERE number = ?", number)
+            except StoreError:
+                rows.append(number)
+        return rows
+
+    def _listed(self, row: tuple[Any, ...]) -> RunRow:
+        """A row as a list shows it: a damaged one is named, and hides no others."""
+        try:
+            return self._shown(row)
+        except StoreError as fault:
+            name = row[1] if len(row) > 1 and isinstance(row[1], str) else f"number-{row[0]}"
+            words = f"{fault}; `whorl doctor` says more"
+            return RunRow(RunId(name), "(damaged)", "failed", "", "", 0.0, 0.0, error=words)
 
     def run(self, run: str) -> RunRow:
         rows = self._reader.rows(_RUN, (run,))
@@ -205,6 +225,8 @@ class StoreReading:
         return [RunId(row[0]) for row in self._reader.rows(made, (run, limit))]
 
     def _shown(self, row: tuple[Any, ...]) -> RunRow:
+        if not fits(row[1:_SHOWN_FIELDS], RUN_TYPES):
+            raise damaged(str(row[1] if len(row) > 1 else row[0]), None, _ROW_DAMAGED, "R906")
         shown = RunRow(*row[1:_SHOWN_FIELDS])
         if shown.status != "succeeded" and shown.mark:
             shown = replace(shown, mark="")
@@ -261,7 +283,10 @@ class StoreReading:
 
     def loops(self, run: str) -> list[LoopRow]:
         number = self._number(run)
-        return [self._loop(run, number, row) for row in self._reader.rows(_LOOPS, (number,))]
+        rows = self._reader.rows(_LOOPS, (number,))
+        if not all(fits(row, LOOP_TYPES) for row in rows):
+            raise damaged(run, None, _ROW_DAMAGED, "R906")
+        return [self._loop(run, number, row) for row in rows]
 
     def iterations(
         self, run: str, loop: str, after: int = 0, limit: int = 1000
@@ -343,7 +368,13 @@ class StoreReading:
     def _page(self, statement: str, values: tuple[int | str, ...], run: str) -> list[Entry]:
         with self._reader.lend() as connection:
             payload = partial(encoding.payload, connection)
-            rows = fetch(connection, statement, values)
+            try:
+                rows = fetch(connection, statement, values)
+            except UnicodeDecodeError as error:
+                raise _not_text(connection, statement, values, run) from error
+            except apsw.CorruptError as error:
+                self.watch.keep_damage(error, store_error(error, self.path))
+                raise damaged(run, None, f"{self.path!r} is damaged: {error}", "R906") from error
             return [_entry(payload, run, *row) for row in rows]
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
@@ -404,15 +435,27 @@ class StoreReading:
 
     def sizes(self) -> Sizes:
         with self._reader.lend() as connection:
-            counts = fetch(connection, _SIZES)[0]
-            free = connection.pragma("freelist_count") * connection.pragma("page_size")
-        log = self.path + "-wal"
-        log_bytes = os.path.getsize(log) if os.path.exists(log) else 0
-        return Sizes(os.path.getsize(self.path), log_bytes, free, *counts)
+            return checking.sizes(connection, self.path)
 
-    def check(self) -> list[str]:
-        faults = [row[0] for row in self._reader.rows("PRAGMA integrity_check(20)")]
-        return [] if faults == ["ok"] else faults
+    def used_bytes(self) -> int:
+        with self._reader.lend() as connection:
+            return checking.used_bytes(connection)
+
+    def check(self, report: Callable[[int, int], None] = lambda done, all_of_it: None) -> list[str]:
+        """What is damaged, each with its run and entry; `report` hears of what has been read."""
+        with self._reader.lend() as connection:
+            return checking.faults(connection, report)
+
+    def copy_to(self, path: str) -> None:
+        with self._reader.lend() as connection:
+            copy_all(connection, path)
+
+    def living(self) -> list[int]:
+        """The numbers of the processes that drive runs, or may."""
+        statement = "SELECT pid, started, boot, namespace, beat_at, beat_monotonic FROM processes"
+        now = Pulse(self.clock(), self.monotonic())
+        rows = self._reader.rows(statement)
+        return [row[0] for row in rows if has_living(row, self._process, now)]
 
     def close(self) -> None:
         self.is_closed = True
@@ -425,11 +468,24 @@ def _of_kinds(kinds: frozenset[str], bound: str = "> ?", order: str = "ASC") -> 
     return f"{_ENTRY}{chosen} ORDER BY seq {order} LIMIT ?"
 
 
+def _not_text(
+    connection: apsw.Connection, statement: str, values: tuple[int | str, ...], run: str
+) -> StoreError:
+    """Names the entry whose text cannot be read."""
+    numbers = "SELECT seq FROM journal "
+    for (seq,) in fetch(connection, statement.replace(_ENTRY, numbers), values):
+        try:
+            fetch(connection, _ONE, (values[0], seq))
+        except UnicodeDecodeError:
+            return damaged(run, seq, _CHANGED, "R906")
+    return damaged(run, None, _CHANGED, "R906")
+
+
 def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:
     kind, at, address, body, large, written = row
     try:
         if encoding.checksum(seq, kind, at, address, body, large) != written:
-            raise damaged(run, seq, "it is not what was written: its checksum differs", "R906")
+            raise damaged(run, seq, _CHANGED, "R906")
         return Entry(seq, encoding.decode(kind, at, address, body, large, fetch=payload))
     except Unreadable as error:
         raise damaged(run, seq, str(error)) from error
