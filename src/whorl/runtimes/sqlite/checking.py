@@ -80,7 +80,7 @@ def used_bytes(connection: apsw.Connection) -> int:
 def faults(
     connection: apsw.Connection, report: Callable[[int, int], None] = lambda done, all_of_it: None
 ) -> list[str]:
-    """What is damaged, each with its run and entry; `report` hears of the entries that were read."""
+    """What is damaged, each with its run and entry; `report` hears of the entries read."""
     return list(islice(_faults(connection, report), FAULTS_MAX))
 
 
