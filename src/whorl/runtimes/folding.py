@@ -166,7 +166,8 @@ def _stored_before(journal: Journal, run: RunId, iteration: str) -> tuple[int, J
     if number == 1:
         earlier = journal.loop_start(run, loop)
     else:
-        earlier = journal.iteration_end(run, numbered(loop, number - 1))
+        before = numbered(loop, number - 1)
+        earlier = journal.iteration_ends(run, (before,)).get(before)
     return journal.last_snapshot(run, before=earlier - 1) if earlier is not None else None
 
 
@@ -174,7 +175,9 @@ def look_into(
     journal: Journal, run: RunId, iterations: frozenset[str]
 ) -> dict[str, dict[str, Json]]:
     """The results and scores of iterations of a run, by replaying it from snapshots on."""
-    ends = {iteration: _end_of(journal, run, iteration) for iteration in iterations}
+    ends = journal.iteration_ends(run, iterations)
+    for iteration in iterations - set(ends):
+        ends[iteration] = _end_of_unfinished(journal, run, iteration)
     observations: dict[str, dict[str, Json]] = {}
     replay: Replay | None = None
     for iteration in sorted(iterations, key=ends.__getitem__):
@@ -190,11 +193,8 @@ def look_into(
     return observations
 
 
-def _end_of(journal: Journal, run: RunId, iteration: str) -> int:
+def _end_of_unfinished(journal: Journal, run: RunId, iteration: str) -> int:
     """An entry before which what an iteration gave is not known; 1: nobody can tell."""
-    end = journal.iteration_end(run, iteration)
-    if end is not None:
-        return end
     stored = journal.last_snapshot(run)
     loop, number = split_iteration(iteration)
     frames = json.loads(str(stored[1]))["frames"].values() if stored is not None else ()

@@ -189,8 +189,8 @@ class Journal(Protocol):
     def loop_start(self, run: RunId, loop: str) -> int | None:
         """The entry with which a loop started."""
 
-    def iteration_end(self, run: RunId, iteration: str) -> int | None:
-        """The first entry that tells of the end of an iteration."""
+    def iteration_ends(self, run: RunId, iterations: Iterable[str]) -> dict[str, int]:
+        """The first entries that tell of the end of iterations, by their addresses."""
 
     def workflow(self, run: RunId) -> Json:
         """The workflow that the run pins."""

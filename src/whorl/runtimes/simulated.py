@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from whorl.errors import Fenced, UsageError
-from whorl.interpreter.events import Event, split_iteration
+from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.ir import Workflow, content_hash, to_json
 from whorl.runtimes.driver import Driver, Watcher, Workers
 from whorl.runtimes.folding import Fork, fold, fork_run
@@ -104,10 +104,15 @@ class MemoryJournal:
         starts = self.read(run, kinds=frozenset({"loop.started"}))
         return next((entry.seq for entry in starts if entry.event.address == loop), None)
 
-    def iteration_end(self, run: RunId, iteration: str) -> int | None:
-        wanted = split_iteration(iteration)
-        ends = self.read(run, kinds=frozenset({"iteration.finished"}))
-        return next((e.seq for e in ends if split_iteration(e.event.address) == wanted), None)
+    def iteration_ends(self, run: RunId, iterations: Iterable[str]) -> dict[str, int]:
+        wanted = set(iterations)
+        ends: dict[str, int] = {}
+        for entry in self.read(run, kinds=frozenset({"iteration.finished"})):
+            loop, number = split_iteration(entry.event.address)
+            iteration = numbered(loop, number or 0)
+            if iteration in wanted:
+                ends.setdefault(iteration, entry.seq)
+        return ends
 
     def workflow(self, run: RunId) -> Json:
         return self._run(run).made.workflow

@@ -31,7 +31,7 @@ from whorl.runtimes.sqlite.journal_tables import check_owner
 from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from whorl.language import Json
     from whorl.runtimes.sqlite.checking import Sizes
@@ -68,9 +68,9 @@ _ITERATIONS: Final = f"""{_ENTRY}
 _BACKWARDS: Final = f"""{_ENTRY}
     INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND seq < ?2 AND (address = ?3
     OR (address >= ?3 || '[' AND address < ?3 || '\\')) ORDER BY seq DESC LIMIT ?4"""
-_ITERATION_END: Final = """SELECT seq FROM journal
-    INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND (address = ?2
-    OR (address > ?2 || '#' AND address < ?2 || '$')) ORDER BY seq LIMIT 1"""
+# A further attempt at an iteration has a number behind its address: `polish[3]#2`.
+_ITERATION_ENDS: Final = """SELECT rtrim(rtrim(address, '0123456789'), '#') AS iteration, min(seq)
+    FROM journal INDEXED BY iterations_by_run WHERE run = ? AND kind = 34 AND iteration IN"""
 _BEGUN: Final = f"""{_ENTRY}
     WHERE run = ?1 AND seq > ?2 AND kind = 33 AND address >= ?3 || '[' AND address < ?3 || '\\'
     AND instr(substr(address, length(?3) + 1), '/') = 0 ORDER BY seq DESC LIMIT 1"""
@@ -319,9 +319,10 @@ class StoreReading:
         rows = self._reader.rows(_LOOP_START, (self._number(run), loop))
         return rows[0][0] if rows else None
 
-    def iteration_end(self, run: str, iteration: str) -> int | None:
-        rows = self._reader.rows(_ITERATION_END, (self._number(run), iteration))
-        return rows[0][0] if rows else None
+    def iteration_ends(self, run: str, iterations: Iterable[str]) -> dict[str, int]:
+        wanted = list(iterations)
+        statement = f"{_ITERATION_ENDS} ({', '.join('?' * len(wanted))}) GROUP BY iteration"
+        return dict(self._reader.rows(statement, (self._number(run), *wanted)))
 
     def last_snapshot(
         self, run: str, after: int = 0, before: int | None = None
