@@ -1,4 +1,4 @@
-"""Many runs at once: how much memory does each of them take while it waits for a reply?"""
+"""Many runs at once: how much memory does each take while it waits, and how much time to turn?"""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench import whorl_side
 from bench.long_run import resident_mb
 from bench.workload import Answering, Only, loop_workflow
 from whorl.providers.task import Reply, Request
@@ -14,6 +15,9 @@ from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
 
 RUNS = 10_000
+CROWDS = (100, 1_000, 10_000)
+ITERATIONS = 10
+SECONDS = 0.01
 
 
 class _Slow(Answering):
@@ -35,6 +39,26 @@ def measure(full: bool) -> None:
         megabytes, seconds = asyncio.run(_crowd(Path(folder) / "whorl.db"))
     each = megabytes * 1000 / RUNS
     print(f"  {megabytes:.0f} MB more than before them, {each:.1f} kB each, after {seconds:.1f} s")
+    turn(full)
+
+
+def turn(full: bool) -> None:
+    """Prints the CPU of an iteration by how many runs turn at once, and how much it grows."""
+    print(
+        f"{ITERATIONS} iterations of {SECONDS * 1000:.0f} ms each, CPU of one by how many runs turn"
+    )
+    alone = 0.0
+    for runs in CROWDS:
+        # The first time of a process pays for what is imported and compiled.
+        times = 3 if runs < RUNS else 1
+        cpu = min(_turned(runs) for _ in range(times)) / runs / ITERATIONS * 1000
+        alone = alone or cpu
+        print(f"  {runs:>7,} runs  {cpu:6.3f} ms  {cpu / alone:5.2f}x (goal: 1.15x)")
+
+
+def _turned(runs: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        return whorl_side.turning_loops(Path(folder), runs, ITERATIONS, SECONDS)
 
 
 async def _crowd(path: Path) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from command_line import Spawn, Whorl
+
 
 HEAVY = ("httpx2", "rich", "jinja2", "apsw", "yaml", "asyncio", "pydantic", "whorl.runtimes")
 
@@ -247,3 +249,17 @@ def test_second_signal_ends_a_function_that_takes_long(spawn: Spawn, project: Pa
         process.communicate(timeout=PATIENCE_S)
 
     assert process.returncode == -signal.SIGINT
+
+
+def test_a_run_whose_store_is_deleted_says_so_and_sends_nothing_more(
+    whorl: Whorl, spawn: Spawn, project: Path
+) -> None:
+    with spawn("run", "slow.yaml") as process:
+        wait_until(lambda: _iteration(whorl) >= 2)
+        shutil.rmtree(project / ".whorl")
+        out, err = process.communicate(timeout=PATIENCE_S)
+
+    assert (process.returncode, "succeeded" in out + err) == (3, False)
+    assert "R907" in err
+    assert "was deleted while it was open" in err
+    assert not (project / ".whorl").exists()

@@ -1,4 +1,4 @@
-"""Old runs go on request only, with all that only they use."""
+"""Old runs go on request or as the operator says, with all that only they use."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import os
 from typing import TYPE_CHECKING
 
 import apsw
+import pytest
 from journal_makers import START, event, iteration, started
 
+from whorl.providers.settings import Retention
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.journal_tables import SWEPT_ENTRIES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,4 +77,77 @@ def test_a_deleted_runs_number_is_not_used_again(path: Path) -> None:
 
     assert asyncio.run(store.append(run, owner, iteration(1))) == 4
     assert [entry.seq for entry in store.read(run)] == [1, 2, 3, 4]
+    store.close()
+
+
+def _filled(path: Path, count: int) -> SqliteStore:
+    """A store with as many ended runs, a day apart, and one that goes on."""
+    store = SqliteStore(path, clock=lambda: START + count * DAY)
+    for number in range(count):
+        fill(store, f"run-{number}", START + number * DAY, "succeeded")
+    fill(store, "paused", START, "paused")
+    return store
+
+
+@pytest.mark.parametrize(
+    ("keep", "left"),
+    [
+        (Retention(older_than_s=2.5 * DAY), ["run-4", "run-5"]),
+        (Retention(max_runs=3), ["run-3", "run-4", "run-5"]),
+        (Retention(max_bytes=1), []),
+        (Retention(max_bytes=10**9), [f"run-{number}" for number in range(6)]),
+        (Retention(older_than_s=4.5 * DAY, max_runs=2), ["run-4", "run-5"]),
+    ],
+)
+def test_what_nothing_keeps_goes_the_oldest_first(
+    path: Path, keep: Retention, left: list[str]
+) -> None:
+    store = _filled(path, 6)
+
+    gone = asyncio.run(store.retire(keep)).runs
+
+    assert sorted(row.id for row in store.runs()) == ["paused", *left]
+    assert list(gone) == [f"run-{number}" for number in range(6 - len(left))]
+    assert (store.check(), asyncio.run(store.retire(Retention())).runs) == ([], ())
+    store.close()
+
+
+def test_only_so_many_go_at_once(path: Path) -> None:
+    store = _filled(path, 4)
+
+    assert asyncio.run(store.retire(Retention(max_runs=1), 2)).runs == ("run-0", "run-1")
+    store.close()
+
+
+def test_a_size_is_kept_to(path: Path) -> None:
+    store = _filled(path, 6)
+    limit = store.used_bytes() // 2
+
+    asyncio.run(store.retire(Retention(max_bytes=limit)))
+
+    assert limit * 0.6 < store.used_bytes() <= limit
+    assert store.sizes().free_bytes == 0
+    store.close()
+
+
+def test_a_long_run_is_deleted_in_small_steps_and_what_a_crash_leaves_goes_later(
+    path: Path,
+) -> None:
+    store = SqliteStore(path, clock=lambda: START + 10 * DAY)
+
+    async def work() -> None:
+        run, owner = await started(store, "long")
+        for number in range(1, SWEPT_ENTRIES):
+            await store.append(run, owner, iteration(number))
+        await store.append(run, owner, [event("run.finished", when=START, status="failed")])
+        await store.release(run, owner)
+        # The first step, after which the process ends.
+        await store._ask(lambda tables: tables.delete(run, "failed", START + DAY))
+
+    asyncio.run(work())
+    assert (store.runs(), store.sizes().entries > SWEPT_ENTRIES) == ([], True)
+
+    asyncio.run(store.retire(Retention(max_runs=1)))
+
+    assert (store.sizes().entries, store.sizes().payloads, store.check()) == (0, 0, [])
     store.close()

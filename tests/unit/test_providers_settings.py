@@ -11,7 +11,7 @@ import pytest
 
 from whorl.errors import UsageError
 from whorl.providers.redaction import Secret, redact
-from whorl.providers.settings import Price, sections
+from whorl.providers.settings import Price, Retention, sections
 from whorl.providers.settings.sections import settings_from
 
 TOML = """
@@ -48,6 +48,8 @@ program = "claude"
 
 [retention]
 older_than = "30d"
+max_runs = 500
+max_size = "2.5GB"
 """
 
 
@@ -65,7 +67,7 @@ def test_a_whole_file() -> None:
     assert settings.tasks == {"activity:search": "python:activities:search"}
     assert settings.agents["reviewer"].program == "claude"
     assert settings.agents["reviewer"].kind == "claude-code"
-    assert settings.retention == {"older_than": "30d"}
+    assert settings.retention == Retention(30 * 86_400.0, 500, 2_500_000_000)
     assert settings.environment == {"PATH": "/bin"}
     assert "test-key" not in repr(settings)
 
@@ -264,6 +266,8 @@ def test_keys_connectors_and_limits_that_are_wrong(table: dict[str, Any], words:
         ({"retention": {"days": 30}}, "[retention] has no 'days'"),
         ({"retention": {"older_than": 30}}, "a time such as '30d'"),
         ({"retention": {"older_than": "30"}}, "a time such as '30d'"),
+        ({"retention": {"max_runs": 0}}, "a whole number of at least 1"),
+        ({"retention": {"max_size": "5"}}, "a size such as '500MB'"),
         ({"workflows": {"flders": ["a"]}}, "[workflows] has no 'flders'"),
         ({"workflows": {"folders": "a"}}, "must be a list of texts"),
         (

@@ -5,13 +5,15 @@ A fork is a new run that keeps the iterations before one of another run, and red
 
 from __future__ import annotations
 
+import json
+import math
 import secrets
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import StoreError, UsageError, did_you_mean
-from whorl.interpreter.events import FED_KINDS, Event, split_iteration
+from whorl.interpreter.events import FED_KINDS, Event, numbered, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, from_json, to_json
@@ -20,7 +22,7 @@ from whorl.runtimes.keys import CODE
 from whorl.runtimes.sealing import hide, opened, opened_state, redaction_of, sealed, sealed_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from whorl.language import Json
     from whorl.runtimes.keys import Seals
@@ -72,13 +74,12 @@ def _as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
 
 
 def _fold(journal: Journal, run: RunId, plan: Plan, seals: Seals | None) -> Folded:
-    stored = journal.last_snapshot(run)
-    state = None if stored is None else opened_state(stored, run, seals)
-    if stored is None or state is None:
+    stored = _stored(journal, run, seals)
+    if stored is None:
         replay = Replay(journal, run, plan, seals=seals)
         folded, take_next = replay.folded, replay.take
     else:
-        folded = Folded(Machine.restore(plan, state), stored[0], run, seals)
+        folded = Folded(Machine.restore(plan, stored[1]), stored[0], run, seals)
         take_next = partial(take, folded)
     journaled = sum(map(take_next, journal.read(run, after=folded.seq)))
     folded.unsaid = folded.unsaid[journaled:]
@@ -111,7 +112,7 @@ def begins(event: Event, iteration: str) -> bool:
 
 
 class Replay:
-    """A journal from its start, up to the moment in which the iteration `until` begins.
+    """A journal from its start or a stored snapshot on, until the iteration `until` begins.
 
     The journal of a fork opens with what its source did, under the workflow of the source, up to
     the beginning of the iteration that the fork redoes. Each part ends with a `run.forked`.
@@ -125,21 +126,26 @@ class Replay:
         *,
         until: str = "",
         seals: Seals | None = None,
+        stored: tuple[int, str] | None = None,
     ) -> None:
         plan = plan or Plan(from_json(journal.workflow(run)))
         self._forks: list[Event] = []
+        self._part = 0
         first = next(iter(journal.read(run)), None)
         if first is not None and first.event.body.get("run", run) != run:
             # The journal of a run that is no fork starts with its own name.
-            entries = journal.read(run)
-            self._forks = [e.event for e in entries if e.event.kind == "run.forked"]
+            forks = list(journal.read(run, kinds=frozenset({"run.forked"})))
+            self._forks = [entry.event for entry in forks]
+            self._part = sum(entry.seq <= stored[0] for entry in forks) if stored else 0
         plans = [plan]
         for fork in reversed(self._forks):
             plans.append(_plan_before(journal, fork) or plans[-1])
         self._plans = plans[::-1]
         self._until = until
-        self._part = 0
         self.folded = Folded(Machine(self._plans[0]), 0, run, seals)
+        if stored is not None:
+            machine = Machine.restore(self._plans[self._part], stored[1])
+            self.folded = Folded(machine, stored[0], run, seals)
         self._set_stops()
 
     @property
@@ -183,8 +189,9 @@ def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
     """The machine as it was when an iteration began, for people to look at."""
 
     def look(seals: Seals | None) -> Machine | None:
-        replay = Replay(journal, run, until=iteration, seals=seals)
-        for entry in journal.read(run):
+        stored = _stored_before(journal, run, iteration, seals)
+        replay = Replay(journal, run, until=iteration, seals=seals, stored=stored)
+        for entry in journal.read(run, after=replay.folded.seq):
             replay.take(entry)
             if replay.has_arrived:
                 hide(replay.folded.machine)
@@ -194,28 +201,91 @@ def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
     return _as_far_as_open(journal, look)
 
 
+def _stored_before(
+    journal: Journal, run: RunId, iteration: str, seals: Seals | None
+) -> tuple[int, str] | None:
+    """The newest snapshot from before an iteration began; none: only the whole journal will do."""
+    loop, number = split_iteration(iteration)
+    if number is None:
+        return None
+    if number == 1:
+        earlier = journal.loop_start(run, loop)
+    else:
+        before = numbered(loop, number - 1)
+        earlier = journal.iteration_ends(run, (before,)).get(before)
+    return _stored(journal, run, seals, before=earlier - 1) if earlier is not None else None
+
+
+def _stored(
+    journal: Journal, run: RunId, seals: Seals | None, *, after: int = 0, before: int | None = None
+) -> tuple[int, str] | None:
+    """The newest snapshot of a part of a run; none: it is encrypted, and there are no seals."""
+    stored = journal.last_snapshot(run, after, before)
+    state = None if stored is None else opened_state(stored, run, seals)
+    return None if stored is None or state is None else (stored[0], state)
+
+
 def look_into(
     journal: Journal, run: RunId, iterations: frozenset[str], *, to_drive: bool = False
 ) -> dict[str, dict[str, Json]]:
-    """The results and scores of iterations of a run, by replaying it from the start.
+    """The results and scores of iterations of a run, by replaying it from snapshots on.
 
     Only what is `to_drive` a run has secrets in it.
     """
 
     def look(seals: Seals | None) -> dict[str, dict[str, Json]]:
-        replay = Replay(journal, run, seals=seals)
-        machine = replay.folded.machine
-        machine.observed = iterations
-        for entry in journal.read(run):
-            replay.take(entry)
-            replay.folded.unsaid.clear()
-            if len(machine.observations) == len(iterations):
-                break
-        if not to_drive:
-            hide(machine)
-        return machine.observations
+        return _observations(journal, run, iterations, seals, to_drive=to_drive)
 
     return look(journal.seals) if to_drive else _as_far_as_open(journal, look)
+
+
+def _observations(
+    journal: Journal,
+    run: RunId,
+    iterations: frozenset[str],
+    seals: Seals | None,
+    *,
+    to_drive: bool,
+) -> dict[str, dict[str, Json]]:
+    ends = journal.iteration_ends(run, iterations)
+    for iteration in iterations - set(ends):
+        ends[iteration] = _end_of_unfinished(journal, run, iteration, seals)
+    observations: dict[str, dict[str, Json]] = {}
+    replay: Replay | None = None
+    for iteration in sorted(iterations, key=ends.__getitem__):
+        at = 0 if replay is None else replay.folded.seq
+        stored = _stored(journal, run, seals, after=at, before=ends[iteration] - 1)
+        if replay is None or stored is not None:
+            replay = Replay(journal, run, seals=seals, stored=stored)
+            replay.folded.machine.observed = iterations
+            replay.folded.machine.observations = observations
+            entries = journal.read(run, after=replay.folded.seq)
+        if iteration not in observations:
+            _observe(replay, entries, iteration)
+    if replay is not None and not to_drive:
+        hide(replay.folded.machine)
+    return observations
+
+
+def _end_of_unfinished(journal: Journal, run: RunId, iteration: str, seals: Seals | None) -> int:
+    """An entry before which what an iteration gave is not known; 1: nobody can tell."""
+    stored = _stored(journal, run, seals)
+    loop, number = split_iteration(iteration)
+    frames = json.loads(stored[1])["frames"].values() if stored is not None else ()
+    at = (f["count"] for f in frames if f["kind"] == "loop" and f["address"] == loop)
+    # It is under way, or about to begin.
+    return stored[0] + 1 if stored and next(at, math.inf) <= (number or 0) else 1
+
+
+def _observe(replay: Replay, entries: Iterator[Entry], iteration: str) -> None:
+    """Replays until an iteration has succeeded, or the next but one begins."""
+    loop, number = split_iteration(iteration)
+    is_over = numbered(loop, (number or 0) + 2)
+    for entry in entries:
+        replay.take(entry)
+        replay.folded.unsaid.clear()
+        if iteration in replay.folded.machine.observations or begins(entry.event, is_over):
+            return
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +306,10 @@ async def fork_run(
     store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
 ) -> tuple[RunId, bool]:
     """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
-    before, machine = _begun(store, source, fork.at)
+    before, machine, shared = _begun(store, source, fork.at)
+    if machine.plan.is_confidential:
+        # The snapshots of the source are encrypted for it alone.
+        shared = 0
     workflow = fork.workflow or from_json(store.workflow(source))
     old, digest = machine.plan.workflow, content_hash(workflow)
     body: dict[str, Json] = {
@@ -268,13 +341,19 @@ async def fork_run(
     about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
     sources = store.sources(source) if fork.sources is None else fork.sources
     made = NewRun(run, to_json(workflow), digest, *about, sources=sources, origin=fork.origin)
-    made = replace(made, memories=records_in(events[-len(notes) :] if notes else ()), state=state)
+    memories = records_in(events[-len(notes) :] if notes else ())
+    made = replace(made, memories=memories, state=state, shared=shared)
     return await store.create(made, *events)
 
 
-def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine]:
-    """The source's journal up to the moment in which an iteration began, and the machine there."""
-    replay = Replay(store, source, until=at, seals=store.seals)
+def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine, int]:
+    """The source's journal up to the moment in which an iteration began, and the machine there.
+
+    And how many entries before that moment have snapshots that a fork can use.
+    """
+    stored = _stored_before(store, source, at, store.seals)
+    replay = Replay(store, source, until=at, seals=store.seals, stored=stored)
+    first = replay.folded.seq
     events: list[Event] = []
     begun: list[str] = []
     for entry in store.read(source):
@@ -282,10 +361,11 @@ def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine
         if event.kind == "iteration.started":
             begun.append(event.address)
         if not replay.has_arrived:
-            replay.take(entry)
+            if entry.seq > first:
+                replay.take(entry)
             replay.folded.unsaid.clear()
         elif begins(event, at):
-            return events + replay.folded.late, replay.folded.machine
+            return events + replay.folded.late, replay.folded.machine, replay.folded.seq - 1
         elif event.kind in FED_KINDS:
             # It came in the same breath, and the iteration owes it nothing.
             continue

@@ -48,8 +48,8 @@ class NewRun:
     """What is stored when a run is made: the workflow that it pins, and where it came from.
 
     `behaviour` is the version of the machine that drives it, `origin` who started it: server,
-    detached, terminal or python. One that has a past has the memories that it leaves, and the state
-    of the machine after it.
+    detached, terminal or python. One that has a past has the memories that it leaves, the state of
+    the machine after it, and as many `shared` first entries as are those of its parent.
     """
 
     id: RunId
@@ -65,6 +65,7 @@ class NewRun:
     memories: Sequence[Record] = ()
     state: Json = None
     origin: str = ""
+    shared: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +191,21 @@ class Journal(Protocol):
     async def release(self, run: RunId, owner: int) -> None:
         """Gives the run up; it may be claimed by anyone."""
 
-    def read(self, run: RunId, after: int = 0) -> Iterator[Entry]:
-        """The entries of a run after a sequence number, in order."""
+    def read(
+        self, run: RunId, after: int = 0, *, kinds: frozenset[str] = frozenset()
+    ) -> Iterator[Entry]:
+        """The entries of a run after a sequence number, in order; all of them, or some kinds."""
 
-    def last_snapshot(self, run: RunId) -> tuple[int, Json] | None:
-        """The newest snapshot and the seq that it stands after."""
+    def last_snapshot(
+        self, run: RunId, after: int = 0, before: int | None = None
+    ) -> tuple[int, Json] | None:
+        """The newest snapshot between two entries, and the seq that it stands after."""
+
+    def loop_start(self, run: RunId, loop: str) -> int | None:
+        """The entry with which a loop started."""
+
+    def iteration_ends(self, run: RunId, iterations: Iterable[str]) -> dict[str, int]:
+        """The first entries that tell of the end of iterations, by their addresses."""
 
     def workflow(self, run: RunId) -> Json:
         """The workflow that the run pins."""
@@ -234,9 +245,7 @@ def records_in(events: Iterable[Event]) -> list[Record]:
 def tool_pins(journal: Journal, run: str) -> dict[str, str]:
     """The hash of what each tool said about itself when the run first heard of it, by its name."""
     pins: dict[str, str] = {}
-    for entry in journal.read(RunId(run)):
-        if entry.event.kind != "task.finished":
-            continue
+    for entry in journal.read(RunId(run), kinds=frozenset({"task.finished"})):
         body = entry.event.body
         tools = body.get("tools")
         heard = dict(tools) if isinstance(tools, dict) else {}

@@ -8,6 +8,7 @@ its journal when its time comes.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import secrets
 import time
@@ -45,6 +46,10 @@ POLL_S = 0.15
 NAP_S = 30.0
 PINNED_MAX = 64
 log = logging.getLogger("whorl")
+# Commands let Python look for garbage with cycles once there are so many new objects, and so many
+# more for each run: a run holds about as many while it waits, and next to none of them is garbage.
+OBJECTS = 20_000
+OBJECTS_PER_RUN = 100
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -88,6 +93,8 @@ class LocalRuntime:
 
     def __post_init__(self) -> None:
         self._drivers: dict[RunId, Driver] = {}
+        self._driven = 0
+        self._objects = gc.get_threshold()[0]
         self._sleepers: dict[RunId, asyncio.Event] = {}
         self._plans: dict[str, Plan] = {}
         self._digests: dict[RunId, str] = {}
@@ -141,9 +148,11 @@ class LocalRuntime:
         """
         self.check(requests)
         owner = await self.store.claim(run, keeps=self.origin in KEEPING)
+        self._count_driven(1)
         try:
             return await self._drive_owned(run, owner, list(requests), at_least)
         finally:
+            self._count_driven(-1)
             await self._give_up(run, owner)
 
     async def request(self, run: RunId, event: Event) -> bool:
@@ -218,6 +227,16 @@ class LocalRuntime:
         if pinned[2] not in self._plans:
             self._plans[pinned[2]] = Plan(workflow)
         return pinned[1], pinned[2]
+
+    def _count_driven(self, step: int) -> None:
+        """Has Python look for garbage the less often the more runs there are that hold none.
+
+        A program that has left it as it is, unlike our commands, is left alone.
+        """
+        self._driven += step
+        if self._objects >= OBJECTS:
+            more = OBJECTS_PER_RUN * self._driven
+            gc.set_threshold(self._objects + more, *gc.get_threshold()[1:])
 
     async def _drive_owned(
         self, run: RunId, owner: int, requests: list[Event], at_least: float

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100
 _WARNINGS_MAX: Final = 1_000
+_WARNINGS: Final = frozenset({"warning"})
 _ABANDONED_MAX: Final = 1_000
 _MARKS: Final = ("limit", "budget")
 _USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
@@ -378,8 +379,8 @@ def document(
     """The result document; `final` is the last `run.finished`. Unknown warnings are looked for."""
     body: dict[str, Any] = final.body if final is not None else {}
     if warnings is None:
-        events = (entry.event for entry in journal.read(RunId(run)))
-        warned = (e.body | {"path": e.address} for e in events if e.kind == "warning")
+        events = (entry.event for entry in journal.read(RunId(run), kinds=_WARNINGS))
+        warned = (event.body | {"path": event.address} for event in events)
         warnings = list(islice(warned, _WARNINGS_MAX))
     return {
         "run": run,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from whorl.errors import Fenced, UsageError
-from whorl.interpreter.events import Event
+from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.ir import Workflow, content_hash, to_json
 from whorl.runtimes.driver import Driver, Watcher, Workers
 from whorl.runtimes.folding import Fork, fold, fork_run
@@ -88,13 +88,34 @@ class MemoryJournal:
     async def release(self, run: RunId, owner: int) -> None:
         """Gives a run up."""
 
-    def read(self, run: RunId, after: int = 0) -> Iterator[Entry]:
+    def read(
+        self, run: RunId, after: int = 0, *, kinds: frozenset[str] = frozenset()
+    ) -> Iterator[Entry]:
         for index, event in enumerate(self._run(run).entries[after:], start=after + 1):
-            yield Entry(index, event)
+            if not kinds or event.kind in kinds:
+                yield Entry(index, event)
 
-    def last_snapshot(self, run: RunId) -> tuple[int, Json] | None:
-        snapshots = self._run(run).snapshots
-        return snapshots[-1] if snapshots else None
+    def last_snapshot(
+        self, run: RunId, after: int = 0, before: int | None = None
+    ) -> tuple[int, Json] | None:
+        stored = self._run(run)
+        last = len(stored.entries) if before is None else before
+        between = [each for each in stored.snapshots if after < each[0] <= last]
+        return between[-1] if between else None
+
+    def loop_start(self, run: RunId, loop: str) -> int | None:
+        starts = self.read(run, kinds=frozenset({"loop.started"}))
+        return next((entry.seq for entry in starts if entry.event.address == loop), None)
+
+    def iteration_ends(self, run: RunId, iterations: Iterable[str]) -> dict[str, int]:
+        wanted = set(iterations)
+        ends: dict[str, int] = {}
+        for entry in self.read(run, kinds=frozenset({"iteration.finished"})):
+            loop, number = split_iteration(entry.event.address)
+            iteration = numbered(loop, number or 0)
+            if iteration in wanted:
+                ends.setdefault(iteration, entry.seq)
+        return ends
 
     def workflow(self, run: RunId) -> Json:
         return self._run(run).made.workflow

@@ -163,6 +163,13 @@ class Project:
         self._check_store()
         if not create and not self.store.exists():
             raise self._no_store()
+        folder, is_named = (
+            self.store.parent,
+            self.is_store_named or self.environment.get("WHORL_HOME"),
+        )
+        if not is_named and folder.is_symlink():
+            words, advice = f"{str(folder)!r} is a symbolic link", f"--store {folder.resolve()}"
+            raise StoreError(words, code="R908", help=f"name the folder itself: {advice}")
         # A file that is still empty is a store that another process is about to fill.
         return SqliteStore(self.store, create=True, seals=seals_from(self.environment))
 
@@ -192,6 +199,9 @@ def find_project(
     if store:
         place = current / Path(store).expanduser()
         place = place if place.suffix == ".db" or place.is_file() else place / STORE_NAME
+    if (store or home) and place.is_symlink():
+        # Where the person has named it, a link is meant; a folder's own store is none.
+        place = place.resolve()
     # Trust for a call is none in what another user has written.
     is_own_word = bool(config) or (trusts and chosen is not None and not is_foreign(chosen))
     return Project(

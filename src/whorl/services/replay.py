@@ -125,8 +125,8 @@ def _recorded(store: SqliteStore, run: RunId, event: Event) -> Json:
 
 def steered(store: SqliteStore, run: RunId) -> str:
     """How a person steered a run, so that its file alone does not give it again; or nothing."""
-    kinds = (entry.event.kind for entry in store.read(run))
-    return next((_STEERING[kind] for kind in kinds if kind in _STEERING), "")
+    asked = store.read(run, limit=1, kinds=frozenset(_STEERING))
+    return next((_STEERING[entry.event.kind] for entry in asked), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,12 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
 
+
 By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
 WAYS: tuple[By, ...] = get_args(By)
 
 _PAID = ("task.finished", "task.failed")
+_CHARGED = frozenset({*_PAID, "task.started", "task.in_doubt", "node.finished"})
 _NUMBERS = re.compile(r"\[[0-9]+\]|#[0-9]+")
 _ATTEMPT = re.compile(r"#([0-9]+)$")
 # So many loops are named where a person has to choose one.
@@ -49,6 +51,7 @@ _LOOKS = 4
 _TAIL = 20
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
+_FORKS = frozenset({"run.forked"})
 _VERBS = {"succeeded": "has", "failed": "has", "cancelled": "was", "interrupted": "was"}
 
 
@@ -159,9 +162,9 @@ def full_result(
 def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
     """Answers of people, and iterations that they gave or chose; the newest of very many."""
     requests: list[Request] = []
-    for entry in store.read(run):
+    for entry in store.read(run, kinds=_REQUESTS):
         event = entry.event
-        if event.kind in _REQUESTS and not event.body.get("refused"):
+        if not event.body.get("refused"):
             place = event.address.partition("/:")[0] or str(event.body.get("at") or "")
             requests.append(Request(event.kind, place, event.body))
     return requests[-_REQUESTS_MAX:]
@@ -388,23 +391,21 @@ class Line:
 def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By, at: str = "") -> list[Line]:
     """The usage of runs under the headings of `by`, the dearest first; only what lies `at` it."""
     lines: dict[str, Line] = {}
-    inside = (f"{at}/", f"{at}[", f"{at}#")
     for run in runs:
         name = store.run(run).name
-        for event, usage in _payments(store, run):
-            if not at or event.address == at or event.address.startswith(inside):
-                heading = _heading(by, run, name, event)
-                lines.setdefault(heading, Line(heading)).add(usage)
+        for event, usage in _payments(store, run, at):
+            heading = _heading(by, run, name, event)
+            lines.setdefault(heading, Line(heading)).add(usage)
     if by == "iteration":
         return list(lines.values())
     return sorted(lines.values(), key=lambda line: (-line.cost_usd, -line.calls, line.name))
 
 
-def _payments(store: SqliteStore, run: RunId) -> Iterator[tuple[Event, dict[str, Any]]]:
+def _payments(store: SqliteStore, run: RunId, at: str) -> Iterator[tuple[Event, dict[str, Any]]]:
     """What each call of a run is charged with; of one that was given up, until a reply comes."""
     abandoned: dict[str, tuple[Event, dict[str, Any]]] = {}
     models: dict[str, dict[str, Json]] = {}
-    for event in _own_events(store, run):
+    for event in _own_events(store, run, at):
         address, body = event.address, event.body
         usage: Any = body.get("usage")
         reserve: Any = body.get("reserve")
@@ -427,16 +428,13 @@ def _payments(store: SqliteStore, run: RunId) -> Iterator[tuple[Event, dict[str,
     yield from abandoned.values()
 
 
-def _own_events(store: SqliteStore, run: RunId) -> Iterator[Event]:
-    """The events of a run, without those that a fork has from the run that it was made of."""
-    is_own = not store.run(run).parent
-    for entry in store.read(run):
-        event = entry.event
-        if is_own:
-            yield event
-        # The run that it comes from may be a fork itself, with such an event of its own.
-        elif event.kind == "run.forked" and event.body.get("run") == run:
-            is_own = True
+def _own_events(store: SqliteStore, run: RunId, at: str) -> Iterator[Event]:
+    """What calls were charged with, without what a fork has from the run that it was made of."""
+    forks = store.read(run, kinds=_FORKS) if store.run(run).parent else ()
+    # The run that it comes from may be a fork itself, with such an event of its own.
+    first = next((entry.seq for entry in forks if entry.event.body.get("run") == run), 0)
+    entries = store.entries_at(run, at, first) if at else store.read(run, first, kinds=_CHARGED)
+    return (entry.event for entry in entries)
 
 
 def _heading(by: By, run: RunId, workflow: str, event: Event) -> str:

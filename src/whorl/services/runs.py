@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.registry import Providers
+    from whorl.providers.settings import Retention
     from whorl.runtimes.driver import Watcher
     from whorl.runtimes.local import LocalRuntime, Start
     from whorl.runtimes.sqlite import SqliteStore
@@ -46,6 +47,9 @@ PATIENCE_S = 5.0
 OWNED_S = 1.0
 POLL_S = 0.01
 FAULTS_MAX = 1_000
+RETIRED_AT_ONCE = 50
+RETIRED_PAUSE_S = 0.5
+RETIRED_EVERY_S = 30.0
 _SEEN_MAX = 5_000
 _STEERING = frozenset(
     {"run.paused", "run.resumed", "run.cancelled", "run.continued", "run.accepted", "gate.decided"}
@@ -84,6 +88,21 @@ async def open_runtime(
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
         workers, check = ProviderWorkers(providers), partial(check_trusted, providers.settings)
         yield LocalRuntime(store, workers, watcher=everybody, check=check, origin=origin)
+
+
+async def keep_to(retention: Retention, project: Project, store: SqliteStore) -> None:
+    """Deletes by itself what the operator does not want to keep, a few runs at a time."""
+    while True:
+        try:
+            gone = await store.retire(retention, RETIRED_AT_ONCE)
+        except StoreError as fault:
+            log.warning("old runs cannot be deleted: %s", safe(str(fault)))
+            gone = None
+        if gone is not None and gone.runs:
+            project.remove_workspaces(gone.runs)
+            log.info("deleted %d runs, as [retention] says", len(gone.runs))
+        is_more = gone is not None and len(gone.runs) == RETIRED_AT_ONCE
+        await asyncio.sleep(RETIRED_PAUSE_S if is_more else RETIRED_EVERY_S)
 
 
 class ProviderWorkers:

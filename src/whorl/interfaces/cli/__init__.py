@@ -50,6 +50,8 @@ COMMANDS: CommandTable = {
         "memory": ("store:memory", "List or delete what loops remember across runs."),
         "tools": ("tools:tools", "Show what tools of MCP servers say, and accept what changed."),
         "prune": ("store:prune", "Delete old runs."),
+        "backup": ("store:backup", "Copy the store to a file while it is in use."),
+        "restore": ("store:restore", "Put a backup in the place of the store."),
         "doctor": ("admin:doctor", "Check the installation, the configuration and each provider."),
         "mcp": ("admin:mcp", "Serve workflows as MCP tools."),
     },

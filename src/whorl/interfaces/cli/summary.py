@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal import LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
+
 _SHOWN_MAX = 4_000
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})
@@ -128,6 +129,8 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
 
 def pause_words(result: dict[str, Any]) -> str:
     """Why a run is paused, in the words of what it warned of."""
+    if result["paused_by"] == "restore":
+        return "it was under way when the backup was made: what it has done since is not known"
     if result["paused_by"] != "budget":
         return "a person paused it"
     warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]

@@ -16,10 +16,10 @@ from typing import Any, Final
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 
 from whorl import __version__
-from whorl.interfaces.http.faults import Refusal, register
+from whorl.interfaces.http.faults import Refusal, refused, register
 from whorl.interfaces.http.routes import control, runs, streams, workflows
 from whorl.interfaces.http.state import PROBLEMS, ServerState
 
@@ -111,8 +111,13 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 
 @page.get("/healthz")
-def healthz() -> dict[str, str]:
-    return {"status": "ok"}
+async def healthz(request: Request) -> Response:
+    """Whether runs can be driven: a store that is gone or damaged takes no writes."""
+    state = request.app.state.server
+    fault = None if state is None else state.store.watch.fault()
+    if fault is not None:
+        return refused(503, fault.code, str(fault), fault.help)
+    return JSONResponse({"status": "ok"})
 
 
 @page.get("/")

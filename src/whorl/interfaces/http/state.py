@@ -26,7 +26,7 @@ from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import Catalogue, Project
 from whorl.services.results import loop_node, workflow_of
-from whorl.services.runs import Driving, open_runtime
+from whorl.services.runs import Driving, keep_to, open_runtime
 from whorl.services.upkeep import Upkeep
 from whorl.source.paths import resolve_beside
 
@@ -272,12 +272,16 @@ async def open_state(project: Project) -> AsyncIterator[ServerState]:
         state = ServerState(project, providers, runtime, watcher)
         following = asyncio.create_task(watcher.follow(runtime.store))
         keeping = asyncio.create_task(state.upkeep.work())
+        retention = providers.settings.retention
+        retiring = (
+            asyncio.create_task(keep_to(retention, project, runtime.store)) if retention else None
+        )
         try:
             yield state
         finally:
             watcher.end()
-            following.cancel()
-            keeping.cancel()
+            for task in tasks:
+                task.cancel()
             await state.driving.close()
 
 

@@ -174,14 +174,26 @@ class ServerSettings:
     max_concurrent: int = 200
 
 
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """`[retention]`: what is kept of runs that have ended; None: it does not matter."""
+
+    older_than_s: float | None = None
+    max_runs: int | None = None
+    max_bytes: int | None = None
+
+    def __bool__(self) -> bool:
+        return self != Retention()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything that providers are told by the operator.
 
-    `environment` holds the few variables that commands may see. `retention` (`older_than`),
-    `workflows` (`folders`), `server` and `drain_s` (of `[run]`: how long calls may take to end when
-    a command is stopped) are for other parts, and are checked here with the rest. `untrusted`
-    says why the rights of the folder's whorl.toml are not among all this, where they are not.
+    `environment` holds the few variables that commands may see. `retention`, `workflows`
+    (`folders`), `server` and `drain_s` (of `[run]`: how long calls may take to end when a command
+    is stopped) are for other parts, and are checked here with the rest. `untrusted` says why the
+    rights of the folder's whorl.toml are not among all this, where they are not.
     """
 
     default_provider: str = ""
@@ -193,7 +205,7 @@ class Settings:
     tasks: Mapping[str, str] = field(default_factory=dict)
     agents: Mapping[str, AgentSettings] = field(default_factory=dict)
     mcp: Mapping[str, ToolServer] = field(default_factory=dict)
-    retention: Mapping[str, str] = field(default_factory=dict)
+    retention: Retention = Retention()
     notify: NotifySettings = NotifySettings()
     server: ServerSettings = ServerSettings()
     drain_s: float = DRAIN_S

@@ -38,7 +38,7 @@ SECTIONS: dict[str, tuple[str, ...] | None] = {
     "connectors": ("url", "replies"),
     "limits": ("iterations", "time"),
     "notify": ("url", "headers", "on"),
-    "retention": ("older_than",),
+    "retention": ("older_than", "max_runs", "max_size"),
     "run": ("drain",),
     "server": ("drain", "max_concurrent"),
     "workflows": ("folders",),
@@ -63,6 +63,8 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CREDENTIAL = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
 # A number alone would be seconds, which nobody means who keeps runs for a time.
 _BARE = re.compile(r"[0-9.]*")
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]B)", re.IGNORECASE)
+_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,13 +336,18 @@ def _notify(table: Table) -> settings.NotifySettings:
     return settings.NotifySettings(url, table.headers(), tuple(chosen))
 
 
-def _retention(table: Table) -> dict[str, str]:
-    age = table.values.get("older_than")
-    if age is None:
-        return {}
-    if not isinstance(age, str) or _BARE.fullmatch(age.strip()) or _seconds(age) is None:
+def _retention(table: Table) -> settings.Retention:
+    age, size = table.values.get("older_than"), table.values.get("max_size")
+    seconds = _seconds(age)
+    if age is not None and (
+        not isinstance(age, str) or _BARE.fullmatch(age.strip()) or seconds is None
+    ):
         refuse(f"[retention] older_than must be a time such as '30d' or '12h', not {age!r}")
-    return {"older_than": age}
+    parts = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
+    if size is not None and parts is None:
+        refuse(f"[retention] max_size must be a size such as '500MB' or '5GB', not {size!r}")
+    bytes_max = None if parts is None else int(float(parts[1]) * _UNITS[parts[2].upper()])
+    return settings.Retention(seconds, table.count("max_runs"), bytes_max)
 
 
 def _server_settings(table: Table) -> settings.ServerSettings:

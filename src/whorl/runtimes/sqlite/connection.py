@@ -13,9 +13,10 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import quote
 
 import apsw
 
@@ -23,6 +24,9 @@ from whorl.errors import Fenced, InternalError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from whorl.runtimes.sqlite.file_watch import FileWatch
+
 
 Column: TypeAlias = int | float | str | bytes | None
 
@@ -98,10 +102,12 @@ BUSY_TIMEOUT_MS: Final = 5000
 LOCK_WAIT_S_MAX: Final = 30.0
 _APPLICATION_ID: Final = 0x57484F52  # "WHOR"
 _WAL_BYTES_MAX: Final = 64 * 1024 * 1024
+_COPIED_PAGES: Final = 2_000
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE
 _FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
 _RETRY = "nothing of this write was stored; then go on with `whorl resume`"
+_DOCTOR = "`whorl doctor` names what is damaged; restore a backup with `whorl restore FILE`"
 _WORDS: dict[int, tuple[str, str]] = {
     apsw.SQLITE_FULL: ("has no room to grow: the disk is full", f"free some space; {_RETRY}"),
     apsw.SQLITE_IOERR: (
@@ -125,7 +131,7 @@ _WORDS: dict[int, tuple[str, str]] = {
         "is not a store of Whorl",
         "name another place with --store, or move the file away",
     ),
-    apsw.SQLITE_CORRUPT: ("is damaged", "run `whorl doctor`, and restore the file from a backup"),
+    apsw.SQLITE_CORRUPT: ("is damaged", _DOCTOR),
 }
 
 
@@ -137,20 +143,33 @@ class Place:
     vfs: str | None = None
     exclusive: bool = False
     checkpoint_pages: int = 4000
+    # Nobody can write to it: it lies on a medium that can only be read.
+    immutable: bool = False
 
 
-def prepare(place: Place, *, create: bool) -> None:
-    """Makes the store's file; refuses another format and what is not ours, without a change."""
+def prepare(place: Place, *, create: bool) -> Place:
+    """Makes the store's file; refuses another format and what is not ours, without a change.
+
+    Gives the place as it has to be opened.
+    """
     path = Path(place.path)
+    if path.is_symlink():
+        # Whoever gave us the folder could let us write to a file of ours somewhere else.
+        raise StoreError(
+            f"the store {place.path!r} is a symbolic link",
+            code="R908",
+            help=f"name the file itself: --store {os.path.realpath(path)}",
+        )
     try:
         if path.exists() and path.stat().st_size:
+            place = replace(place, immutable=place.vfs is None and _is_unchangeable(path))
             try:
                 version = _checked_version(place, _READ_ONLY)
             except apsw.ReadOnlyError:
                 # The power went while the file was being made: SQLite has to roll that back first.
                 version = _checked_version(place, _READ_WRITE)
             if version == FORMAT_VERSION:
-                return
+                return place
         elif not create:
             raise StoreError(
                 f"there is no store at {place.path!r}",
@@ -161,6 +180,7 @@ def prepare(place: Place, *, create: bool) -> None:
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         _make_tables(place)
+        return place
     except apsw.Error as error:
         raise store_error(error, place.path) from error
     except OSError as error:
@@ -170,12 +190,38 @@ def prepare(place: Place, *, create: bool) -> None:
         ) from error
 
 
+def _is_unchangeable(path: Path) -> bool:
+    """Whether nobody can write here, and nobody has left a log that would have to be read."""
+    log = Path(f"{path}-wal")
+    return not os.access(path.parent, os.W_OK) and not (log.exists() and log.stat().st_size)
+
+
 def open_writer(place: Place) -> apsw.Connection:
     connection = _open(place, _READ_WRITE)
+    # A backup has no log beside it until somebody writes to it.
+    patiently(lambda: connection.pragma("journal_mode", "WAL"))
     connection.pragma("synchronous", "FULL")
     connection.pragma("journal_size_limit", _WAL_BYTES_MAX // 4)
     connection.wal_autocheckpoint(0)
     return connection
+
+
+def copy_all(connection: apsw.Connection, path: str) -> None:
+    """Copies all that is stored at this moment to a new file, for the user alone; no owners."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    target = apsw.Connection(path)
+    connection.execute("BEGIN")
+    try:
+        # From the first reading on it sees one state of the store, whatever others write.
+        fetch(connection, "SELECT count(*) FROM runs")
+        with target.backup("main", connection, "main") as copy:
+            while not copy.done:
+                copy.step(_COPIED_PAGES)
+        target.pragma("journal_mode", "DELETE")
+        target.execute("BEGIN; UPDATE progress SET process = NULL; DELETE FROM processes; COMMIT")
+    finally:
+        connection.execute("ROLLBACK")
+        target.close()
 
 
 def fetch(
@@ -209,7 +255,7 @@ def patiently(action: Callable[[], object]) -> None:
 
 def _checked_version(place: Place, flags: int) -> int:
     """The format of an existing store, 0 where tables are missing; one not ours is refused."""
-    connection = apsw.Connection(place.path, flags=flags, vfs=place.vfs)
+    connection = _connect(place, flags)
     try:
         connection.set_busy_timeout(BUSY_TIMEOUT_MS)
         if place.exclusive:
@@ -270,8 +316,16 @@ def _make_tables(place: Place) -> None:
         connection.close()
 
 
+def _connect(place: Place, flags: int) -> apsw.Connection:
+    if place.immutable:
+        # SQLite would make files beside it even for reading.
+        name = f"file:{quote(os.path.abspath(place.path))}?immutable=1"
+        return apsw.Connection(name, flags=_READ_ONLY | apsw.SQLITE_OPEN_URI)
+    return apsw.Connection(place.path, flags=flags, vfs=place.vfs)
+
+
 def _open(place: Place, flags: int) -> apsw.Connection:
-    connection = apsw.Connection(place.path, flags=flags, vfs=place.vfs)
+    connection = _connect(place, flags)
     connection.set_busy_timeout(BUSY_TIMEOUT_MS)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0)
@@ -286,8 +340,9 @@ def _open(place: Place, flags: int) -> apsw.Connection:
 class Reader:
     """A pool of connections that cannot write; usable from any thread, without an event loop."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, watch: FileWatch) -> None:
         self._place = place
+        self._watch = watch
         self._idle: deque[apsw.Connection] = deque()
         self._watching: apsw.Connection | None = None
         self._gate = threading.Lock()
@@ -298,17 +353,29 @@ class Reader:
 
     def take(self) -> apsw.Connection:
         try:
-            return self._idle.pop()
+            connection = self._idle.pop()
         except IndexError:
-            return self._open()
+            connection = self._open()
+        try:
+            self._watch.check_sometimes(connection)
+        except BaseException:
+            self._keep(connection)
+            raise
+        return connection
 
     def give_back(self, connection: apsw.Connection, fault: BaseException | None) -> None:
+        self._keep(connection)
+        if isinstance(fault, apsw.Error):
+            raise self._fault(fault) from fault
+        if isinstance(fault, UnicodeDecodeError):
+            words = f"the store {self._place.path!r} is damaged: it holds text that is not UTF-8"
+            raise StoreError(words, code="R906", help=_DOCTOR) from fault
+
+    def _keep(self, connection: apsw.Connection) -> None:
         if self._closed:
             connection.close(True)
         else:
             self._idle.append(connection)
-        if isinstance(fault, apsw.Error):
-            raise store_error(fault, self._place.path) from fault
 
     def rows(self, statement: str, values: Sequence[Column] = ()) -> list[tuple[Any, ...]]:
         with self.lend() as connection:
@@ -319,9 +386,10 @@ class Reader:
             if self._watching is None:
                 self._watching = self._open()
             try:
+                self._watch.check_sometimes(self._watching)
                 return int(self._watching.pragma("data_version"))
             except apsw.Error as error:
-                raise store_error(error, self._place.path) from error
+                raise self._fault(error) from error
 
     def close(self) -> None:
         self._closed = True
@@ -338,8 +406,13 @@ class Reader:
             connection = _open(self._place, _READ_ONLY)
             connection.pragma("query_only", True)
         except apsw.Error as error:
-            raise store_error(error, self._place.path) from error
+            raise self._fault(error) from error
         return connection
+
+    def _fault(self, error: apsw.Error) -> StoreError:
+        fault = self._watch.fault() or store_error(error, self._place.path)
+        self._watch.keep_damage(error, fault)
+        return fault
 
 
 class _Loan:
@@ -374,6 +447,8 @@ def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreErr
     if is_fsync_fault(error):
         code, what = "R905", "did not reach the disk (fsync failed)"
         remedy = "check the disk, then start again: the store takes no writes until it is reopened"
+    elif _number(error, "result") & 0xFF == apsw.SQLITE_CORRUPT:
+        code = "R906"
     needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
     return StoreError(f"the store {path!r} {what}: {error}{needed}", code=code, help=remedy)
 
@@ -396,8 +471,8 @@ def fenced(run: str, owner: int, current: int) -> Fenced:
 def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
     words = f"{place}: {what}"
-    advice = "use the version of Whorl that wrote it, or restore the store from a backup"
-    return StoreError(words, help=advice, code=code)
+    advice = "use the version of Whorl that wrote it, or restore a backup: `whorl restore FILE`"
+    return StoreError(words, help=_DOCTOR if code == "R906" else advice, code=code)
 
 
 def refused(what: str, remedy: str = "") -> StoreError:

@@ -33,7 +33,13 @@ RECORDS_MAX: Final = 10_000
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
 
 _KNOWN_RUNS_MAX: Final = 20_000
-_SNAPSHOTS_KEPT: Final = 2
+# Of older snapshots one is kept for so many entries, so that any iteration is near to one; of large
+# ones so few that all of them take at most so many bytes for an entry.
+SNAPSHOT_DISTANCE: Final = 4096
+_SNAPSHOT_BYTES_AN_ENTRY: Final = 16
+# What is deleted in one transaction.
+SWEPT_ENTRIES: Final = 2_000
+_SWEPT_PAYLOADS: Final = 200
 _ATTEMPT: Final = re.compile(r"#[0-9]+")
 # Each call of SQLite gives up Python's lock, and a busy event loop is slow to give it back:
 # statements that take up to 64 rows keep the number of calls per commit small.
@@ -86,8 +92,14 @@ _MARK_OF: Final = "SELECT mark FROM loops WHERE run = ? AND address = ?"
 _MARKS_LEFT: Final = "SELECT min(mark) FROM loops WHERE run = ? AND mark <> ''"
 _ADVANCE: Final = f"""UPDATE progress SET {" = ?, ".join(CHANGING)} = ?
     WHERE run = ? AND owner = ? AND last_seq = ?"""
-_TRIM_SNAPSHOTS: Final = """DELETE FROM snapshots WHERE run = ?1 AND seq NOT IN
-    (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT ?2)"""
+# The newest two stay; the one before them stays if it is far enough from those that stay for good.
+_THIN_SNAPSHOTS: Final = f"""DELETE FROM snapshots WHERE run = ?1
+    AND seq = (SELECT seq FROM snapshots WHERE run = ?1 ORDER BY seq DESC LIMIT 1 OFFSET 2)
+    AND seq - coalesce((SELECT seq FROM snapshots WHERE run = ?1
+        ORDER BY seq DESC LIMIT 1 OFFSET 3), 0)
+    < max({SNAPSHOT_DISTANCE}, octet_length(state) / {_SNAPSHOT_BYTES_AN_ENTRY})"""
+_SHARE_SNAPSHOTS: Final = """INSERT INTO snapshots SELECT ?1, seq, state FROM snapshots
+    WHERE run = (SELECT number FROM runs WHERE id = ?2) AND seq <= ?3"""
 _REMEMBER: Final = """INSERT INTO memories(key, number, at, record)
     VALUES(?1, coalesce((SELECT max(number) FROM memories WHERE key = ?1), 0) + 1, ?2, ?3)"""
 _TRIM_MEMORIES: Final = """DELETE FROM memories WHERE key = ?1
@@ -96,10 +108,14 @@ _REMEMBERED: Final = """SELECT 1 FROM memories
     WHERE key = ?1 AND json_extract(record, '$.id') = ?2 LIMIT 1"""
 _STILL_OLD: Final = """SELECT number FROM runs JOIN progress ON run = number
     WHERE id = ? AND status = ? AND updated_at < ?"""
-_UNUSED_PAYLOADS: Final = """DELETE FROM payloads
-    WHERE id IN (SELECT payload FROM payload_uses WHERE run = ?1)
+_SWEEP_ENTRIES: Final = f"""DELETE FROM journal WHERE id IN
+    (SELECT id FROM journal WHERE run = ? ORDER BY seq LIMIT {SWEPT_ENTRIES})"""
+_SOME_USES: Final = f"""SELECT payload FROM payload_uses WHERE run = ?1
+    ORDER BY payload LIMIT {_SWEPT_PAYLOADS}"""
+_SWEEP_PAYLOADS: Final = f"""DELETE FROM payloads WHERE id IN ({_SOME_USES})
     AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
-_OF_RUNS: Final = ("payload_uses", "journal", "loops", "snapshots", "inbox", "upkeep", "progress")
+_SWEEP_USES: Final = f"DELETE FROM payload_uses WHERE run = ?1 AND payload IN ({_SOME_USES})"
+_OF_RUNS: Final = ("loops", "snapshots", "inbox", "upkeep", "progress")
 _WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '', '', 0)
     ON CONFLICT(run) DO UPDATE SET due = excluded.due"""
 # Within one boot a run keeps its time.
@@ -208,6 +224,7 @@ class JournalTables:
         kept = (number, run.origin, run.origin in KEEPING)
         self.connection.execute("INSERT INTO upkeep VALUES(?, ?, ?, NULL, '', '', 0)", kept)
         self.append_all([past])
+        self.connection.execute(_SHARE_SNAPSHOTS, (number, run.parent, run.shared))
         if state is not None:
             self.snapshot(run.id, past.owner, len(past.rows), state)
         return run.id, True
@@ -245,7 +262,7 @@ class JournalTables:
             "INSERT OR REPLACE INTO snapshots(run, seq, state) VALUES(?, ?, ?)",
             (record.number, seq, state),
         )
-        self.connection.execute(_TRIM_SNAPSHOTS, (record.number, _SNAPSHOTS_KEPT))
+        self.connection.execute(_THIN_SNAPSHOTS, (record.number,))
 
     def settle(self, *, committed: bool) -> None:
         """Follows the database: after a rollback nothing that is kept in memory is believed."""
@@ -253,19 +270,30 @@ class JournalTables:
         if not committed or len(self._records) > _KNOWN_RUNS_MAX:
             self._records.clear()
 
-    def delete(self, run: str, status: str, older_than: float) -> bool:
-        """Deletes a run with all that only it uses, if it is still as old and nobody drives it."""
+    def delete(self, run: str, status: str, older_than: float) -> int:
+        """Deletes a run, if it is still as old and nobody drives it; gives its number, or 0.
+
+        Of a long one entries remain, which `sweep` deletes: nobody waits long for a transaction.
+        """
         # A run is interrupted when the process that drove it is gone; its row does not know.
         stored = "running" if status == "interrupted" else status
         number = self.connection.execute(_STILL_OLD, (run, stored, older_than)).get
         if number is None or self.ownership.is_driven(run):
-            return False
-        self.connection.execute(_UNUSED_PAYLOADS, (number,))
+            return 0
         for table in _OF_RUNS:
             self.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
         self.connection.execute("DELETE FROM runs WHERE number = ?", (number,))
         self._records.pop(run, None)
-        return True
+        self.sweep(number)
+        return int(number)
+
+    def sweep(self, number: int) -> bool:
+        """Deletes some of what is left of a deleted run; tells whether there may be more."""
+        self.connection.execute(_SWEEP_ENTRIES, (number,))
+        entries = self.connection.changes()
+        self.connection.execute(_SWEEP_PAYLOADS, (number,))
+        self.connection.execute(_SWEEP_USES, (number,))
+        return entries == SWEPT_ENTRIES or self.connection.changes() == _SWEPT_PAYLOADS
 
     def post(self, run: str, row: Encoded) -> int:
         number = self.connection.execute("SELECT number FROM runs WHERE id = ?", (run,)).get

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zlib
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -10,20 +9,25 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+import apsw
+
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
 from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow, throughout
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
-from whorl.runtimes.sqlite import encoding
-from whorl.runtimes.sqlite.connection import Place, Reader, damaged, fetch
+from whorl.runtimes.sqlite import checking, encoding
+from whorl.runtimes.sqlite.checking import LOOP_TYPES, RUN_TYPES, fits
+from whorl.runtimes.sqlite.connection import Place, Reader, copy_all, damaged, fetch, store_error
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
+from whorl.runtimes.sqlite.file_watch import FileWatch
 from whorl.runtimes.sqlite.journal_tables import check_owner
 from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, Pulse, has_living, this_process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from whorl.language import Json
+    from whorl.runtimes.sqlite.checking import Sizes
 
 
 _COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
@@ -60,11 +64,17 @@ _ITERATIONS: Final = f"""{_ENTRY}
 _BACKWARDS: Final = f"""{_ENTRY}
     INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND seq < ?2 AND (address = ?3
     OR (address >= ?3 || '[' AND address < ?3 || '\\')) ORDER BY seq DESC LIMIT ?4"""
+# A further attempt at an iteration has a number behind its address: `polish[3]#2`.
+_ITERATION_ENDS: Final = """SELECT rtrim(rtrim(address, '0123456789'), '#') AS iteration, min(seq)
+    FROM journal INDEXED BY iterations_by_run WHERE run = ? AND kind = 34 AND iteration IN"""
 _BEGUN: Final = f"""{_ENTRY}
     WHERE run = ?1 AND seq > ?2 AND kind = 33 AND address >= ?3 || '[' AND address < ?3 || '\\'
     AND instr(substr(address, length(?3) + 1), '/') = 0 ORDER BY seq DESC LIMIT 1"""
 _LOOPS: Final = """SELECT address, iterations_max, started, finished, not_begun
     FROM loops JOIN progress ON progress.run = loops.run WHERE loops.run = ? ORDER BY started"""
+_LOOP_START: Final = "SELECT started FROM loops WHERE run = ? AND address = ?"
+_SNAPSHOTS: Final = """SELECT seq, state FROM snapshots
+    WHERE run = ? AND seq > ? AND seq <= ? ORDER BY seq DESC LIMIT 1"""
 _MESSAGES: Final = """SELECT inbox.id, runs.id, kind, at, address, body
     FROM inbox JOIN runs ON runs.number = inbox.run JOIN progress ON progress.run = inbox.run
     LEFT JOIN processes ON processes.id = process"""
@@ -72,6 +82,8 @@ _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 _SEQ_MAX: Final = 2**62
 _SHOWN_FIELDS: Final = 27
+_ROW_DAMAGED: Final = "its row in the store is damaged"
+_CHANGED: Final = "it is not what was written: its checksum differs"
 _STEP_MIN_S: Final = 0.5
 _PROCESSES: Final = """SELECT pid, started, boot, namespace, beat_at, beat_monotonic, id
     FROM processes"""
@@ -83,25 +95,8 @@ _STRANDED: Final = """SELECT runs.id FROM runs JOIN progress ON progress.run = n
 _DUE: Final = """SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
     JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
     WHERE due IS NOT NULL ORDER BY due LIMIT ?"""
-_SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
-    (SELECT count(*) FROM payloads), (SELECT coalesce(sum(size), 0) FROM payloads),
-    (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)"""
 _MEMORIES: Final = """SELECT key, count(*), max(at), sum(octet_length(record)) FROM memories
     GROUP BY key ORDER BY key"""
-
-
-@dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much a store holds; payloads are counted as they are and as they are stored."""
-
-    file_bytes: int
-    log_bytes: int
-    free_bytes: int
-    runs: int
-    entries: int
-    payloads: int
-    payload_bytes: int
-    payload_bytes_stored: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +132,8 @@ class StoreReading:
         self.monotonic = monotonic
         self.path = place.path
         self.is_closed = False
-        self._reader = Reader(place)
+        self.watch = FileWatch(place.path, is_real=place.vfs is None and not place.immutable)
+        self._reader = Reader(place, self.watch)
         self._process = this_process()
 
     def runs(
@@ -156,8 +152,8 @@ class StoreReading:
         statement = f"{_COLUMNS}WHERE {by_status}{by_name}{tail}"
         rows: list[RunRow] = []
         while True:
-            page = self._reader.rows(statement, (*chosen, below, _PAGE))
-            for row in map(self._shown, page):
+            page = self._run_rows(statement, (*chosen, below, _PAGE))
+            for row in map(self._listed, page):
                 if status is None or row.status == status:
                     rows.append(row)
                 if len(rows) >= limit:
@@ -165,6 +161,31 @@ class StoreReading:
             if len(page) < _PAGE:
                 return rows
             below = page[-1][0]
+
+    def _run_rows(self, statement: str, values: tuple[int | str, ...]) -> list[tuple[Any, ...]]:
+        """Rows of runs; of one whose texts cannot be read only its number."""
+        try:
+            return self._reader.rows(statement, values)
+        except StoreError as fault:
+            if not isinstance(fault.__cause__, UnicodeDecodeError):
+                raise
+        numbers = self._reader.rows(f"SELECT number FROM ({statement})", values)
+        rows: list[tuple[Any, ...]] = []
+        for number in numbers:
+            try:
+                rows += self._reader.rows(_COLUMNS + "WHERE number = ?", number)
+            except StoreError:
+                rows.append(number)
+        return rows
+
+    def _listed(self, row: tuple[Any, ...]) -> RunRow:
+        """A row as a list shows it: a damaged one is named, and hides no others."""
+        try:
+            return self._shown(row)
+        except StoreError as fault:
+            name = row[1] if len(row) > 1 and isinstance(row[1], str) else f"number-{row[0]}"
+            words = f"{fault}; `whorl doctor` says more"
+            return RunRow(RunId(name), "(damaged)", "failed", "", "", 0.0, 0.0, error=words)
 
     def run(self, run: str) -> RunRow:
         rows = self._reader.rows(_RUN, (run,))
@@ -211,6 +232,8 @@ class StoreReading:
         return [RunId(row[0]) for row in self._reader.rows(made, (run, limit))]
 
     def _shown(self, row: tuple[Any, ...]) -> RunRow:
+        if not fits(row[1:_SHOWN_FIELDS], RUN_TYPES):
+            raise damaged(str(row[1] if len(row) > 1 else row[0]), None, _ROW_DAMAGED, "R906")
         shown = RunRow(*row[1:_SHOWN_FIELDS])
         if shown.status != "succeeded" and shown.mark:
             shown = replace(shown, mark="")
@@ -273,28 +296,43 @@ class StoreReading:
         words = f"there is no run {text!r} in the store"
         return UsageError(words, help=f"{remedy}`whorl ls` lists the runs", code="W902")
 
-    def read(self, run: str, after: int = 0, limit: int | None = None) -> Iterator[Entry]:
+    def read(
+        self,
+        run: str,
+        after: int = 0,
+        limit: int | None = None,
+        *,
+        kinds: frozenset[str] = frozenset(),
+    ) -> Iterator[Entry]:
         size = min(limit or _PAGE, _PAGE)
+        if kinds:
+            yield from islice(self._entries(run, _of_kinds(kinds), after, size=size), limit)
+            return
         for entry in islice(self._entries(run, _AFTER, after, size=size), limit):
             if entry.seq != after + 1:
                 raise damaged(run, after + 1, "the entry is missing")
             after = entry.seq
             yield entry
 
+    def read_back(self, run: str, kinds: frozenset[str]) -> Iterator[Entry]:
+        """The entries of some kinds, the newest first."""
+        return self._entries(run, _of_kinds(kinds, "< ?", "DESC"), _SEQ_MAX)
+
     def entries_at(self, run: str, address: str, after: int = 0) -> Iterator[Entry]:
         return self._entries(run, _AT, after, address)
 
     def loops(self, run: str) -> list[LoopRow]:
         number = self._number(run)
-        return [self._loop(run, number, row) for row in self._reader.rows(_LOOPS, (number,))]
+        rows = self._reader.rows(_LOOPS, (number,))
+        if not all(fits(row, LOOP_TYPES) for row in rows):
+            raise damaged(run, None, _ROW_DAMAGED, "R906")
+        return [self._loop(run, number, row) for row in rows]
 
     def iterations(
         self, run: str, loop: str, after: int = 0, limit: int = 1000
     ) -> list[IterationRow]:
         """The finished iterations of a loop whose number is above `after`, in order."""
-        started = "SELECT started FROM loops WHERE run = ? AND address = ?"
-        rows = self._reader.rows(started, (self._number(run), loop))
-        first = rows[0][0] - 1 if rows else 0
+        first = (self.loop_start(run, loop) or 1) - 1
         notes: dict[str, Entry] = {}
         for entry in self._entries(run, _ITERATIONS, first, loop, after):
             address, number = iteration_of(entry.event)
@@ -317,12 +355,25 @@ class StoreReading:
                 break
         return list(notes.values())[::-1]
 
-    def last_snapshot(self, run: str) -> tuple[int, Json] | None:
+    def loop_start(self, run: str, loop: str) -> int | None:
+        rows = self._reader.rows(_LOOP_START, (self._number(run), loop))
+        return rows[0][0] if rows else None
+
+    def iteration_ends(self, run: str, iterations: Iterable[str]) -> dict[str, int]:
+        wanted = list(iterations)
+        statement = f"{_ITERATION_ENDS} ({', '.join('?' * len(wanted))}) GROUP BY iteration"
+        return dict(self._reader.rows(statement, (self._number(run), *wanted)))
+
+    def last_snapshot(
+        self, run: str, after: int = 0, before: int | None = None
+    ) -> tuple[int, Json] | None:
         """The newest snapshot that can be read; an older one, or the journal alone, is as good."""
-        newest = "SELECT seq, state FROM snapshots WHERE run = ? ORDER BY seq DESC"
-        for seq, state in self._reader.rows(newest, (self._number(run),)):
+        number, before = self._number(run), _SEQ_MAX if before is None else before
+        while rows := self._reader.rows(_SNAPSHOTS, (number, after, before)):
+            seq, state = rows[0]
             with suppress(Unreadable):
                 return seq, from_text(inflate(state, zlib.MAX_WBITS))
+            before = seq - 1
         return None
 
     def workflow(self, run: str) -> Json:
@@ -358,7 +409,13 @@ class StoreReading:
     def _page(self, statement: str, values: tuple[int | str, ...], run: str) -> list[Entry]:
         with self._reader.lend() as connection:
             payload = partial(encoding.payload, connection)
-            rows = fetch(connection, statement, values)
+            try:
+                rows = fetch(connection, statement, values)
+            except UnicodeDecodeError as error:
+                raise _not_text(connection, statement, values, run) from error
+            except apsw.CorruptError as error:
+                self.watch.keep_damage(error, store_error(error, self.path))
+                raise damaged(run, None, f"{self.path!r} is damaged: {error}", "R906") from error
             return [_entry(payload, run, *row) for row in rows]
 
     def _loop(self, run: str, number: int, row: tuple[Any, ...]) -> LoopRow:
@@ -421,26 +478,57 @@ class StoreReading:
 
     def sizes(self) -> Sizes:
         with self._reader.lend() as connection:
-            counts = fetch(connection, _SIZES)[0]
-            free = connection.pragma("freelist_count") * connection.pragma("page_size")
-        log = self.path + "-wal"
-        log_bytes = os.path.getsize(log) if os.path.exists(log) else 0
-        return Sizes(os.path.getsize(self.path), log_bytes, free, *counts)
+            return checking.sizes(connection, self.path)
 
-    def check(self) -> list[str]:
-        faults = [row[0] for row in self._reader.rows("PRAGMA integrity_check(20)")]
-        return [] if faults == ["ok"] else faults
+    def used_bytes(self) -> int:
+        with self._reader.lend() as connection:
+            return checking.used_bytes(connection)
+
+    def check(self, report: Callable[[int, int], None] = lambda done, all_of_it: None) -> list[str]:
+        """What is damaged, each with its run and entry; `report` hears of what has been read."""
+        with self._reader.lend() as connection:
+            return checking.faults(connection, report)
+
+    def copy_to(self, path: str) -> None:
+        with self._reader.lend() as connection:
+            copy_all(connection, path)
+
+    def living(self) -> list[int]:
+        """The numbers of the processes that drive runs, or may."""
+        statement = "SELECT pid, started, boot, namespace, beat_at, beat_monotonic FROM processes"
+        now = Pulse(self.clock(), self.monotonic())
+        rows = self._reader.rows(statement)
+        return [row[0] for row in rows if has_living(row, self._process, now)]
 
     def close(self) -> None:
         self.is_closed = True
         self._reader.close()
 
 
+def _of_kinds(kinds: frozenset[str], bound: str = "> ?", order: str = "ASC") -> str:
+    numbers = ", ".join(str(encoding.KIND_NUMBERS[kind]) for kind in sorted(kinds))
+    chosen = f"WHERE run = ? AND seq {bound} AND kind IN ({numbers})"
+    return f"{_ENTRY}{chosen} ORDER BY seq {order} LIMIT ?"
+
+
+def _not_text(
+    connection: apsw.Connection, statement: str, values: tuple[int | str, ...], run: str
+) -> StoreError:
+    """Names the entry whose text cannot be read."""
+    numbers = "SELECT seq FROM journal "
+    for (seq,) in fetch(connection, statement.replace(_ENTRY, numbers), values):
+        try:
+            fetch(connection, _ONE, (values[0], seq))
+        except UnicodeDecodeError:
+            return damaged(run, seq, _CHANGED, "R906")
+    return damaged(run, None, _CHANGED, "R906")
+
+
 def _entry(payload: Callable[[int], Json], run: str, seq: int, *row: Any) -> Entry:
     kind, at, address, body, large, written = row
     try:
         if encoding.checksum((seq, kind, at), address, body, large) != written:
-            raise damaged(run, seq, "it is not what was written: its checksum differs", "R906")
+            raise damaged(run, seq, _CHANGED, "R906")
         return Entry(seq, encoding.decode(kind, at, address, body, large, fetch=payload))
     except Unreadable as error:
         raise damaged(run, seq, str(error)) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import threading
 import time
@@ -23,11 +24,12 @@ from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.writer import Change, CrashHook, Job, Writer, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
+    from whorl.providers.settings import Retention
 
 
 T = TypeVar("T")
@@ -38,6 +40,18 @@ REASON_MAX: Final = 500
 _ENCODED_AT_ONCE: Final = 500
 _SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
     FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)"""
+
+
+_ENDED: Final = """SELECT id, status, updated_at FROM runs JOIN progress ON run = number
+    WHERE status IN ('succeeded', 'failed', 'cancelled') ORDER BY updated_at, number"""
+# The numbers of runs hop along the index, however many entries each of them has.
+_LEFT_OVER: Final = """WITH RECURSIVE kept(run) AS (SELECT min(run) FROM journal UNION ALL
+        SELECT (SELECT min(run) FROM journal WHERE run > kept.run) FROM kept WHERE run IS NOT NULL),
+    used(run) AS (SELECT min(run) FROM payload_uses UNION ALL
+        SELECT (SELECT min(run) FROM payload_uses WHERE run > used.run) FROM used
+        WHERE run IS NOT NULL)
+    SELECT run FROM (SELECT run FROM kept UNION SELECT run FROM used)
+    WHERE run IS NOT NULL AND run NOT IN (SELECT number FROM runs)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +80,7 @@ class SqliteStore(StoreReading):
         crash_hook: CrashHook | None = None,
         seals: Seals | None = None,
     ) -> None:
-        place = Place(str(path), vfs, exclusive, checkpoint_pages)
-        prepare(place, create=create)
+        place = prepare(Place(str(path), vfs, exclusive, checkpoint_pages), create=create)
         super().__init__(place, clock, monotonic)
         self.seals = seals or Seals()
         self._place = place
@@ -161,21 +174,56 @@ class SqliteStore(StoreReading):
     ) -> Pruned:
         """Deletes runs that ended long ago, with what only they use, and shrinks the file."""
         limit = self.clock() - older_than_s
-        pruned: list[RunId] = []
-        bytes_total = entries_total = 0
         rows = [row for status in statuses for row in self.runs(status=status, limit=2**31)]
-        for run, status in [(row.id, row.status) for row in rows if row.updated_at < limit]:
-            size, entries = self._reader.rows(_SIZE, (run,))[0]
-            delete = partial(JournalTables.delete, run=run, status=status, older_than=limit)
-            if dry_run or await self._ask(delete):
-                pruned.append(run)
-                bytes_total += size
-                entries_total += entries
-        if pruned and not dry_run:
+        old = [(row.id, row.status) for row in rows if row.updated_at < limit]
+        pruned = [await self._pruned(run, status, limit, dry_run=dry_run) for run, status in old]
+        return await self._shrunk(pruned, dry_run=dry_run)
+
+    async def retire(self, keep: Retention, limit: int = 100) -> Pruned:
+        """Deletes the oldest runs that have ended and that nothing keeps, at most so many."""
+        now = self.clock()
+        old = math.inf if keep.older_than_s is None else keep.older_than_s
+        ended = self._reader.rows(_ENDED)
+        pruned: list[tuple[RunId, int, int]] = []
+        for index, (run, status, updated_at) in enumerate(ended[:limit]):
+            is_old = now - updated_at > old
+            is_surplus = keep.max_runs is not None and len(ended) - index > keep.max_runs
+            is_large = keep.max_bytes is not None and self.used_bytes() > keep.max_bytes
+            if not (is_old or is_surplus or is_large):
+                break
+            pruned.append(await self._pruned(run, status, now + 1.0))
+        return await self._shrunk(pruned)
+
+    async def _pruned(
+        self, run: RunId, status: str, older_than: float, *, dry_run: bool = False
+    ) -> tuple[RunId, int, int]:
+        """Deletes a run, unless it is driven again; gives how many entries and bytes it had."""
+        size, entries = self._reader.rows(_SIZE, (run,))[0]
+        if dry_run:
+            return run, entries, size
+        delete = partial(JournalTables.delete, run=run, status=status, older_than=older_than)
+        number = await self._ask(delete)
+        await self._sweep([number] if number else [])
+        return (run, entries, size) if number else (RunId(""), 0, 0)
+
+    async def _sweep(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            while await self._ask(partial(JournalTables.sweep, number=number)):
+                await asyncio.sleep(0)
+
+    async def _shrunk(
+        self, pruned: list[tuple[RunId, int, int]], *, dry_run: bool = False
+    ) -> Pruned:
+        """Gives the room of deleted runs back, also of those that a crash has left half deleted."""
+        gone = [(run, entries, size) for run, entries, size in pruned if run]
+        left = [] if dry_run else [row[0] for row in self._reader.rows(_LEFT_OVER)]
+        await self._sweep(left)
+        if (gone or left) and not dry_run:
             while await self._change(Change(JournalTables.give_back, alone=True)):
                 continue
             await self._change(Change(JournalTables.empty_log, alone=True))
-        return Pruned(tuple(pruned), entries_total, bytes_total, dry_run)
+        entries, bytes_ = sum(part[1] for part in gone), sum(part[2] for part in gone)
+        return Pruned(tuple(part[0] for part in gone), entries, bytes_, dry_run)
 
     def close(self) -> None:
         for loop in list(self._waiting):
@@ -237,7 +285,7 @@ class SqliteStore(StoreReading):
                 )
             try:
                 self._writer = self._writer or Writer(
-                    self._place, self.clock, self.monotonic, self._crash_hook
+                    self._place, self.watch, self.clock, self.monotonic, self._crash_hook
                 )
             except apsw.Error as error:
                 raise store_error(error, self._place.path) from error

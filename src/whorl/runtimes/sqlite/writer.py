@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite.file_watch import FileWatch
 
 CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
 Outcome: TypeAlias = "tuple[Job, object, WhorlError | None]"
@@ -61,11 +62,13 @@ class Writer:
     def __init__(
         self,
         place: Place,
+        watch: FileWatch,
         clock: Callable[[], float],
         monotonic: Callable[[], float],
         crash_hook: CrashHook | None,
     ) -> None:
         self._path = place.path
+        self._watch = watch
         self._checkpoint_pages = place.checkpoint_pages
         self._hook = crash_hook
         self._queue: queue.SimpleQueue[list[Job] | None] = queue.SimpleQueue()
@@ -105,7 +108,7 @@ class Writer:
         if not is_append or not self._turn.acquire(blocking=False):
             return None
         try:
-            if self._broken is not None or not self._queue.empty() or not self._begin_at_once():
+            if self._fault() is not None or not self._queue.empty() or not self._begin_at_once():
                 return None
             outcomes = self._commit(jobs, begun=True)
         except BaseException:
@@ -187,8 +190,9 @@ class Writer:
         return True
 
     def _commit(self, jobs: list[Job], *, begun: bool = False) -> list[Outcome]:
-        if self._broken is not None:
-            return [(job, None, copy_of(self._broken)) for job in jobs]
+        # What is begun was looked at before.
+        if not begun and (wrong := self._fault()) is not None:
+            return [(job, None, copy_of(wrong)) for job in jobs]
         self._announce("before", jobs)
         started = self._monotonic()
         try:
@@ -207,6 +211,7 @@ class Writer:
                 return [outcome for job in jobs for outcome in self._commit([job])]
             return [(job, None, copy_of(fault)) for job in jobs]
         self._tables.settle(committed=True)
+        self._watch.hold_log()
         self._announce("after", jobs)
         if len(jobs) <= _FEW:
             self._commit_s += (self._monotonic() - started - self._commit_s) * 0.25
@@ -223,8 +228,8 @@ class Writer:
         return outcomes
 
     def _perform(self, job: Change) -> Outcome:
-        if job.alone and self._broken is not None:
-            return job, None, copy_of(self._broken)
+        if job.alone and (wrong := self._fault()) is not None:
+            return job, None, copy_of(wrong)
         try:
             return job, job.apply(self._tables), None
         except WhorlError as error:
@@ -238,6 +243,7 @@ class Writer:
         fault: StoreError | InternalError
         if isinstance(error, apsw.Error):
             fault = store_error(error, self._path, bytes_needed)
+            self._watch.keep_damage(error, fault)
             if is_fsync_fault(error):
                 self._broken = fault
         else:
@@ -262,7 +268,7 @@ class Writer:
 
     def _checkpoint(self) -> None:
         """Keeps the log short, after the answers are out: nobody waits for it."""
-        if self._broken is not None or not self._is_log_long():
+        if self._fault() is not None or not self._is_log_long():
             return
         self._checkpointed = self._wal_pages
         try:
@@ -283,8 +289,12 @@ class Writer:
             self._checkpointed = 0
         return self._wal_pages - self._checkpointed >= self._checkpoint_pages
 
+    def _fault(self) -> StoreError | None:
+        """Why nothing may be written: a write that failed for good, or what became of the file."""
+        return self._broken or self._watch.fault(self._connection)
+
     def _leave(self) -> None:
-        if self._broken is not None:
+        if self._fault() is not None:
             return
         try:
             connecting.begin(self._connection)
@@ -299,7 +309,7 @@ class Writer:
                 self._closed = True
                 ended = self._ended("the thread that writes the store {!r} has ended")
                 self._broken = self._broken or ended
-        if self._broken is not None:
+        if self._fault() is not None:
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self._connection.close(True)
         settle([(job, None, self._stopped()) for job in self._in_hand])

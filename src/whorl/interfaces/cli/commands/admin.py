@@ -19,7 +19,7 @@ from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError,
 from whorl.interfaces.cli.options import json_option, located, print_json
 from whorl.interfaces.cli.terminal import paint, say
 from whorl.interfaces.cli.trust import ask_for_trust
-from whorl.interfaces.figures import bytes_words, plural, table
+from whorl.interfaces.figures import age, bytes_words, plural, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +35,7 @@ SQLITE_MIN = (3, 51, 3)
 PROVIDER_TIMEOUT_S = 15.0
 PORT = 7411
 FILES_MAX = 500
+_CHECKED_QUIETLY = 20_000
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
@@ -94,6 +95,7 @@ def _findings(project: Project) -> Iterator[Finding]:
     programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
     commands = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
     yield Finding("commands", True, commands)
+    yield Finding("retention", True, _retention(settings))
     yield from asyncio.run(_providers(settings)) if settings.providers else [_toy_model(settings)]
 
 
@@ -106,15 +108,33 @@ def _store(project: Project) -> Finding:
         return Finding("store", is_writable, f"{path} {words}")
     try:
         with closing(project.open_store()) as store:
-            sizes, wrong = store.sizes(), store.check()
+            sizes, wrong = store.sizes(), store.check(_checked)
     except StoreError as fault:
         return Finding("store", False, str(fault))
     if wrong:
-        return Finding("store", False, f"{path} is damaged: {wrong[0]}")
+        return Finding("store", False, f"{path} is damaged: {'; '.join(wrong)}")
     if not os.access(path, os.W_OK):
         return Finding("store", False, f"{path} cannot be written")
     words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}"
     return Finding("store", True, words)
+
+
+def _checked(done: int, all_of_it: int) -> None:
+    """A line at the terminal while a large store is read."""
+    if sys.stderr.isatty() and all_of_it > _CHECKED_QUIETLY:
+        words = f"checking the store: {done:,} of {all_of_it:,} entries"
+        click.echo(f"\r\x1b[K{words if done < all_of_it else ''}", err=True, nl=False)
+
+
+def _retention(settings: Settings) -> str:
+    keep = settings.retention
+    limits = (
+        keep.older_than_s is not None and f"that ended more than {age(keep.older_than_s)} ago",
+        keep.max_runs is not None and f"beyond the newest {keep.max_runs:,}",
+        keep.max_bytes is not None and f"while the store is over {bytes_words(keep.max_bytes)}",
+    )
+    words = ", ".join(words for words in limits if words)
+    return f"a server deletes runs {words}" if words else "nothing is deleted by itself"
 
 
 def _toy_model(settings: Settings) -> Finding:

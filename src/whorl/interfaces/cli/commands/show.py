@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
+
 _VALUE_MAX = 400
 _ANSWERS_MAX = 1_000
 _REQUESTS_MAX = 20
@@ -205,12 +206,10 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
     first = next(iter(store.read(run, limit=1))).event
     # What each finished task gave; of a long run the latest.
     answers: dict[str, Json] = {}
-    for entry in store.read(run):
-        if entry.event.kind == "task.finished":
-            answers.pop(entry.event.address, None)
-            answers[entry.event.address] = shown(entry.event).get("value")
-            if len(answers) > _ANSWERS_MAX:
-                del answers[next(iter(answers))]
+    for entry in store.read_back(run, frozenset({"task.finished"})):
+        answers.setdefault(entry.event.address, shown(entry.event).get("value"))
+        if len(answers) == _ANSWERS_MAX:
+            break
     about = {
         "workflow": row.name,
         "dialect": row.dialect,
@@ -219,7 +218,7 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
         "input": first.body.get("input"),
         "started_at": row.created_at,
         "updated_at": row.updated_at,
-        "answers": answers,
+        "answers": dict(reversed(answers.items())),
     }
     return {**wording.with_help(results.full_result(store, run)), **about}
 

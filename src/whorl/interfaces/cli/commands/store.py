@@ -1,4 +1,4 @@
-"""What is in the store: `ls` lists runs, `prune` deletes old ones, `memory` is of loops."""
+"""The store: `ls` lists runs, `prune` deletes old ones, `memory` is of loops, `backup` copies."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from whorl.runtimes.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.copies import Copied
     from whorl.services.project import Project
 
 
@@ -166,9 +168,9 @@ def prune(
     \b
       whorl prune --older-than 30d --dry-run
     """
-    if older_than is None:
-        older_than = project.settings().retention.get("older_than", "30d")
-    seconds, wanted = _seconds(older_than), statuses or FINISHED
+    configured = project.settings().retention.older_than_s if older_than is None else None
+    seconds = _seconds(older_than or "30d") if configured is None else configured
+    wanted = statuses or FINISHED
     old = Pruned((), 0, 0, dry_run)
     if has_runs := project.has_runs():
         is_asked = not (dry_run or as_json or yes) and sys.stdin.isatty()
@@ -216,6 +218,64 @@ def _change(project: Project, change: Callable[[SqliteStore], Awaitable[R]]) -> 
             return await change(store)
 
     return asyncio.run(work())
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@json_option
+@located
+def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
+    """Copy the store to FILE while it is in use, and check the copy.
+
+    \b
+      whorl backup ~/backups/whorl.db
+    """
+    from whorl.services.copies import back_up
+
+    with closing(project.open_store()) as store:
+        copied = back_up(store, file, force=force)
+    if as_json:
+        print_json(asdict(copied))
+        return
+    click.echo(f"{copied.file}: {_content(copied)}, checked")
+    if copied.under_way:
+        say(f"{plural(len(copied.under_way), 'run')} of it went on meanwhile: "
+            "what they do from now on is not in it")  # fmt: skip
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Put the store that is there aside.")
+@json_option
+@located
+def restore(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
+    """Check the backup FILE, and put it in the place of the store.
+
+    \b
+      whorl restore ~/backups/whorl.db
+
+    Runs that were under way when the backup was made are paused: they may have gone on since, and
+    `whorl resume` makes again the calls that the backup does not know of, with the same keys.
+    """
+    from whorl.services.copies import restore as restore_backup
+
+    copied = restore_backup(file, project.store, force=force)
+    if as_json:
+        print_json(asdict(copied))
+        return
+    click.echo(f"{copied.file}: {_content(copied)}, restored from {file}")
+    if copied.aside:
+        say(f"the store that was there is {copied.aside}")
+    if copied.under_way:
+        print_lines(copied.under_way)
+        say(f"{plural(len(copied.under_way), 'run')} paused: what was done after the backup is not "
+            "known, and `whorl resume RUN` makes such calls again, with the same keys")  # fmt: skip
+
+
+def _content(copied: Copied) -> str:
+    entries = f"{copied.entries:,} {'entry' if copied.entries == 1 else 'entries'}"
+    return f"{plural(copied.runs, 'run')}, {entries}, {bytes_words(copied.bytes)}"
 
 
 @click.group()

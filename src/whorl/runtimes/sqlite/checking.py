@@ -1,0 +1,163 @@
+"""Whether a store is whole: its pages, and each entry, value and snapshot against its checksum."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import apsw
+
+from whorl.runtimes.sqlite import encoding
+from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.encoding import Unreadable, checksum, inflate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Types: TypeAlias = tuple[type | tuple[type, ...], ...]
+
+FAULTS_MAX: Final = 20
+# The columns that lists show of runs and loops.
+_NUMBER: Final = (int, float)
+_AMOUNT: Final = (int, float, type(None))
+RUN_TYPES: Final[Types] = (
+    *(str, str, str, str, str, _NUMBER, _NUMBER, str, str, int, _NUMBER, int, int),
+    *(_AMOUNT, str, int, int, _AMOUNT, str, str, int, str, str),
+)
+LOOP_TYPES: Final[Types] = (str, int, int, (int, type(None)), str)
+_PAGE: Final = 1_000
+_RUNS: Final = "SELECT number, CAST(id AS BLOB) FROM runs"
+_ENTRIES: Final = """SELECT id, run, seq, kind, at, address, body, large, checksum FROM journal
+    WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"""
+_IDS: Final = "SELECT id, run, seq FROM journal WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+_COUNTS: Final = """SELECT number, last_seq, coalesce(entries, 0), coalesce(last, 0) FROM runs
+    JOIN progress ON progress.run = number
+    LEFT JOIN (SELECT run, count(*) AS entries, max(seq) AS last FROM journal GROUP BY run) AS kept
+    ON kept.run = number WHERE last_seq <> coalesce(entries, 0) OR last_seq <> coalesce(last, 0)"""
+_USERS: Final = "SELECT run FROM payload_uses WHERE payload = ? LIMIT 1"
+_SIZES: Final = """SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM journal),
+    (SELECT count(*) FROM payloads), (SELECT coalesce(sum(size), 0) FROM payloads),
+    (SELECT coalesce(sum(octet_length(content)), 0) FROM payloads)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much a store holds; payloads are counted as they are and as they are stored."""
+
+    file_bytes: int
+    log_bytes: int
+    free_bytes: int
+    runs: int
+    entries: int
+    payloads: int
+    payload_bytes: int
+    payload_bytes_stored: int
+
+
+def fits(row: tuple[Any, ...], types: Types) -> bool:
+    """Whether the columns of a row have their types; damage may have changed them."""
+    is_whole = len(row) == len(types)
+    return is_whole and all(isinstance(*pair) for pair in zip(row, types, strict=True))
+
+
+def sizes(connection: apsw.Connection, path: str) -> Sizes:
+    counts = fetch(connection, _SIZES)[0]
+    free = connection.pragma("freelist_count") * connection.pragma("page_size")
+    log = f"{path}-wal"
+    log_bytes = os.path.getsize(log) if os.path.exists(log) else 0
+    return Sizes(os.path.getsize(path), log_bytes, free, *counts)
+
+
+def used_bytes(connection: apsw.Connection) -> int:
+    """The size of the file without what is free in it, as far as it is known without counting."""
+    pages = connection.pragma("page_count") - connection.pragma("freelist_count")
+    return int(pages * connection.pragma("page_size"))
+
+
+def faults(
+    connection: apsw.Connection, report: Callable[[int, int], None] = lambda done, all_of_it: None
+) -> list[str]:
+    """What is damaged, each with its run and entry; `report` hears of the entries read."""
+    return list(islice(_faults(connection, report), FAULTS_MAX))
+
+
+def _faults(connection: apsw.Connection, report: Callable[[int, int], None]) -> Iterator[str]:
+    try:
+        pages = [str(row[0]) for row in fetch(connection, f"PRAGMA integrity_check({FAULTS_MAX})")]
+    except (apsw.Error, UnicodeDecodeError) as error:
+        pages = [str(error)]
+    yield from (f"pages of the file: {words}" for words in pages if words != "ok")
+    for part in (_entries, _missing, _payloads, _snapshots):
+        try:
+            runs = {number: id_.decode("utf-8", "replace") for number, id_ in
+                    fetch(connection, _RUNS) if isinstance(id_, bytes)}  # fmt: skip
+            yield from part(connection, runs, report)
+        except (apsw.Error, UnicodeDecodeError) as error:
+            yield f"pages of the file: {error}"
+
+
+def _named(runs: dict[int, str], run: object, seq: object = None) -> str:
+    name = runs.get(run, run) if isinstance(run, int) else run
+    return f"run {name!r}" if seq is None else f"run {name!r}, entry {seq}"
+
+
+def _entries(
+    connection: apsw.Connection, runs: dict[int, str], report: Callable[[int, int], None]
+) -> Iterator[str]:
+    last = connection.execute("SELECT max(id) FROM journal").get or 0
+    done = 0
+    while done < last:
+        window = (done, min(done + _PAGE, last), _PAGE)
+        for row in _rows(connection, window):
+            if len(row) <= 3 or checksum(*row[2:-1]) != row[-1]:
+                yield f"{_named(runs, row[1], row[2])}: it is not what was written"
+        done = window[1]
+        report(done, last)
+
+
+def _rows(connection: apsw.Connection, window: tuple[int, int, int]) -> list[tuple[Any, ...]]:
+    """Rows of the journal; of one whose texts cannot be read only its numbers."""
+    try:
+        return fetch(connection, _ENTRIES, window)
+    except UnicodeDecodeError:
+        rows = []
+        for numbers in fetch(connection, _IDS, window):
+            try:
+                rows += fetch(connection, _ENTRIES, (numbers[0] - 1, numbers[0], 1))
+            except UnicodeDecodeError:
+                rows.append(numbers)
+        return rows
+
+
+def _missing(
+    connection: apsw.Connection, runs: dict[int, str], report: Callable[[int, int], None]
+) -> Iterator[str]:
+    for run, last, entries, seq in fetch(connection, _COUNTS):
+        words = f"its last entry should be {last}; {entries} are there, up to {seq}"
+        yield f"{_named(runs, run)}: {words}"
+
+
+def _payloads(
+    connection: apsw.Connection, runs: dict[int, str], report: Callable[[int, int], None]
+) -> Iterator[str]:
+    for (number,) in fetch(connection, "SELECT id FROM payloads"):
+        try:
+            encoding.payload(connection, number)
+        except Unreadable as error:
+            user = connection.execute(_USERS, (number,)).get
+            yield f"{_named(runs, user)}: {str(error).removeprefix('its ')}"
+
+
+def _snapshots(
+    connection: apsw.Connection, runs: dict[int, str], report: Callable[[int, int], None]
+) -> Iterator[str]:
+    for run, seq in fetch(connection, "SELECT run, seq FROM snapshots"):
+        stored = "SELECT state FROM snapshots WHERE run = ? AND seq = ?"
+        try:
+            inflate(connection.execute(stored, (run, seq)).get, zlib.MAX_WBITS)
+        except Unreadable:
+            # The run is replayed from an earlier one, or from the start.
+            yield f"{_named(runs, run, seq)}: the snapshot after it cannot be read; it is not used"

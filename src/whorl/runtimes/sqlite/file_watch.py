@@ -1,0 +1,109 @@
+"""Notices that a store's file was deleted, replaced or overwritten while it is open.
+
+SQLite goes on with the file that it has opened, whatever becomes of its name: what is written then
+is in no store. So the name is looked at before each commit and each reading.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Final
+
+import apsw
+
+from whorl.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOOK_EVERY_S: Final = 0.25
+_MAGIC: Final = b"SQLite format 3\x00"
+_ADVICE: Final = (
+    "nothing more is written; put the file back or restore a backup with `whorl restore FILE`, "
+    "then start again"
+)
+_OVERWRITTEN: Final = "was overwritten while it was open"
+_WITHOUT_LOG: Final = "has lost its log (the file '-wal' beside it) while it was open"
+_DAMAGE: Final = frozenset({apsw.SQLITE_CORRUPT, apsw.SQLITE_NOTADB})
+
+
+class FileWatch:
+    """Tells whether a store's file is the one that was opened; may be asked from any thread."""
+
+    def __init__(
+        self, path: str, *, is_real: bool = True, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._path = path
+        self._log = f"{path}-wal"
+        # A file system of SQLite's own, which tests have, knows no such names.
+        self._is_real = is_real
+        self._monotonic = monotonic
+        self._file = _identity(path) if is_real else None
+        self._log_file: tuple[int, int] | None = None
+        self._looked_at = self._log_at = monotonic()
+        self._damage: StoreError | None = None
+
+    def fault(self, connection: apsw.Connection | None = None) -> StoreError | None:
+        """Why nothing may be written any more; None: the file is as it should be.
+
+        Its head is read by a connection: opening the file once more and closing it would let go
+        of the locks that SQLite holds in this process.
+        """
+        if self._damage is not None:
+            return _again(self._damage)
+        what = self._change(connection) if self._is_real else ""
+        if not what:
+            return None
+        fault = StoreError(f"the store {self._path!r} {what}", code="R907", help=_ADVICE)
+        if what in (_OVERWRITTEN, _WITHOUT_LOG):
+            # What was overwritten or written without a log is not mended by putting a file back.
+            self._damage = fault
+        return fault
+
+    def check_sometimes(self, connection: apsw.Connection) -> None:
+        """Raises what is wrong with the file, which is looked at four times a second."""
+        now = self._monotonic()
+        if now - self._looked_at < LOOK_EVERY_S:
+            return
+        self._looked_at = now
+        fault = self.fault(connection)
+        if fault is not None and fault.code == "R907":
+            raise fault
+
+    def keep_damage(self, error: apsw.Error, fault: StoreError) -> None:
+        """Keeps an error of SQLite that tells of damage: nothing is written from then on."""
+        if int(vars(error).get("result", 0)) & 0xFF in _DAMAGE:
+            self._damage = StoreError(str(fault), code="R906", help=fault.help)
+
+    def hold_log(self) -> None:
+        """From the first commit on the log is there, as long as the store is open."""
+        if self._is_real and self._log_file is None:
+            self._log_file = _identity(self._log)
+
+    def _change(self, connection: apsw.Connection | None) -> str:
+        file = _identity(self._path)
+        if file is None:
+            return "was deleted while it was open"
+        if file != self._file:
+            return "was replaced by another file while it was open"
+        if connection is not None and connection.read("main", 0, 0, len(_MAGIC))[1] != _MAGIC:
+            return _OVERWRITTEN
+        now = self._monotonic()
+        if self._log_file is None or now - self._log_at < LOOK_EVERY_S:
+            return ""
+        self._log_at = now
+        return "" if _identity(self._log) == self._log_file else _WITHOUT_LOG
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from every other one."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
+
+
+def _again(fault: StoreError) -> StoreError:
+    return StoreError(str(fault), code=fault.code, help=fault.help)

@@ -1,0 +1,110 @@
+"""backup, restore, and what becomes of a store that is damaged or a link."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING
+
+import apsw
+
+from waiting import wait_until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Spawn, Whorl
+
+
+_BESIDE = ("whorl.db-wal", "whorl.db-shm")
+
+
+def _is_turning(whorl: Whorl) -> bool:
+    row = whorl("ls", "--json").json[0]
+    return row["workflow"] == "slow" and row["iteration"] >= 2
+
+
+def test_a_backup_of_a_store_in_use_is_restored(
+    whorl: Whorl, spawn: Spawn, project: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "copy.db"
+    done = whorl("run", "polish.yaml", "x", "--json").json["run"]
+    with spawn("run", "slow.yaml") as process:
+        wait_until(lambda: _is_turning(whorl))
+        made = whorl("backup", str(file), "--json").json
+        assert (made["runs"], len(made["under_way"]), file.stat().st_mode & 0o777) == (2, 1, 0o600)
+        refused = whorl("restore", str(file), "--force")
+        assert (refused.code, f"process {process.pid} drives runs" in refused.err) == (2, True)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert "is there already" in whorl("backup", str(file)).err
+    assert whorl("backup", str(file), "--force").code == 0
+    assert "there is a store at" in whorl("restore", str(file)).err
+
+    restored = whorl("restore", str(file), "--force", "--json").json
+
+    (slow,) = restored["under_way"]
+    aside = project / ".whorl" / restored["aside"]
+    assert aside.exists()
+    rows = {row["run"]: row["status"] for row in whorl("ls", "--json").json}
+    assert rows == {done: "succeeded", slow: "paused"}
+    assert "what it has done since is not known" in whorl("status", slow).out
+    assert whorl("doctor").code == 0
+    assert whorl("resume", slow, "--json").json["status"] == "succeeded"
+    assert sorted(path.name for path in file.parent.glob("*copy.db*")) == ["copy.db"]
+
+
+def test_a_backup_is_restored_where_there_is_no_store(
+    whorl: Whorl, project: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "copy.db"
+    whorl("run", "polish.yaml", "x")
+    shown = whorl("show", "last").out
+    assert "1 run" in whorl("backup", str(file)).out
+    (project / ".whorl" / "whorl.db").unlink()
+
+    assert "1 run" in whorl("restore", str(file)).out
+
+    assert whorl("show", "last").out == shown
+
+
+def test_a_damaged_backup_is_not_restored(whorl: Whorl, project: Path, tmp_path: Path) -> None:
+    file, store = tmp_path / "copy.db", project / ".whorl" / "whorl.db"
+    run = whorl("run", "polish.yaml", "x", "--json").json["run"]
+    whorl("backup", str(file))
+    with apsw.Connection(str(file)) as copy:
+        copy.execute("UPDATE journal SET at = at + 1 WHERE seq = 3")
+    before = store.read_bytes()
+
+    refused = whorl("restore", str(file), "--force")
+
+    assert (refused.code, f"run '{run}', entry 3" in refused.err) == (3, True)
+    assert {path.name for path in store.parent.iterdir()} <= {"whorl.db", *_BESIDE}
+    assert store.read_bytes() == before
+    assert whorl("restore", str(tmp_path / "none.db")).code == 2
+
+
+def test_doctor_names_the_entry_that_was_changed(whorl: Whorl, project: Path) -> None:
+    run = whorl("run", "polish.yaml", "x", "--json").json["run"]
+    path = project / ".whorl" / "whorl.db"
+    with apsw.Connection(str(path)) as file:
+        file.execute("UPDATE journal SET at = at + 1 WHERE seq = 2")
+
+    found = whorl("doctor")
+    assert (found.code, f"run '{run}', entry 2: it is not what was written" in found.out) == (
+        1,
+        True,
+    )
+    shown = whorl("show", "last")
+    assert (shown.code, "R906" in shown.err) == (3, True)
+
+
+def test_a_store_that_is_a_link_is_used_only_where_it_is_named(
+    whorl: Whorl, project: Path, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (project / ".whorl").symlink_to(elsewhere)
+
+    refused = whorl("run", "polish.yaml", "x")
+    assert (refused.code, "R908" in refused.err, list(elsewhere.iterdir())) == (3, True, [])
+    assert whorl("run", "polish.yaml", "x", "--store", str(project / ".whorl")).code == 0

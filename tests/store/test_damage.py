@@ -1,0 +1,190 @@
+"""Whatever the disk does to a store: it is an error of the store that names what is damaged."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import apsw
+import pytest
+from journal_makers import event, iteration, started
+
+from whorl.errors import StoreError, UsageError
+from whorl.runtimes.journal import RunId
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.services import results
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+RUNS = ("first", "second", "third")
+LARGE = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz", k=20_000))
+
+
+@pytest.fixture
+def whole(path: Path) -> Path:
+    """A closed store with some runs, large values and a snapshot."""
+
+    async def write() -> None:
+        async with SqliteStore(path) as store:
+            for name in RUNS:
+                run, owner = await started(store, name, sources={"polish.yaml": f"# {name}\n"})
+                loop = event("loop.started", "polish", path="polish", limits={"iterations": 9})
+                await store.append(run, owner, [loop])
+                for number in range(1, 8):
+                    value = LARGE + name if number == 3 else f"words of {name} {number} é"
+                    await store.append(run, owner, iteration(number, value, score=0.5))
+                await store.snapshot(run, owner, 5, {"x": "y" * 500})
+                done = event("run.finished", status="succeeded", output=name)
+                await store.append(run, owner, [done])
+                await store.release(run, owner)
+
+    asyncio.run(write())
+    return path
+
+
+def _everything(store: SqliteStore, run: str) -> list[object]:
+    """What commands show of a run, as far as it needs no workflow."""
+    return [
+        store.run(run),
+        [(entry.seq, entry.event) for entry in store.read(run)],
+        store.loops(run),
+        store.iterations(run, "polish"),
+        store.newest_iterations(run, "polish"),
+        [entry.event for entry in store.entries_at(run, "polish[3]")],
+        store.workflow(run),
+        store.sources(run),
+        store.last_snapshot(run),
+        results.requests_of(store, RunId(run)),
+    ]
+
+
+def _body_of(path: Path, run: str, seq: int) -> bytes:
+    stored = """SELECT CAST(body AS BLOB) FROM journal JOIN runs ON number = run
+        WHERE runs.id = ? AND seq = ?"""
+    with apsw.Connection(str(path)) as file:
+        return bytes(file.execute(stored, (run, seq)).get)
+
+
+@pytest.mark.parametrize("change", [b"\xff", b"#"])
+def test_a_changed_entry_is_named_and_other_runs_are_not_affected(
+    whole: Path, change: bytes
+) -> None:
+    body = _body_of(whole, "second", 4)
+    content = whole.read_bytes()
+    assert body in content
+    whole.write_bytes(content.replace(body, body[:9] + change + body[10:]))
+    store = SqliteStore(whole)
+
+    with pytest.raises(StoreError, match="run 'second', entry 4: it is not what was written") as at:
+        list(store.read("second"))
+    assert at.value.code == "R906"
+    assert [row.id for row in store.runs()] == ["third", "second", "first"]
+    assert len(_everything(store, "first")) == 10
+    assert store.check() == ["run 'second', entry 4: it is not what was written"]
+    store.close()
+
+
+def test_a_row_that_cannot_be_read_hides_no_others(whole: Path) -> None:
+    with apsw.Connection(str(whole)) as file:
+        file.execute("UPDATE runs SET name = CAST(x'ff00' AS TEXT) WHERE id = 'second'")
+        file.execute("UPDATE progress SET calls = 'many' WHERE run = 1")
+    store = SqliteStore(whole)
+
+    rows = {row.id: (row.status, row.name) for row in store.runs()}
+
+    assert rows["third"] == ("succeeded", "polish")
+    assert [name for _, name in rows.values()].count("(damaged)") == 2
+    with pytest.raises(StoreError, match="its row in the store is damaged"):
+        store.run("first")
+    store.close()
+
+
+def test_a_large_value_has_a_checksum_too(whole: Path) -> None:
+    with apsw.Connection(str(whole)) as file:
+        number = file.execute("SELECT max(id) FROM payloads").get
+        file.execute("UPDATE payloads SET content = zeroblob(9) WHERE id = ?", (number,))
+        file.execute("DELETE FROM journal WHERE run = 1 AND seq = 7")
+    store = SqliteStore(whole)
+
+    faults = store.check()
+
+    assert len(faults) == 2
+    assert re.match(r"run 'first': its last entry should be \d+; \d+ are there", faults[0])
+    assert re.match(r"run 'third': body is damaged", faults[1])
+    store.close()
+
+
+def _flipped(content: bytes, chance: random.Random) -> bytes:
+    damaged = bytearray(content)
+    for _ in range(chance.choice((1, 1, 8, 64))):
+        damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_flipped_bits_are_an_error_of_the_store_or_change_nothing_of_what_was_written(
+    whole: Path, seed: int
+) -> None:
+    store = SqliteStore(whole)
+    written = {run: [(entry.seq, entry.event) for entry in store.read(run)] for run in RUNS}
+    store.close()
+    whole.write_bytes(_flipped(whole.read_bytes(), random.Random(seed)))
+
+    def tried(look: Callable[[], object]) -> object:
+        try:
+            return look()
+        except (StoreError, UsageError) as fault:
+            return fault
+
+    try:
+        store = SqliteStore(whole)
+    except StoreError:
+        return
+    tried(store.runs)
+    for run in RUNS:
+        read = tried(lambda run=run: [(e.seq, e.event) for e in store.read(run)])  # type: ignore[misc]
+        assert isinstance(read, StoreError | UsageError) or read == written[run][: len(read)]  # type: ignore[arg-type]
+        tried(lambda run=run: _everything(store, run))  # type: ignore[misc]
+    tried(store.sizes)
+    tried(store.check)
+    store.close()
+
+
+def test_a_link_is_no_store(whole: Path) -> None:
+    link = whole.with_name("link.db")
+    link.symlink_to(whole)
+
+    with pytest.raises(StoreError, match="is a symbolic link") as caught:
+        SqliteStore(link)
+    assert caught.value.code == "R908"
+
+
+_LOOK = """
+import sys
+from whorl.runtimes.sqlite import SqliteStore
+store = SqliteStore(sys.argv[1])
+print(*(row.id for row in store.runs()), len(list(store.read("first"))), store.check())
+store.close()
+"""
+
+
+def test_a_store_on_a_medium_that_can_only_be_read_is_shown(whole: Path, tmp_path: Path) -> None:
+    medium = tmp_path / "medium"
+    medium.mkdir()
+    mount = f"mount -t tmpfs t {medium} && cp {whole} {medium}/runs.db"
+    script = f"{mount} && mount -o remount,ro {medium} && exec {sys.executable} -c '{_LOOK}'"
+    words = ["unshare", "--mount", "sh", "-c", f"{script} {medium}/runs.db"]
+    can_mount = shutil.which("unshare") and os.getuid() == 0
+    done = subprocess.run(words, capture_output=True, text=True, check=False) if can_mount else None
+    if done is None or "mount" in done.stderr:
+        pytest.skip("a medium that can only be read needs the right to mount one")
+
+    assert (done.stdout, done.stderr) == ("third second first 24 []\n", "")

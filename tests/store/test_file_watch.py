@@ -1,0 +1,127 @@
+"""A store whose file was deleted, replaced or overwritten takes no writes and says so."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from journal_makers import event, iteration, new_run, started
+
+from waiting import wait_until
+from whorl.errors import StoreError
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+def _delete(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+def _replace(path: Path) -> None:
+    other = path.with_name("other.db")
+    SqliteStore(other).close()
+    os.replace(other, path)
+
+
+def _overwrite(path: Path) -> None:
+    with open(os.open(path, os.O_WRONLY), "wb") as file:
+        file.write(b"\0" * 100)
+
+
+def _delete_log(path: Path) -> None:
+    path.with_name(f"{path.name}-wal").unlink()
+
+
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (_delete, "was deleted"),
+        (_replace, "was replaced by another file"),
+        (_overwrite, "was overwritten"),
+        (_delete_log, "has lost its log"),
+    ],
+)
+def test_a_store_without_its_file_takes_no_writes(
+    path: Path, harm: Callable[[Path], None], words: str
+) -> None:
+    later = 0.0
+
+    async def write() -> None:
+        nonlocal later
+        store = SqliteStore(path)
+        store.watch._monotonic = lambda: time.monotonic() + later
+        run, owner = await started(store)
+        await store.append(run, owner, iteration(1))
+        assert store.watch.fault() is None
+
+        harm(path)
+        later = 1.0
+
+        for attempt in range(2):
+            with pytest.raises(StoreError, match=words) as caught:
+                await store.append(run, owner, iteration(2))
+            assert (caught.value.code, repr(str(path)) in str(caught.value)) == ("R907", True)
+            with pytest.raises(StoreError, match=words):
+                await store.create(new_run(f"other-{attempt}"), event("run.started"))
+        assert store.watch.fault() is not None
+        store.close()
+
+    asyncio.run(write())
+
+
+def test_a_store_that_is_put_back_goes_on(path: Path) -> None:
+    async def write() -> int:
+        store = SqliteStore(path)
+        run, owner = await started(store)
+        os.rename(path, path.with_name("away.db"))
+        with pytest.raises(StoreError, match="was deleted"):
+            await store.append(run, owner, iteration(1))
+        os.rename(path.with_name("away.db"), path)
+        last = await store.append(run, owner, iteration(1))
+        store.close()
+        return last
+
+    assert asyncio.run(write()) == 4
+
+
+def test_reading_notices_it_too(store: SqliteStore, path: Path) -> None:
+    asyncio.run(started(store))
+    assert len(store.runs()) == 1
+
+    _replace(path)
+
+    def is_noticed() -> bool:
+        try:
+            store.runs()
+        except StoreError as fault:
+            return fault.code == "R907"
+        return False
+
+    wait_until(is_noticed)
+
+
+def test_closing_leaves_the_file_that_took_its_place_alone(path: Path) -> None:
+    async def work() -> None:
+        old = SqliteStore(path)
+        run, owner = await started(old)
+        await old.append(run, owner, iteration(1))
+        for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+            os.rename(path.with_name(name), path.with_name(f"old-{name}"))
+        new = SqliteStore(path)
+        await started(new, "new")
+        old.close()
+        await started(new, "newer")
+        new.close()
+
+    asyncio.run(work())
+    store = SqliteStore(path)
+    assert [row.id for row in store.runs()] == ["newer", "new"]
+    assert store.check() == []
+    store.close()

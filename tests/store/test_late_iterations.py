@@ -1,0 +1,186 @@
+"""Any iteration of a long run is near to a snapshot: opening it reads few entries."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import pytest
+
+from whorl.dialects import read_workflow
+from whorl.errors import ProviderError
+from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
+from whorl.runtimes.driver import SNAPSHOT_EVERY
+from whorl.runtimes.folding import Fork, fork_run, look_into, moment
+from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.journal_tables import SNAPSHOT_DISTANCE
+from whorl.services import results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whorl.language import Json
+
+ITERATIONS = 5_000
+FAILED = 1_000
+# The distance of snapshots, and what may lie between taking one and the next.
+NEAR = SNAPSHOT_DISTANCE + 4 * SNAPSHOT_EVERY
+_LONG = f"""
+whorl: 1
+steps:
+  first: {{repeat: {{at_most: 2, steps: {{think: {{use: thing}}}}}}}}
+  work:
+    repeat:
+      until: "iteration >= {ITERATIONS}"
+      at_most: {ITERATIONS}
+      on_failure: continue
+      carry: {{text: {{first: nothing, then: "{{{{ write }}}}"}}}}
+      steps:
+        write: {{use: thing, with: {{text: "{{{{ text }}}}"}}}}
+"""
+
+
+class _Workers:
+    """One task without effects, which tells where it was done, and fails once."""
+
+    effect_of: Effect = "none"
+
+    def kind(self, name: str) -> Any:
+        return self
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        return self.effect_of
+
+    def redacted(self, value: Json) -> Json:
+        return value
+
+    def estimate(self, request: Request) -> Estimate:
+        return Estimate()
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        if request.address == f"work[{FAILED}]/write":
+            raise ProviderError("once", code="P100")
+        return Reply(f"by {request.address}")
+
+
+class _Counting(SqliteStore):
+    """Counts the entries that are read from it."""
+
+    entries = 0
+
+    def _entries(self, *arguments: Any, **options: Any) -> Iterator[Entry]:
+        for entry in super()._entries(*arguments, **options):
+            self.entries += 1
+            yield entry
+
+    def counted(self) -> int:
+        count, self.entries = self.entries, 0
+        return count
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RunId]:
+    path = tmp_path_factory.mktemp("long") / "runs.db"
+
+    async def work() -> RunId:
+        async with SqliteStore(path) as store:
+            runtime = LocalRuntime(store, _Workers())
+            run, _ = await runtime.start(read_workflow(_LONG, "case.yaml").workflow, Start())
+            assert await runtime.drive(run) == "succeeded"
+            return run
+
+    return path, asyncio.run(work())
+
+
+@pytest.fixture
+def store(long_run: tuple[Path, RunId]) -> Iterator[_Counting]:
+    opened = _Counting(long_run[0])
+    yield opened
+    opened.close()
+
+
+@pytest.mark.parametrize("number", [1, 2, 1_400, 1_401, 2_500, ITERATIONS])
+def test_an_iteration_is_opened_from_the_snapshot_before_it(
+    store: _Counting, long_run: tuple[Path, RunId], number: int
+) -> None:
+    run = long_run[1]
+
+    given = results.results_of(store, run, "work", (number,))
+    assert given == {number: {"write": f"by work[{number}]/write"}}
+    assert store.counted() <= NEAR
+
+    carried = results.carried_into(store, run, "work", number)
+    assert carried == {"text": "nothing" if number == 1 else f"by work[{number - 1}]/write"}
+    assert store.counted() <= NEAR
+
+
+def test_iterations_that_lie_apart_are_opened_one_by_one(
+    store: _Counting, long_run: tuple[Path, RunId]
+) -> None:
+    wanted = (2, 3, 2_600, ITERATIONS - 1, ITERATIONS)
+
+    given = results.results_of(store, long_run[1], "work", wanted)
+
+    assert given == {number: {"write": f"by work[{number}]/write"} for number in wanted}
+    assert store.counted() <= 3 * NEAR
+
+
+def test_an_iteration_without_a_result_is_not_looked_for_to_the_end(
+    store: _Counting, long_run: tuple[Path, RunId]
+) -> None:
+    assert results.results_of(store, long_run[1], "work", (FAILED,)) == {}
+    assert store.counted() <= NEAR
+
+
+def test_requests_and_costs_of_an_iteration_read_no_others(
+    store: _Counting, long_run: tuple[Path, RunId]
+) -> None:
+    assert results.requests_of(store, long_run[1]) == []
+    results.roll_up(store, [long_run[1]], "model", f"work[{ITERATIONS - 3}]")
+
+    assert store.counted() <= 10
+
+
+def test_a_fork_has_the_snapshots_of_what_it_was_made_of(
+    store: _Counting, long_run: tuple[Path, RunId]
+) -> None:
+    run, at = long_run[1], ITERATIONS - 2
+
+    async def fork() -> RunId:
+        fork = Fork(f"work[{at}]")
+        made, _ = await fork_run(store, run, fork, run=RunId("fork"), now=time.time())
+        return made
+
+    made = asyncio.run(fork())
+    store.counted()
+
+    for number in (3, ITERATIONS - 10):
+        found = look_into(store, made, frozenset({f"work[{number}]"}))
+        assert found == look_into(store, run, frozenset({f"work[{number}]"}))
+        machine = moment(store, made, f"work[{number}]")
+        assert machine is not None
+        assert store.counted() <= 4 * NEAR
+
+
+def test_a_damaged_or_missing_snapshot_only_takes_longer(
+    long_run: tuple[Path, RunId], tmp_path: Path
+) -> None:
+    path, run = long_run
+    copy = tmp_path / "copy.db"
+    with apsw.Connection(str(path)) as source, apsw.Connection(str(copy)) as target:
+        with target.backup("main", source, "main") as backup:
+            backup.step()
+        count = target.execute("SELECT count(*) FROM snapshots WHERE run = 1").get
+        assert count >= 3
+        target.execute("UPDATE snapshots SET state = zeroblob(9) WHERE run = 1")
+    store = SqliteStore(copy)
+
+    assert results.results_of(store, run, "work", (3_000,)) == {
+        3_000: {"write": "by work[3000]/write"}
+    }
+    store.close()
