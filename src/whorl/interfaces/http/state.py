@@ -272,10 +272,9 @@ async def open_state(project: Project) -> AsyncIterator[ServerState]:
         state = ServerState(project, providers, runtime, watcher)
         following = asyncio.create_task(watcher.follow(runtime.store))
         keeping = asyncio.create_task(state.upkeep.work())
-        retention = providers.settings.retention
-        retiring = (
-            asyncio.create_task(keep_to(retention, project, runtime.store)) if retention else None
-        )
+        tasks = [following, keeping]
+        if retention := providers.settings.retention:
+            tasks.append(asyncio.create_task(keep_to(retention, project, runtime.store)))
         try:
             yield state
         finally:
