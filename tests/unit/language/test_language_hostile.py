@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -292,7 +293,12 @@ def test_a_deep_source_is_refused(source: str) -> None:
 def test_bombs_take_little_memory() -> None:
     """As the system counts it, for a process that does nothing else."""
     done = subprocess.run(
-        [sys.executable, __file__], capture_output=True, text=True, timeout=PATIENCE_S, check=True
+        [sys.executable, __file__],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=True,
     )
 
     assert int(done.stdout) < 64_000_000
