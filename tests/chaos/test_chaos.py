@@ -372,17 +372,25 @@ def _check(
     )
     waits = list(_waits(store, witness.calls))
     assert min(came - began for began, came in waits) >= WAIT_S - SLACK_S
-    lags = sorted(chaos.up_s(began + WAIT_S, came) for began, came in waits)
-    own = sorted(lag for run, *_ in runs.values() for lag in _own_lags(list(store.read(run))))
+    own = [lag for run, *_ in runs.values() for lag in _own_lags(list(store.read(run)))]
+    lags: dict[bool, list[float]] = {True: [], False: []}
+    for began, came in waits:
+        was_up = came - began - chaos.up_s(began, came) < SLACK_S
+        lags[was_up].append(chaos.up_s(began + WAIT_S, came))
     with capsys.disabled():
         print(
             f"\nchaos: {RUNS} runs in {seconds:.0f} s, {dict(chaos.events)},"
-            f" {len(witness.calls)} calls sent, {again} again (all in doubt);"
-            f"\n  {len(lags)} timers late by {_figures(lags)} of the time that a server was up,"
-            f" by {_figures(own)} as the runs say themselves"
+            f" load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors;"
+            f" {len(witness.calls)} calls sent, {again} again (all in doubt)"
+            f"\n  timers, late by: while a server was up {_figures(lags[True])};"
+            f"\n  across an outage, without the time of it {_figures(lags[False])};"
+            f"\n  all, as the runs say themselves {_figures(own)}"
         )
 
 
 def _figures(lags: list[float]) -> str:
-    half, ninth = statistics.median(lags), lags[int(len(lags) * 0.9)]
-    return f"{half:.2f} s (median), {ninth:.2f} s (90 %), {lags[-1]:.2f} s (most)"
+    if not lags:
+        return "none"
+    half, ninth = statistics.median(lags), sorted(lags)[int(len(lags) * 0.9)]
+    figures = f"{half:.2f} s (median), {ninth:.2f} s (90 %), {max(lags):.2f} s (most)"
+    return f"{figures} of {len(lags)}"
