@@ -80,6 +80,8 @@ def test_a_store_that_is_put_back_goes_on(path: Path) -> None:
     async def write() -> int:
         store = SqliteStore(path)
         run, owner = await started(store)
+        start = time.monotonic()
+        store.watch._monotonic = lambda: start + 1.0
         os.rename(path, path.with_name("away.db"))
         with pytest.raises(StoreError, match="was deleted"):
             await store.append(run, owner, iteration(1))

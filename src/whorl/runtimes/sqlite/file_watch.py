@@ -1,7 +1,7 @@
 """Notices that a store's file was deleted, replaced or overwritten while it is open.
 
 SQLite goes on with the file that it has opened, whatever becomes of its name: what is written then
-is in no store. So the name is looked at before each commit and each reading.
+is in no store. So the name is looked at again and again, before commits and while reading.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LOOK_EVERY_S: Final = 0.25
+# So long a writer relies on what it saw: it may commit a thousand times a second.
+SURE_S: Final = 0.02
 _MAGIC: Final = b"SQLite format 3\x00"
 _ADVICE: Final = (
     "nothing more is written; put the file back or restore a backup with `whorl restore FILE`, "
@@ -42,6 +44,7 @@ class FileWatch:
         self._file = _identity(path) if is_real else None
         self._log_file: tuple[int, int] | None = None
         self._looked_at = self._log_at = monotonic()
+        self._sure_until = 0.0
         self._damage: StoreError | None = None
 
     def fault(self, connection: apsw.Connection | None = None) -> StoreError | None:
@@ -52,7 +55,11 @@ class FileWatch:
         """
         if self._damage is not None:
             return _again(self._damage)
+        now = self._monotonic()
+        if connection is not None and now < self._sure_until:
+            return None
         what = self._change(connection) if self._is_real else ""
+        self._sure_until = 0.0 if what else now + SURE_S
         if not what:
             return None
         fault = StoreError(f"the store {self._path!r} {what}", code="R907", help=_ADVICE)
