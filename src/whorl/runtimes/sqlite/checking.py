@@ -25,7 +25,7 @@ _NUMBER: Final = (int, float)
 _AMOUNT: Final = (int, float, type(None))
 RUN_TYPES: Final[Types] = (
     *(str, str, str, str, str, _NUMBER, _NUMBER, str, str, int, _NUMBER, int, int),
-    *(_AMOUNT, str, int, int, _AMOUNT, str, str, int, str, str),
+    *(_AMOUNT, str, int, int, _AMOUNT, str, str, int, str, str, str, _AMOUNT, str),
 )
 LOOP_TYPES: Final[Types] = (str, int, int, (int, type(None)), str)
 _PAGE: Final = 1_000
@@ -112,7 +112,7 @@ def _entries(
     while done < last:
         window = (done, min(done + _PAGE, last), _PAGE)
         for row in _rows(connection, window):
-            if len(row) <= 3 or checksum(*row[2:-1]) != row[-1]:
+            if len(row) <= 3 or checksum(row[2:5], *row[5:-1]) != row[-1]:
                 yield f"{_named(runs, row[1], row[2])}: it is not what was written"
         done = window[1]
         report(done, last)
