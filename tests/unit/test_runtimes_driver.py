@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError, StoreError
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.driver import GRACE_S, TROUBLE_PAUSE_S, Driver
+from whorl.runtimes.driver import _WARN_EVERY, GRACE_S, TROUBLE_PAUSE_S, Driver
 from whorl.runtimes.folding import fold
 from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop
 
@@ -143,7 +144,7 @@ def test_a_run_that_waits_longer_than_its_driver_likes_is_asleep(
     runtime, run = _runtime("whorl: 1\nsteps: {p: {wait: 10s}}\n")
     loop = VirtualLoop()
 
-    async def drive() -> tuple[str, float | None]:
+    async def drive() -> tuple[str, tuple[float, float]]:
         owner = await runtime.journal.claim(run)
         folded = fold(runtime.journal, run)
         driver = Driver(run, folded, owner, runtime.journal, _Workers(), loop.now)  # type: ignore[arg-type]
@@ -154,7 +155,7 @@ def test_a_run_that_waits_longer_than_its_driver_likes_is_asleep(
     finally:
         loop.close()
 
-    assert ended == (status, EPOCH + 10 if status == "asleep" else None)
+    assert ended == (status, (EPOCH + 10 if status == "asleep" else math.inf, math.inf))
 
 
 @pytest.mark.parametrize(
@@ -198,11 +199,11 @@ class _Watcher:
         self.troubles.append(str(fault))
 
 
-def test_a_run_waits_for_room_and_says_so_each_time() -> None:
+def test_a_run_waits_for_room_and_says_so_now_and_then() -> None:
     journal, watcher = _Full(), _Watcher()
     runtime, run = _runtime(TASK, None, journal)
-    journal.left = 3
+    journal.left = 2 * _WARN_EVERY + 1
 
     assert runtime.resume(run, watcher=watcher) == "succeeded"
-    assert runtime.now() == EPOCH + 3 * TROUBLE_PAUSE_S
+    assert runtime.now() == EPOCH + (2 * _WARN_EVERY + 1) * TROUBLE_PAUSE_S
     assert watcher.troubles == ["no room"] * 3

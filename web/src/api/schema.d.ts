@@ -57,7 +57,8 @@ export interface paths {
          * Start Run
          * @description Starts a run of a workflow file of the project; this server drives it.
          *
-         *     201: it was started. 200: a run with this key exists already, and this is its id.
+         *     201: it was started. 200: a run with this key exists already, and this is its id; if nobody
+         *     drove it any more, it goes on.
          */
         post: operations["start_run_api_runs_post"];
         delete?: never;
@@ -1287,6 +1288,11 @@ export interface components {
              * @enum {string}
              */
             driver: "here" | "elsewhere" | "nobody";
+            /**
+             * Due
+             * @description when a run that waits goes on by itself
+             */
+            due: number | null;
             /** Ended At */
             ended_at: number | null;
             /** Error */
@@ -1302,6 +1308,11 @@ export interface components {
             forks: string[];
             /** Gates */
             gates: components["schemas"]["GateItem"][];
+            /**
+             * Held
+             * @description why a server did not take an interrupted run up
+             */
+            held: string | null;
             /** Id */
             id: string;
             /** In Doubt */
@@ -1332,6 +1343,11 @@ export interface components {
             mark: ("limit" | "budget") | null;
             /** Name */
             name: string;
+            /**
+             * Origin
+             * @description who started it: server, detached (in the background), terminal, python
+             */
+            origin: string | null;
             /**
              * Parent
              * @description the run that this one is a fork of
@@ -1381,6 +1397,11 @@ export interface components {
             created_at: number;
             /** Dialect */
             dialect: string;
+            /**
+             * Due
+             * @description when a run that waits goes on by itself
+             */
+            due: number | null;
             /** Error */
             error: string | null;
             /** Exit Reason */
@@ -1390,6 +1411,11 @@ export interface components {
              * @description relative to the project, where it lies in it
              */
             file: string;
+            /**
+             * Held
+             * @description why a server did not take an interrupted run up
+             */
+            held: string | null;
             /** Id */
             id: string;
             /** In Doubt */
@@ -1412,6 +1438,11 @@ export interface components {
             mark: ("limit" | "budget") | null;
             /** Name */
             name: string;
+            /**
+             * Origin
+             * @description who started it: server, detached (in the background), terminal, python
+             */
+            origin: string | null;
             /**
              * Parent
              * @description the run that this one is a fork of
@@ -1516,6 +1547,12 @@ export interface components {
             note: string;
             /** Run */
             run: string;
+            /**
+             * Status
+             * @description of the run, as lists show it
+             * @default running
+             */
+            status: string;
         };
         /**
          * UsageItem
@@ -1672,7 +1709,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorAnswer"];
             };
         };
-        /** @description the request comes from another site */
+        /** @description the request comes from another site, or the folder's whorl.toml is not trusted */
         Error403: {
             headers: {
                 [name: string]: unknown;

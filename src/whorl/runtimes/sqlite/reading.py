@@ -13,7 +13,7 @@ import apsw
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
-from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow, throughout
+from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import checking, encoding
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, RUN_TYPES, fits
@@ -21,7 +21,8 @@ from whorl.runtimes.sqlite.connection import Place, Reader, copy_all, damaged, f
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.file_watch import FileWatch
 from whorl.runtimes.sqlite.journal_tables import check_owner
-from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, Pulse, has_living, this_process
+from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
+from whorl.runtimes.sqlite.upkeep import UpkeepReading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -84,17 +85,6 @@ _SEQ_MAX: Final = 2**62
 _SHOWN_FIELDS: Final = 27
 _ROW_DAMAGED: Final = "its row in the store is damaged"
 _CHANGED: Final = "it is not what was written: its checksum differs"
-_STEP_MIN_S: Final = 0.5
-_PROCESSES: Final = """SELECT pid, started, boot, namespace, beat_at, beat_monotonic, id
-    FROM processes"""
-# One that was just made is about to be claimed.
-_STRANDED: Final = """SELECT runs.id FROM runs JOIN progress ON progress.run = number
-    JOIN upkeep ON upkeep.run = number
-    WHERE status = 'running' AND kept AND (process IS NULL OR process NOT IN ({living}))
-    AND NOT (owner = 0 AND process IS NULL AND abs(? - created_at) <= ?) ORDER BY number LIMIT ?"""
-_DUE: Final = """SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
-    JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
-    WHERE due IS NOT NULL ORDER BY due LIMIT ?"""
 _MEMORIES: Final = """SELECT key, count(*), max(at), sum(octet_length(record)) FROM memories
     GROUP BY key ORDER BY key"""
 
@@ -122,7 +112,7 @@ class Total:
     in_doubt: int
 
 
-class StoreReading:
+class StoreReading(UpkeepReading):
     """All that can be asked of a store while others write, without an event loop."""
 
     def __init__(
@@ -246,38 +236,6 @@ class StoreReading:
         is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
         is_driven = is_new or has_living(process, self._process, now)
         return shown if is_driven else replace(shown, status="interrupted")
-
-    def stranded(self, limit: int) -> list[RunId]:
-        """The runs that servers keep going and no living process drives, the oldest first."""
-        now = Pulse(self.clock(), self.monotonic())
-        rows = self._reader.rows(_PROCESSES)
-        living = [row[-1] for row in rows if has_living(row[:-1], self._process, now)]
-        statement = _STRANDED.format(living=",".join("?" * len(living)))
-        found = self._reader.rows(statement, (*living, now.at, LEASE_S, limit))
-        return [RunId(row[0]) for row in found]
-
-    def timers(self, limit: int) -> list[tuple[RunId, float, float]]:
-        """The runs that wait and go on by themselves: each with its time, and how long that is.
-
-        A clock that was set back makes no wait longer than it was at the run's last entry.
-        """
-        timers = []
-        for run, due, updated_at, *clocks in self._reader.rows(_DUE, (limit,)):
-            left_s = due - (self.clock() - self._step(*clocks))
-            timers.append((RunId(run), due, max(0.0, min(left_s, due - updated_at))))
-        return timers
-
-    def clock_step(self, run: str) -> float:
-        """By how many seconds the clock was set since the run was taken up, as far as is known."""
-        clocks = "SELECT anchor, ahead FROM upkeep WHERE run = ?"
-        rows = self._reader.rows(clocks, (self._number(run),))
-        return sum(self._step(*row) for row in rows)
-
-    def _step(self, boot: str, ahead: float) -> float:
-        if boot != self._process.boot or boot.startswith(NO_BOOT):
-            return 0.0
-        step = self.clock() - throughout() - ahead
-        return step if abs(step) > _STEP_MIN_S else 0.0
 
     def is_owned(self, run: str) -> bool:
         rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())
