@@ -118,4 +118,7 @@ def run_through(workflow: Workflow) -> dict[str, Any]:
         status = runtime.resume(run, (decided,))
     entries = [entry.event for entry in journal.read(run)]
     result = fold(journal, run).machine.state["result"]
+    for event in entries:
+        if "sealed" in event.body:
+            event.body["sealed"] = "drawn"
     return {"status": status, "sent": workers.sent, "result": result, "entries": entries}

@@ -18,6 +18,7 @@ from conformance.running import options_of, requests_of, result_of
 from crash.promise import Trace, watch
 from whorl.errors import StoreError
 from whorl.ir.values import parse_duration
+from whorl.runtimes.keys import Seals
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
 
@@ -56,6 +57,7 @@ class StoredCase:
         self.crashes = 0
         self._done = 0
         self._clock_s = 0.0
+        self._seals = Seals()
         self._wrong: list[str] = []
 
     def run(self, points: frozenset[int]) -> Trace:
@@ -97,8 +99,12 @@ class StoredCase:
         def hook(point: str, run: str, events: Sequence[Event]) -> None:
             strike((point, *(event.kind for event in events)))
 
+        # The key outlives the process.
         return CountingStore(
-            self._path, monotonic=lambda: time.monotonic() + later_s, crash_hook=hook
+            self._path,
+            monotonic=lambda: time.monotonic() + later_s,
+            crash_hook=hook,
+            seals=self._seals,
         )
 
     def _strike(self, points: frozenset[int], kind: tuple[str, ...]) -> None:

@@ -188,7 +188,8 @@ async def _made_before(store: SqliteStore, source: RunId, at: str, workflow: Wor
         events.append(entry.event)
         if entry.event.kind == "iteration.started" and entry.event.address == at:
             break
-    folded = Folded(Machine(Plan(from_json(store.workflow(source)))), 0)
+    plan = Plan(from_json(store.workflow(source)))
+    folded = Folded(Machine(plan), 0, source, store.seals)
     for index, event in enumerate(events, start=1):
         take(folded, Entry(index, event))
     machine = folded.machine

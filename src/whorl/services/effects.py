@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.ir import Constant, Expression, Fields, Items, Task
 from whorl.ir.walk import walk, workflows_of
-from whorl.providers.files import FileRights, refused_write
-from whorl.providers.outbound.addresses import target_of
 from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
@@ -61,6 +59,8 @@ def refused_writes(task: Task, settings: Settings) -> str:
     written = _known(task, "path") if task.kind == "file_write" else ""
     if not written:
         return ""
+    from whorl.providers.files import FileRights, refused_write
+
     root = settings.project_root
     try:
         path = resolve_beside(f"{root}/-", written, root=root)
@@ -156,9 +156,11 @@ def _asked_hosts(request: Request, settings: Settings) -> Iterator[str]:
 
 def _host(url: Json) -> str:
     """The host that an address names, with its port unless it is the usual one."""
-    found = _HOST.match(url.strip()) if isinstance(url, str) else None
+    from whorl.providers.outbound.addresses import target_of
+
+    host = _HOST.match(url.strip()) if isinstance(url, str) else None
     try:
-        return target_of(found[0]).authority if found else ""
+        return target_of(host[0]).authority if host else ""
     except ProviderError:
         return ""
 

@@ -130,13 +130,14 @@ class Project:
     def _check_store(self) -> None:
         """Refuses a project's own store that is a link, which would lead writes elsewhere."""
         folder = self.root / STORE_FOLDER
-        if self.store.parent != folder:
+        if self.is_store_named or self.store.parent != folder:
             return
         names = ("", WORK_FOLDER, "logs", *(f"{STORE_NAME}{end}" for end in _STORE_ENDINGS))
         for path in (folder / name for name in names):
             if path.is_symlink():
                 words = f"{str(path)!r} is a symbolic link, and a store in a project must not be"
-                raise StoreError(words, help="delete it, or name the store with --store")
+                advice = f"delete it, or name the store with --store {folder.resolve()}"
+                raise StoreError(words, code="R908", help=advice)
 
     def _no_store(self) -> UsageError:
         words, advice = f"there is no store at {str(self.store)!r}", "look at --store"
@@ -163,13 +164,6 @@ class Project:
         self._check_store()
         if not create and not self.store.exists():
             raise self._no_store()
-        folder, is_named = (
-            self.store.parent,
-            self.is_store_named or self.environment.get("WHORL_HOME"),
-        )
-        if not is_named and folder.is_symlink():
-            words, advice = f"{str(folder)!r} is a symbolic link", f"--store {folder.resolve()}"
-            raise StoreError(words, code="R908", help=f"name the folder itself: {advice}")
         # A file that is still empty is a store that another process is about to fill.
         return SqliteStore(self.store, create=True, seals=seals_from(self.environment))
 

@@ -66,7 +66,7 @@ def test_a_tool_searches_until_it_is_enough(folder: Path) -> None:
     server = Path(__file__).parent / "notes_server.py"
     config = folder / "whorl.toml"
     config.write_text(
-        config.read_text().replace("[allow]", "[allow]\ncommands = true")
+        config.read_text().replace("\n[allow]\n", "\n[allow]\ncommands = true\n")
         + f"[mcp.notes]\ncommand = [{sys.executable!r}, {str(server)!r}]\n"
     )
     question = {"question": "What do bees do in winter?"}
