@@ -229,7 +229,8 @@ def test_a_wait_goes_on_in_the_next_server(project: Path) -> None:
     with connected(project) as client:
         done = client.wait(run, "succeeded")
 
-        assert done["updated_at"] - done["created_at"] >= 2
+        # It counts from its first entry, which is a little older than its row.
+        assert done["updated_at"] - done["created_at"] > 1.5
         assert kinds(client, run).count("timer.fired") == 1
 
 
