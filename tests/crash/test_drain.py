@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from conformance.local import CountingStore, LoopClock, StoreLoop
+from crash.priced import Priced
 from whorl.dialects import read_workflow
-from whorl.providers.task import Estimate, Reply, Usage
+from whorl.providers.task import Reply, Usage
 from whorl.runtimes.local import LocalRuntime, Start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whorl.language import Json
     from whorl.providers.task import Emit, Request
     from whorl.runtimes.journal import RunId
 
@@ -40,23 +39,8 @@ outputs: {text: "{{ pair.c }}"}
 """
 
 
-class Slow:
+class Slow(Priced):
     """Answers after a while, and counts what it is asked."""
-
-    def __init__(self) -> None:
-        self.sent: Counter[str] = Counter()
-
-    def kind(self, name: str) -> Slow:
-        return self
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> str:
-        return "priced"
-
-    def redacted(self, value: Json) -> Json:
-        return value
-
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate(calls=1)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         self.sent[request.address] += 1

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import Counter
 from typing import TYPE_CHECKING
 
+from crash.priced import Priced
 from whorl.dialects import read_workflow
-from whorl.providers.task import Estimate, Reply, Usage
+from whorl.providers.task import Reply, Usage
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pytest
 
     from whorl.errors import StoreError
-    from whorl.language import Json
     from whorl.providers.task import Emit, Request
     from whorl.runtimes.journal import Entry, RunId
 
@@ -37,25 +36,13 @@ outputs: {text: "{{ fill.write }}"}
 """
 
 
-class Writing:
+class Writing(Priced):
     """Answers with two kilobytes, and remembers what was announced when it was asked."""
 
     def __init__(self, store: SqliteStore) -> None:
-        self.sent: Counter[str] = Counter()
+        super().__init__()
         self.unannounced: list[str] = []
         self._store = store
-
-    def kind(self, name: str) -> Writing:
-        return self
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> str:
-        return "priced"
-
-    def redacted(self, value: Json) -> Json:
-        return value
-
-    def estimate(self, request: Request) -> Estimate:
-        return Estimate(calls=1)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         self.sent[request.address] += 1
