@@ -20,8 +20,8 @@ from whorl.interfaces.figures import age, table
 if TYPE_CHECKING:
     from whorl.services.trust import Judged
 
-_STARTER = """# What workflows of this folder may do, and whom they ask: whorl.toml is explained in
-# docs/reference/configuration.md. After a change, `whorl trust` asks you again.
+_STARTER = """# What workflows of this folder may do, and whom they ask.
+# After a change, `whorl trust` asks you again.
 
 [allow]
 commands = {commands}                 # true, or a list of programs: ["pytest", "git"]
