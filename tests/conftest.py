@@ -13,7 +13,9 @@ from hypothesis import settings
 
 from campaign import IS_CAMPAIGN, SEED
 from skipping import refuse_skip
+from threats import note_rows, take_tallies
 from trusted import TRUSTED
+from whorl.interfaces.testing import pytest_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +32,13 @@ _MEMORY = Path("/dev/shm")
 _MEMORY_MIN = 4 * 2**30
 
 
-def pytest_configure() -> None:
-    """Temporary folders are in memory, where there is much of it that programs may run from."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Temporary folders are in memory, where there is much of it that programs may run from.
+
+    Our own plugin is there also where the package was installed before it had one.
+    """
+    if not config.pluginmanager.is_registered(pytest_plugin):
+        config.pluginmanager.register(pytest_plugin, "whorl")
     if not os.access(_MEMORY, os.W_OK) or shutil.disk_usage(_MEMORY).free < _MEMORY_MIN:
         return
     if not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC:
@@ -41,9 +48,18 @@ def pytest_configure() -> None:
 os.environ.update(TRUSTED)
 
 
+pytest_plugins = ["pytester"]
+
+
 def pytest_report_header() -> str:
     """A campaign can be repeated."""
     return f"campaign: SEED={SEED}" if IS_CAMPAIGN else ""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Before any are left out, tests are counted for the table of what is promised."""
+    note_rows(config, items)
 
 
 def pytest_collection_finish() -> None:
@@ -68,6 +84,8 @@ def pytest_runtest_makereport() -> Iterator[None]:
     """A test that is skipped without a known reason has failed."""
     report: Any = yield
     refuse_skip(report)
+    if report.when == "teardown":
+        report.user_properties += [(f"tally {name}", n) for name, n in take_tallies().items()]
     return report
 
 

@@ -10,6 +10,7 @@ from conformance.expecting import mistakes
 from conformance.literate import load_cases
 from conformance.local import run_local
 from conformance.reading import diagnostics_of
+from conformance.recording import ends
 from conformance.replies import Script
 from conformance.running import run_simulated
 
@@ -46,6 +47,7 @@ def test_case_runs_as_it_says_on_every_runtime(case: Case, tmp_path: Path) -> No
 
     assert mistakes(case.blocks["outcome"], local, script) == [], case.file
     assert _timeless(simulated.document) == _timeless(local.document)
+    assert ends(simulated.records or []) == ends(local.records or [])
     assert (status == local.document["status"]) != ("list_not_yet" in case.options)
 
 

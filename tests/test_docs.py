@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from threats import COLLECTED, FILES, NUMBERS, PAGE, files_of, rows_of
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.ir import Loop, Score, Task
@@ -55,6 +56,13 @@ def test_programs_in_documents_run(name: str, text: str, tmp_path: Path) -> None
     assert done.stdout.strip()
 
 
+def test_the_comparison_shows_programs_that_are_run() -> None:
+    page = (ROOT / "docs/guides/coming-from-langgraph.md").read_text()
+    for word, file in (("langgraph", "bench/peers/essay.py"), ("py", "examples/python/essay.py")):
+        [program] = re.findall(rf"^```{word}\n(.*?)^```", page, re.S | re.M)
+        assert program == (ROOT / file).read_text()
+
+
 def test_each_end_in_the_tables_has_its_case() -> None:
     page = (ROOT / "docs" / "reference" / "ends.md").read_text()
     cells = [line.split("|") for line in page.splitlines() if line.startswith("| ")]
@@ -73,7 +81,31 @@ def test_generated_pages_are_fresh() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_table_of_what_is_tried_has_each_row_and_counts_its_tests(
+    request: pytest.FixtureRequest,
+) -> None:
+    """`make security` writes what was run; tests may have been added since, and none is gone.
+
+    What another call of pytest has not collected is not compared.
+    """
+    rows = rows_of(PAGE.read_text())
+    collected, files = request.config.stash[COLLECTED], request.config.stash[FILES]
+    is_whole = not any("::" in word for word in request.config.args)
+    for number, (promised, tests, passed, measured, result) in rows.items():
+        told, held = int(tests.replace(",", "")), int(passed.replace(",", ""))
+        assert promised
+        assert measured
+        assert result in ("holds", "in part", "BROKEN", "not run")
+        assert result != "holds" or held == told > 0, number
+        assert (result == "not run") == (told == 0 and measured == "-"), number
+        if is_whole and files.issuperset(files_of().get(number, ())):
+            assert told <= collected[number], f"make security ROWS={number}"
+
+    assert tuple(rows) == NUMBERS
+
+
 EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+EXAMPLES = [path for path in EXAMPLES if not path.name.endswith(".test.yaml")]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=[path.name for path in EXAMPLES])
@@ -81,7 +113,7 @@ def test_examples_load(path: Path) -> None:
     assert read_workflow(path.read_text(), path.name).workflow.body.nodes
 
 
-TEMPLATES = sorted((ROOT / "src" / "whorl" / "templates").glob("*.yaml"))
+TEMPLATES = sorted((ROOT / "src" / "whorl" / "templates" / "native").glob("*.yaml"))
 ORKA = sorted((ROOT / "examples" / "orka").glob("*.yml"))
 SCORING = [*WORKFLOWS, *((str(one.name), one.read_text()) for one in (*EXAMPLES, *TEMPLATES))]
 SCORING = [(name, text) for name, text in SCORING if "score:" in text]

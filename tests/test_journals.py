@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from conformance.recording import contradictions, records_in
 from journals.recorded import notes, read, result
+from threats import tally
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS
 from whorl.ir import nodes, values
 from whorl.ir.nodes import NodeFields
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
     from journals.recorded import Recorded
     from whorl.interpreter.events import Event
+
+
+pytestmark = pytest.mark.threat(row="T14")
 
 FILES = sorted((Path(__file__).parent / "journals").glob("v*/*.json"))
 JOURNALS = pytest.mark.parametrize(
@@ -65,11 +70,21 @@ def test_a_journal_leads_to_the_same_notes_and_the_same_end(file: Path) -> None:
     replay = Replay(journal, run)
     for entry in journal.read(run):
         replay.take(entry)
+    replay.finish()
 
     wanted, said = notes(list(journal.read(run))), replay.folded.unsaid
     assert [(n.kind, n.address) for n in wanted] == [(n.kind, n.address) for n in said]
     assert [n for n, also in zip(wanted, said, strict=True) if not _is_said(n, also)] == []
     assert result(journal, run) == recorded.result
+    tally("journals replayed")
+
+
+@JOURNALS
+def test_a_journal_has_records_of_all_its_steps(file: Path) -> None:
+    recorded = read(file.read_text(encoding="utf-8"))
+    journal, run = recorded.journal(), RunId(recorded.run)
+
+    assert contradictions(journal, run, records_in(journal, run)) == []
 
 
 @JOURNALS

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any, get_args
 
 import click
 
+import whorl
+from whorl import testing
 from whorl.dialects.loom.expressions import signature
 from whorl.dialects.native import native_schema
 from whorl.dialects.native.tasks import TYPES
@@ -14,7 +19,9 @@ from whorl.explanations import codes, explain
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import EXITS, build_group
 from whorl.interfaces.http.app import build_app, document
+from whorl.interfaces.python.streaming import KINDS, StreamEvent
 from whorl.language import functions
+from whorl.services.testing.format import SCHEMA
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -33,6 +40,16 @@ RETURNS = f"""
 | `{{enum: [a, b]}}` | one of these values |
 | `{{type: TYPE, description: TEXT}}` | a value of that type, described to the model |
 | `{{schema: {{...}}}}` | what this JSON Schema says |
+"""
+
+
+COMPARED = """
+## How values are compared
+
+Objects by the fields that are named, everything else as a whole.
+`{contains: ...}` stands for any text, list or object that holds so much.
+An expected `error` is a part of the message, or `{code, message}`.
+Of several steps that a key means, each has to fit.
 """
 
 
@@ -136,13 +153,79 @@ def fields_page() -> str:
     return "".join(lines)
 
 
+def testing_page() -> str:
+    """Every field of test files, and every name of `whorl.testing`."""
+    definitions: dict = SCHEMA["$defs"]
+    lines = ["# Tests\n\n", NOTICE]
+    lines.append("[The guide](../guides/testing.md) says how tests are written and run.\n")
+    lines.append("`whorl schema --tests` prints the JSON Schema that the first part is made of.\n")
+    lines.append("\n## The test file\n")
+    lines += _fields(SCHEMA)
+    for name, title in (("test", "A test"), ("mock", "A mock"), ("expect", "What is expected"),
+                        ("loop", "Of a loop"), ("step", "Of a step")):  # fmt: skip
+        lines.append(f"\n## {title}\n")
+        lines += _fields(definitions[name])
+    lines.append(COMPARED)
+    lines.append("\n## whorl.testing\n")
+    for name in testing.__all__:
+        lines += _python(name, getattr(testing, name))
+    return "".join(lines)
+
+
+def python_page() -> str:
+    """Every name of `whorl`, and every event of a stream with the kind of its entry."""
+    lines = ["# The Python interface\n\n", NOTICE]
+    lines.append("[The guide](../guides/from-python.md) says how it is used.\n")
+    lines.append("\n## Events of a stream\n\nBesides `Token`, each is made of an entry of the ")
+    lines.append("journal, which `run.events()` gives as it is.\n")
+    lines.append("\n| entry | event | fields |\n|---|---|---|\n")
+    events = get_args(StreamEvent)
+    for kind, event in zip(("", *KINDS), events, strict=True):
+        names = ", ".join(f"`{each.name}`" for each in fields(event))
+        lines.append(f"| {f'`{kind}`' if kind else ''} | `{event.__name__}` | {names} |\n")
+    lines.append("\n## Names\n")
+    for name in whorl.__all__:
+        what = getattr(whorl, name)
+        if inspect.isfunction(what) or inspect.isclass(what):
+            lines += _python(name, what)
+    return "".join(lines)
+
+
+def _python(name: str, what: Any) -> list[str]:
+    """A function, or a class with its methods, as its own text tells of it."""
+    if inspect.isfunction(what):
+        return [f"\n### {name}\n\n```text\n{_signature(name, what)}\n```\n\n{_doc(what)}\n"]
+    lines = [f"\n### {name}\n\n{_doc(what)}\n"]
+    members = [pair for pair in vars(what).items() if not pair[0].startswith("_")]
+    rows = []
+    for member, value in members:
+        if inspect.isfunction(value):
+            rows.append((f"{member}()", _doc(value)))
+        elif isinstance(value, property):
+            rows.append((member, _doc(value)))
+    given = [] if rows else [each.name for each in fields(what)] if is_dataclass(what) else []
+    lines += [f"\nIt has {', '.join(f'`{one}`' for one in given)}.\n"] if given else []
+    lines += ["\n| member | what it is |\n|---|---|\n"] if rows else []
+    return [*lines, *(f"| `{member}` | {_flat(doc)} |\n" for member, doc in rows)]
+
+
+def _signature(name: str, function: Any) -> str:
+    parameters = inspect.signature(function).parameters.values()
+    return f"{name}(\n" + "".join(f"    {one},\n" for one in parameters) + ")"
+
+
+def _doc(what: Any) -> str:
+    return inspect.cleandoc(what.__doc__ or "")
+
+
 def http_page() -> str:
     """Every operation of the HTTP API, from the OpenAPI document."""
     found = document(build_app())
     lines = ["# The HTTP API\n\n", NOTICE]
     lines.append(
         "`whorl serve` answers these; `GET /api/openapi.json` has the OpenAPI document of them."
-        "\nEvery request needs `Authorization: Bearer TOKEN`, and a body is `application/json`."
+        "\nEvery request needs `Authorization: Bearer TOKEN` (the page has a cookie instead), and "
+        "a body is `application/json`."
         "\nAn unknown field, in a body or a query, is an error."
         "\nEvery other answer than those below is "
         '`{"error": {"code", "message", "help", "diagnostics"}}`.'
@@ -258,6 +341,8 @@ PAGES = {
     "logic-functions.md": logic_functions_page,
     "fields.md": fields_page,
     "http.md": http_page,
+    "python.md": python_page,
+    "testing.md": testing_page,
 }
 
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from conformance.literate import load_cases, read_cases
-from journals.recorded import INTERRUPTED, record
+from journals.recorded import RECORDED_ONLY, record
 
 JOURNALS = Path(__file__).parent.parent / "tests" / "journals"
 
@@ -96,6 +96,9 @@ CASES = {
     "stop-fails": (
         "loom/azure: A structured condition, a switch with numbers, and a run that is terminated"
     ),
+    "stop-called": (
+        "loom/azure: A Terminate ends the workflow that it stands in, and whoever called it goes on"
+    ),
     "task-echo": "loom/outside: A record tells what an action was given",
     "task-secure": "loom/outside: A fault of a secure action in our own words is told as it is",
     "task-total-time": "studio/nodes: An HTTP request",
@@ -109,6 +112,8 @@ CASES = {
     "iteration-wait": "mcp-cli/loops: A number of retries of its own",
     "memory-across-runs": "loops/carry: Records across runs",
     "until-judge-votes": "loops/until: A judge can have several votes",
+    "until-judge-evidence": "loops/until: A judge can quote its evidence",
+    "until-judge-verdict": "loops/until: A judge need not be asked for its reason",
     "until-stable-part": "studio/loops: Stable: two results in a row that are alike",
     "warned": "orka/flow: A router chooses",
     "task-held": "steps/waits: A call that the limits of a provider hold back",
@@ -116,6 +121,17 @@ CASES = {
     "doubt-fails": "interrupted: A call in doubt that may be made once fails",
     "doubt-approved": "interrupted: A person makes a call in doubt again",
     "doubt-rejected": "interrupted: A person gives a call in doubt up",
+    "computing": "computing: A time limit ends a loop that only computes",
+    "exhausted": "computing: A run that computes for too long fails",
+    "trigger-split": "loom/triggers: A run has one item of what a trigger splits on",
+    "trigger-clock": "loom/triggers: A clock's trigger is started by hand",
+    "trigger-recurrence": "loom/triggers: A recurrence with times of day is started by hand, too",
+    "trigger-callback": "loom/triggers: An event of another system is a body",
+    "trigger-polled": "loom/triggers: What is looked for elsewhere is a body, too",
+    "trigger-asked": "loom/triggers: What a server asks for is given by hand, too",
+    "trigger-subscribed": "loom/triggers: What another system would call with is given by hand",
+    "answered": "loom/triggers: An answer that is fetched later",
+    "call-awaited": "loom/triggers: A webhook waits until its address is called",
 }
 # And one of each other format, for what its expressions mean.
 DIALECTS = ("loom", "mcp-cli", "orka", "shodan", "studio")
@@ -129,7 +145,8 @@ def main() -> None:
     given = parser.parse_args()
     folder = JOURNALS / given.version
     folder.mkdir(exist_ok=True)
-    cases = {case.id: case for case in (*load_cases(), *read_cases(INTERRUPTED))}
+    recorded_only = (case for file in RECORDED_ONLY for case in read_cases(file))
+    cases = {case.id: case for case in (*load_cases(), *recorded_only)}
     wanted = dict(CASES)
     for dialect in DIALECTS:
         foreign = (c for c in cases.values() if c.dialect == dialect and "outcome" in c.blocks)

@@ -8,7 +8,7 @@ export default defineConfig({
   base: "./",
   plugins: [react()],
   ...(server ? { server: { proxy: { "/api": server, "/healthz": server } } } : {}),
-  test: { include: ["test/**/*.test.{ts,tsx}"] },
+  test: { include: ["test/**/*.test.{ts,tsx}"], testTimeout: 60_000 },
   build: {
     outDir: "../src/whorl/interfaces/web",
     emptyOutDir: true,

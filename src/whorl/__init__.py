@@ -5,20 +5,22 @@
     result = whorl.run_sync("polish.yaml", {"task": "a haiku"})
     print(result.output, result.loops[0].exit_reason)
 
-`Session` starts, watches and steers runs; `build` makes a workflow without a file; `Tasks` holds
-Python functions that workflows may use. Nothing heavy is imported until it is used.
+`Session` starts, watches and steers runs; `build` makes a workflow without a file; `edit` changes
+the text of one; `Tasks` holds Python functions that workflows may use. Nothing heavy is imported
+until it is used.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from whorl.errors import (
         Cause,
         Diagnostic,
+        EditRefused,
         InvalidWorkflow,
         ProviderError,
         RunFailed,
@@ -27,48 +29,144 @@ if TYPE_CHECKING:
         UsageError,
         WhorlError,
     )
-    from whorl.interfaces.python.session import Run, Session, resume, run, run_sync
+    from whorl.interfaces.python.experiments import Experiment, what_if
+    from whorl.interfaces.python.session import Run, Session
+    from whorl.interfaces.python.streaming import (
+        GateDecided,
+        GateOpened,
+        IterationFinished,
+        IterationStarted,
+        LoopFinished,
+        RunFinished,
+        RunStarted,
+        RunWaiting,
+        StepFailed,
+        StepFinished,
+        StepStarted,
+        StreamEvent,
+        Token,
+        Warned,
+    )
     from whorl.interfaces.python.values import (
         Event,
+        Iteration,
         LoopResult,
+        Record,
         Result,
         Usage,
         Workflow,
         build,
+        edit,
         load,
     )
+    from whorl.interfaces.python.whole import resume, run, run_sync
+    from whorl.interfaces.python.writing.loops import Loop, loop
+    from whorl.interfaces.python.writing.steps import (
+        CommandResult,
+        Decision,
+        HttpReply,
+        agent,
+        approve,
+        ask,
+        command,
+        http,
+        native,
+        stop,
+        tool,
+        wait,
+    )
+    from whorl.interfaces.python.writing.workflows import (
+        Step,
+        WorkflowFunction,
+        each,
+        otherwise,
+        step,
+        together,
+        when,
+        workflow,
+    )
     from whorl.language import Json
-    from whorl.providers.task import Tasks
+    from whorl.providers.task import Call, Tasks, current_call
 
 __all__ = [
+    "Call",
     "Cause",
+    "CommandResult",
+    "Decision",
     "Diagnostic",
+    "EditRefused",
     "Event",
+    "Experiment",
+    "GateDecided",
+    "GateOpened",
+    "HttpReply",
     "InvalidWorkflow",
+    "Iteration",
+    "IterationFinished",
+    "IterationStarted",
     "Json",
+    "Loop",
+    "LoopFinished",
     "LoopResult",
     "ProviderError",
+    "Record",
     "Result",
     "Run",
     "RunFailed",
+    "RunFinished",
+    "RunStarted",
+    "RunWaiting",
     "Session",
     "Span",
+    "Step",
+    "StepFailed",
+    "StepFinished",
+    "StepStarted",
     "StoreError",
+    "StreamEvent",
     "Tasks",
+    "Token",
     "Usage",
     "UsageError",
+    "Warned",
     "WhorlError",
     "Workflow",
+    "WorkflowFunction",
     "__version__",
+    "agent",
+    "approve",
+    "ask",
     "build",
+    "command",
+    "current_call",
+    "each",
+    "edit",
+    "http",
     "load",
+    "loop",
+    "native",
+    "otherwise",
     "resume",
     "run",
     "run_sync",
+    "step",
+    "stop",
+    "together",
+    "tool",
+    "wait",
+    "what_if",
+    "when",
+    "workflow",
 ]
 
 # Where these names stand; what is light to import comes first.
-_MODULES = ("errors", "interfaces.python.values", "interfaces.python.session", "language")
+_WRITING = ("writing.workflows", "writing.loops", "writing.steps")
+_PYTHON = ("values", *_WRITING, "streaming", "session", "whole")
+_MODULES = (
+    "errors",
+    *(f"interfaces.python.{name}" for name in _PYTHON),
+    *("providers.task", "language", "interfaces.python.experiments"),
+)
 
 if not TYPE_CHECKING:
     # A type checker that saw it would take every misspelt name for one that exists.

@@ -2,6 +2,7 @@
 
 WhorlError
 ├── InvalidWorkflow   the author's file; carries all diagnostics          exit 2
+├── EditRefused       a change that a text cannot take; nothing changed     exit 2
 ├── UsageError        the command line, the configuration, a wrong name   exit 2
 ├── RunFailed         the run; carries run id, path, iteration, cause     exit 1
 ├── ProviderError     the outside; retryable or not                       exit 3
@@ -14,8 +15,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Literal
+
+from whorl.lazily import dataclass, regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -38,7 +41,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding about a workflow file, as data."""
+    """One finding about a workflow file, as data; `node` is the path of its step, where known."""
 
     code: str
     message: str
@@ -46,6 +49,7 @@ class Diagnostic:
     label: str = ""
     help: str = ""
     severity: Severity = "error"
+    node: str | None = None
 
 
 class WhorlError(Exception):
@@ -65,6 +69,33 @@ class InvalidWorkflow(WhorlError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.diagnostics,)
+
+
+class SeveralWorkflows(InvalidWorkflow):
+    """A file holds several workflows, and which one is meant was not said; `names` has all."""
+
+    def __init__(
+        self, diagnostics: tuple[Diagnostic, ...] | list[Diagnostic], names: tuple[str, ...]
+    ) -> None:
+        self.names = names
+        super().__init__(diagnostics)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.diagnostics, self.names)
+
+
+class EditRefused(WhorlError):
+    """A change of a text that is not made, with where and why; `operation` counts from 0."""
+
+    exit_code = 2
+
+    def __init__(self, diagnostic: Diagnostic, operation: int = 0) -> None:
+        self.diagnostic = diagnostic
+        self.operation = operation
+        super().__init__(f"{diagnostic.span or ''} {diagnostic.message}".strip())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.diagnostic, self.operation)
 
 
 class UsageError(WhorlError):
@@ -165,8 +196,8 @@ class InternalError(WhorlError):
 
 WIDTH_MAX = 100
 _NAME_LENGTH_MAX = 100
-_LINE_END = re.compile(r"\r\n|\n|\r")
-_UNSAFE = re.compile(
+_LINE_END = regex(r"\r\n|\n|\r")
+_UNSAFE = regex(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
 _COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "bold": "\x1b[1m"}
@@ -221,7 +252,8 @@ def render_all(
 def as_json(diagnostic: Diagnostic) -> dict[str, object]:
     names = ("code", "severity", "message", "label", "help")
     document: dict[str, object] = {name: getattr(diagnostic, name) for name in names}
-    return document | {"span": diagnostic.span and asdict(diagnostic.span)}
+    node = {} if diagnostic.node is None else {"node": diagnostic.node}
+    return document | {"span": diagnostic.span and asdict(diagnostic.span)} | node
 
 
 def safe(text: str) -> str:

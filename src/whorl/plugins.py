@@ -10,7 +10,9 @@ from whorl.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-Group: TypeAlias = Literal["whorl.tasks", "whorl.providers", "whorl.dialects", "whorl.libraries"]
+Group: TypeAlias = Literal[
+    "whorl.tasks", "whorl.providers", "whorl.dialects", "whorl.libraries", "whorl.histories"
+]
 
 
 class Plugins:

@@ -24,6 +24,7 @@ import pytest
 
 from campaign import amount, seeds
 from chaos.witness import Call, Witness
+from threats import tally
 from waiting import PATIENCE_S, wait_until
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.results import full_result
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.runtimes.journal import Entry, RunId
+
+pytestmark = [pytest.mark.threat(row="T1"), pytest.mark.threat(row="T9")]
 
 RUNS = amount(50, 200)
 ACTIONS = amount(5, 40)
@@ -120,7 +123,7 @@ outputs: {n: "{{ before.body.n }}"}
 }
 
 
-def _text(name: str, port: int) -> str:
+def text_of(name: str, port: int) -> str:
     text = f"whorl: 1\nname: {name}\ninputs: {{id: string}}{WORKFLOWS[name][0]}"
     while "CALL(" in text:
         head, _, rest = text.partition("CALL(")
@@ -202,7 +205,7 @@ class Chaos:
         (folder / "token").write_text(TOKEN)
         (folder / "token").chmod(0o600)
         for name in WORKFLOWS:
-            (folder / f"{name}.yaml").write_text(_text(name, witness.port))
+            (folder / f"{name}.yaml").write_text(text_of(name, witness.port))
         self._set_clock(0.0)
         self.servers = [self._new(), self._new()]
 
@@ -282,7 +285,7 @@ def _runs(store: SqliteStore) -> dict[str, tuple[RunId, str, str]]:
     return {row.key: (row.id, row.name, row.status) for row in store.runs(limit=10_000)}
 
 
-def _repeated(store: SqliteStore, calls: list[Call]) -> tuple[int, list[str]]:
+def repeated(store: SqliteStore, calls: list[Call]) -> tuple[int, list[str]]:
     """How many calls were sent again, and those of them that were not in doubt."""
     sent = Counter(call.key for call in calls)
     doubts: Counter[str] = Counter()
@@ -362,7 +365,7 @@ def _check(
     assert len(runs) == RUNS
     for run, name, _ in runs.values():
         assert full_result(store, run)["outputs"] == WORKFLOWS[name][1]
-    again, unasked = _repeated(store, witness.calls)
+    again, unasked = repeated(store, witness.calls)
     assert unasked == []
     (memory,) = store.memories()
     records: list[Any] = store.memory(memory.key)
@@ -377,6 +380,8 @@ def _check(
     for began, came in waits:
         was_up = came - began - chaos.up_s(began, came) < SLACK_S
         lags[was_up].append(chaos.up_s(began + WAIT_S, came))
+    tally("servers killed", chaos.events["kill"] + 2 * chaos.events["kill both"])
+    tally("most s that a timer was late while a server was up", max(lags[True], default=0))
     with capsys.disabled():
         print(
             f"\nchaos: {RUNS} runs in {seconds:.0f} s, {dict(chaos.events)},"

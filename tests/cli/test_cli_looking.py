@@ -140,6 +140,34 @@ def test_why_of_an_iteration_that_nothing_judged(whorl: Whorl, project: Path) ->
     assert "no verdict" in whorl("why", "last").out
 
 
+def test_a_judge_tells_why(whorl: Whorl, project: Path) -> None:
+    judge = '{judge: {question: "It is done", evidence: true}}'
+    steps = f"steps: {{l: {{repeat: {{until: {judge}, steps: {{w: {{ask: Judged}}}}}}}}}}"
+    (project / "judged.yaml").write_text(f"whorl: 1\n{steps}\n")
+    with (project / "whorl.toml").open("a") as config:
+        config.write('[[providers.canned.replies]]\nmatch = "Evaluate"\n')
+        config.write('replies = ["NO. Two is open.\\nEVIDENCE: two is open", "NO\\nEVIDENCE: no"')
+        config.write(', "YES"]\n[[providers.canned.replies]]\nmatch = "Judged"\n')
+        config.write('replies = ["one is done, two is open"]\n')
+
+    lines = whorl("run", "judged.yaml", "--verbose").err
+
+    assert "judge: It is done -> NO\n" in lines
+    assert "· judge: NO. Two is open.\n" in lines
+    assert "· judge: NO. Two is open." in whorl("show", "last").out
+    why = whorl("why", "last").out
+    assert "not met  judge: NO\n" in why
+    assert (
+        """\
+  the judge's reasons:
+    1  NO. Two is open.
+       "two is open"
+    2  "no"  (this does not stand in the text)
+"""
+        in why
+    )
+
+
 def test_diff(whorl: Whorl, run: str) -> None:
     text = whorl("diff", "last", "1", "2").out
 

@@ -41,6 +41,14 @@ steps:
   last: {wait: 10ms}
 """
 
+EDITED = """
+whorl: 1
+name: edited
+steps:
+  check: {approve: {message: "Publish?", show: "a draft"}}
+outputs: {text: "{{ check.value }}"}
+"""
+
 REJECTING = """
 whorl: 1
 name: rejecting
@@ -210,3 +218,29 @@ def test_calls_of_a_fork_are_counted_once(whorl: Whorl, by: str) -> None:
     assert total["calls"] == sum(row["calls"] for row in rows) == 7 + 3 + 3
     assert total["cost_usd"] == pytest.approx(sum(row["cost_usd"] for row in rows))
     assert whorl("cost", "last", "--json").json["total"]["calls"] == 3
+
+
+def test_a_person_takes_what_they_have_edited(whorl: Whorl, project: Path) -> None:
+    (project / "edited.yaml").write_text(EDITED)
+    (project / "better.md").write_text("by hand\n")
+    whorl("run", "edited.yaml")
+    both = whorl("approve", "last", "--value", "x", "--set", "a=b")
+    taken = whorl("approve", "last", "--value", "@better.md", "--json")
+    whorl("run", loop(project, "ask_person: each"))
+    wrong = whorl("approve", "last", "--set", "wrte=x")
+    done = whorl("approve", "last", "--set", "write=by hand", "--json")
+
+    assert "--set for results of a loop" in both.err
+    assert taken.json["output"] == "by hand\n"
+    assert "has no result 'wrte'" in wrong.err
+    assert done.json["output"] == "by hand"
+    assert "was approved with edits" in whorl("why").out
+
+
+def test_a_loop_is_stopped_from_the_terminal(whorl: Whorl, project: Path) -> None:
+    whorl("run", loop(project, "ask_person: each"))
+    stopped = whorl("stop", "last", "--json")
+
+    assert stopped.json["status"] == "succeeded"
+    assert stopped.json["loops"][0]["exit_reason"] == "accepted"
+    assert "has ended already" in whorl("stop", "last").err

@@ -131,7 +131,7 @@ def test_a_store_that_is_named_must_be_there(whorl: Whorl, words: tuple[str, ...
         (("run", "polish.yaml", "a", "haiku"), "put quotes around a text of several words"),
         (("ls", "--limit", "a"), "'a' is no whole number"),
         (("ls", "--limit", "0"), "0 is less than 1"),
-        (("cost", "--limit", "-3"), "-3 is not in the range"),
+        (("serve", "--port", "-3"), "-3 is not in the range"),
     ],
 )
 def test_words_that_do_not_fit_are_told_in_plain_words(

@@ -127,6 +127,7 @@ def test_verbose_shows_every_step(whorl: Whorl) -> None:
         (("-i", "task=plain"), "plain"),
         (("-i", 'task:="quoted"'), "quoted"),
         (("-i", "task=@text.txt"), "from a file"),
+        (("-i", "task:=@text.json"), "a value"),
         (("-",), "from stdin"),
         (("-i", "task=@-"), "from stdin"),
         (("-i", "task=a=b"), "a=b"),
@@ -140,6 +141,7 @@ def test_inputs(
     task: str,
 ) -> None:
     (project / "text.txt").write_text("from a file")
+    (project / "text.json").write_text('"a value"')
     stdin = io.TextIOWrapper(io.BytesIO(b"from stdin"))
     monkeypatch.setattr("sys.stdin", stdin)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -250,3 +251,25 @@ def test_pause_of_a_run_that_ended(whorl: Whorl) -> None:
 
     assert done.code == 2
     assert "has succeeded already" in done.err
+
+
+def test_a_fork_takes_one_of_several_workflows_of_a_file(whorl: Whorl, project: Path) -> None:
+    def resource(name: str, word: str) -> dict[str, object]:
+        said = {"Say": {"type": "Compose", "inputs": word}}
+        until = {"type": "Until", "expression": "@equals(1, 1)", "limit": {"count": 3}}
+        definition = {"actions": {"Again": until | {"actions": said}}}
+        kind = "Microsoft.Logic/workflows"
+        return {"type": kind, "name": name, "properties": {"definition": definition}}
+
+    def write(word: str) -> None:
+        resources = [resource("first", "x"), resource("second", word)]
+        template = {"$schema": "deploymentTemplate.json#", "resources": resources}
+        (project / "template.json").write_text(json.dumps(template))
+
+    write("a")
+    assert whorl("run", "template.json", "--workflow", "second").code == 0
+    write("b")
+    forked = ("fork", "last", "--at", "Again[1]", "--file", "template.json")
+
+    assert "--workflow" in whorl(*forked).err
+    assert whorl(*forked, "--workflow", "second", "--json").json["output"] == "b"

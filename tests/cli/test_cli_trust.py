@@ -166,7 +166,8 @@ def test_what_init_writes_is_trusted_as_written(folder: Path, whorl: Whorl) -> N
         file.write("[notify]\nurl = 'https://x.example'\n")
     changed = whorl("run", "touch.yaml")
 
-    assert (made.code, ran.code, again.code) == (0, 0, 2)
+    assert (made.code, ran.code, again.code) == (0, 0, 0)
+    assert "whorl.toml is there, and stays as it is" in again.err
     assert "has changed since you trusted it" in changed.err
 
 

@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from whorl.interfaces.diagrams.svg import Area, Box
 
 ROOT = Path(__file__).parents[2]
+# Tests, experiments and settings stand beside workflows.
+OTHERS = {"connections", "host", "parameters"}
 FILES = [
     path
     for folder in (ROOT / "examples", ROOT / "src" / "whorl" / "templates")
     for path in sorted(folder.rglob("*"))
     if path.suffix in (".yaml", ".yml", ".json")
+    if "." not in path.stem and path.stem not in OTHERS
 ]
 NAMES = [str(path.relative_to(ROOT)) for path in FILES]
 SPACE = "{http://www.w3.org/2000/svg}"

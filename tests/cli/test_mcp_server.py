@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from retelling import retold
 from trusted import TRUSTED
-from waiting import PATIENCE_S
+from waiting import PATIENCE_S, wait_until
 
 mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
@@ -27,6 +29,20 @@ steps:
   pause: {wait: 1s}
   say: {value: "{{ text }} {{ times }}"}
 """
+
+LONG = """
+whorl: 1
+name: long
+steps:
+  call: {run: "touch began; while [ ! -e go ]; do sleep 0.05; done; sleep 0.5"}
+  after: {run: "touch after"}
+"""
+GREETING = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+PIPES: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 
 
 def talk(folder: Path, *words: str) -> Any:
@@ -51,6 +67,23 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_of_a_file_with_several_workflows_all_are_served_or_the_chosen_one(tmp_path: Path) -> None:
+    from whorl.interfaces.cli.commands.admin import _workflows
+    from whorl.services.project import find_project
+
+    actions = {"actions": {"A": {"type": "Compose", "inputs": 1}}}
+    resources = [
+        {"type": "Microsoft.Logic/workflows", "name": name, "properties": {"definition": actions}}
+        for name in ("first", "second")
+    ]
+    file = tmp_path / "template.json"
+    file.write_text(json.dumps({"$schema": "deploymentTemplate.json#", "resources": resources}))
+    project = find_project(TRUSTED, folder=tmp_path)
+
+    assert sorted(_workflows(project, (str(file),))) == ["first", "second"]
+    assert sorted(_workflows(project, (str(file),), "second")) == ["second"]
+
+
 def test_workflows_are_tools_with_their_inputs(place: Path) -> None:
     async def ask() -> Any:
         async with talk(place) as client:
@@ -58,18 +91,24 @@ def test_workflows_are_tools_with_their_inputs(place: Path) -> None:
 
     tools = {tool.name: tool for tool in asyncio.run(ask())}
 
-    assert set(tools) == {"polish", "slow", "whorl_result", "whorl_cancel"}
+    own = {"whorl_result", "whorl_records", "whorl_cancel"}
+    assert set(tools) == {"polish", "slow"} | own
     assert tools["polish"].input_schema["required"] == ["task"]
     assert tools["slow"].input_schema["properties"]["times"] == {"type": "integer", "default": 2}
 
 
 def test_a_call_runs_the_workflow_and_gives_its_output(place: Path) -> None:
-    async def ask() -> Any:
+    async def ask() -> tuple[Any, Any]:
         async with talk(place, "polish.yaml") as client:
-            return await client.call_tool("polish", {"task": "a haiku about rain"})
+            made = await client.call_tool("polish", {"task": "a haiku about rain"})
+            chosen = {"run": made.structured_content["run"], "depth": 1}
+            return made, await client.call_tool("whorl_records", chosen)
 
-    answer = asyncio.run(ask())
+    answer, records = asyncio.run(ask())
 
+    first = records.structured_content["records"][0]
+    assert (first["kind"], first["status"]) == ("loop", "succeeded")
+    assert f"succeeded  {first['address']}[1]" in records.content[0].text
     assert not answer.is_error
     assert "the cat counting drops" in answer.content[0].text
     assert answer.structured_content["loops"][0]["exit_reason"] == "condition_met"
@@ -87,6 +126,48 @@ def test_a_long_run_is_called_now_and_fetched_later(place: Path) -> None:
     assert early.structured_content["status"] == "running"
     assert late.structured_content["status"] == "succeeded"
     assert late.content[0].text == "hi 2"
+
+
+def test_a_run_goes_on_for_a_client_that_comes_back(place: Path) -> None:
+    async def ask() -> tuple[Any, Any]:
+        async with talk(place, "slow.yaml", "--wait", "0") as client:
+            early = await client.call_tool("slow", {"text": "hi"})
+        chosen = {"run": early.structured_content["run"], "wait_s": PATIENCE_S}
+        async with talk(place, "slow.yaml") as client:
+            return early, await client.call_tool("whorl_result", chosen)
+
+    early, late = asyncio.run(ask())
+
+    assert early.structured_content["status"] == "running"
+    assert late.structured_content["status"] == "succeeded"
+    assert late.content[0].text == "hi 2"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_lets_calls_end(place: Path, number: int) -> None:
+    (place / "whorl.toml").write_text('[allow]\ncommands = ["sh"]\n')
+    (place / "long.yaml").write_text(LONG)
+    environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    words = [sys.executable, "-m", "whorl.interfaces.cli", "mcp", "long.yaml", "--wait", "0"]
+    asked = (
+        {"id": 1, "method": "initialize", "params": GREETING},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": {"name": "long", "arguments": {}}},
+    )
+    with subprocess.Popen(words, cwd=place, env=environment, text=True, **PIPES) as process:
+        assert process.stdin
+        for message in asked:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0"} | message) + "\n")
+        process.stdin.flush()
+        wait_until((place / "began").exists)
+        process.send_signal(number)
+        (place / "go").touch()
+        assert process.wait(PATIENCE_S) == -number
+
+    shown = [*words[:3], "show", "last", "--json"]
+    told = subprocess.run(shown, cwd=place, env=environment, capture_output=True, check=True)
+    assert json.loads(told.stdout)["records"][0]["status"] == "succeeded"
+    assert not (place / "after").exists()
 
 
 def test_mistakes_are_answers(place: Path) -> None:

@@ -105,6 +105,7 @@ def test_help_loads_only_click(folder: Path) -> None:
         "whorl.interfaces.cli",
         "whorl.interfaces.cli.group",
         "whorl.interfaces.cli.terminal",
+        "whorl.lazily",
     }
     assert "click" in loaded
     assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []

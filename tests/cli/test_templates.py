@@ -256,7 +256,10 @@ def test_new_overwrites_only_when_told(whorl: Whorl, project: Path) -> None:
     assert file.read_text() == read("quality-gate", "native")
 
 
-def test_new_names_the_nearest_template_and_the_place_it_cannot_write(whorl: Whorl) -> None:
+def test_new_names_the_nearest_template_and_the_place_it_cannot_write(
+    whorl: Whorl, project: Path
+) -> None:
+    (project / "no").write_text("a file")
     unknown = whorl("new", "self-refin")
     nowhere = whorl("new", "self-refine", "no/such/folder.yaml")
 

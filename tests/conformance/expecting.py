@@ -10,6 +10,9 @@
     sessions   the conversation that a call continues, by address
     keys       the idempotency key of a call, without the run's id, by address
     messages   patterns of what a model is told was said before, by address
+    records    what became of steps, items and iterations, by address: fields of their records
+               (an error may be given by its code); a list where there are several of an address
+    verdicts   what the condition of an iteration came to, by its address; null: it says nothing
 
 Numbers are compared to nine digits; `error.message` and `waits_for` are patterns.
 """
@@ -21,6 +24,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from conformance.recording import differences
 from whorl.interfaces.wording import EXIT_CODES, advised
 from whorl.interpreter.events import unescape
 
@@ -50,11 +54,13 @@ class Result:
     document: dict[str, Any]
     waits_for: list[str] = field(default_factory=list)
     entries: list[Event] = field(default_factory=list)
+    records: list[dict[str, Any]] | None = None
+    contradictions: list[str] = field(default_factory=list)
 
 
 def mistakes(expected: dict[str, Any], result: Result, script: Script) -> list[str]:
     """Where the result differs from what is expected."""
-    found = list(script.problems)
+    found = [*script.problems, *result.contradictions]
     document = result.document
     for key, wanted in expected.items():
         if key == "error":
@@ -74,10 +80,24 @@ def mistakes(expected: dict[str, Any], result: Result, script: Script) -> list[s
             found += _calls(wanted, script)
         elif key in ("prompts", "sessions", "messages", "keys"):
             found += _patterns(key, wanted, script)
+        elif key == "records":
+            found += [] if result.records is None else differences(wanted, result.records)
+        elif key == "verdicts":
+            found += _verdicts(wanted, result.entries)
         elif key == "waits_for":
             found += _matches("question", wanted, "\n".join(result.waits_for))
         else:
             found += _differs(key, wanted, document[key])
+    return found
+
+
+def _verdicts(wanted: dict[str, Any], entries: list[Event]) -> list[str]:
+    notes = {e.address: e.body for e in entries if e.kind == "iteration.finished"}
+    found: list[str] = []
+    for address, verdict in wanted.items():
+        facts: Any = notes.get(address, {}).get("facts") or [{}]
+        actual = {name: facts[0].get(name) for name in verdict}
+        found += _differs(f"verdict of {address}", verdict, actual)
     return found
 
 

@@ -8,9 +8,11 @@ A case begins with a heading and holds fenced blocks:
     requests              what people ask for whenever the run rests (see `person.py`)
     options               runs, iterations, limits; crash: why crashes may change the outcome;
                           not_yet: why the case cannot hold yet (it must then fail);
+                          clock: virtual, for what only a clock that tests set can show;
                           list_not_yet: why lists show another status (they must then);
-                          interrupted: the address of a call during which the process ends, for
-                          cases that are recorded only (see `journals/recorded.py`)
+                          for cases that are recorded only (see `journals/recorded.py`):
+                          interrupted, the address of a call during which the process ends;
+                          slice_s, how long each slice takes; cpu_max_s, how long all may
     outcome               what must come of it (see `expecting.py`)
     diagnostics           instead: `CODE LINE:COLUMN text` for each mistake in the file
 """

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from conformance.person import check_refusal, during, events_for, fork_for
 from conformance.reading import workflow_of
+from conformance.recording import records_in
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
 from whorl.ir.values import parse_duration
-from whorl.runtimes.folding import fold, fork_run
+from whorl.runtimes.folding import fold
+from whorl.runtimes.forking import fork_run
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from conformance.replies import Script
     from whorl.interpreter.events import Event
-    from whorl.runtimes.folding import Fork
+    from whorl.runtimes.forking import Fork
 
 
 _STUCK_S = 180.0
@@ -47,6 +49,13 @@ class CountingStore(SqliteStore):
         finally:
             self.under_way -= 1
 
+    async def _aside(self, work: Any) -> Any:
+        self.under_way += 1
+        try:
+            return await super()._aside(work)
+        finally:
+            self.under_way -= 1
+
 
 class _Selector(selectors.DefaultSelector):
     loop: StoreLoop
@@ -59,12 +68,15 @@ class _Selector(selectors.DefaultSelector):
             return super().select(_STUCK_S)
         if timeout is None:
             raise RuntimeError("the run waits for something that can never happen")
-        self.loop.jump(timeout)
+        self.loop.skip()
         return ready
 
 
 class StoreLoop(asyncio.SelectorEventLoop):
     """An event loop whose time only passes when everybody waits, the store's thread too."""
+
+    # The timers, as the base class keeps them: a heap.
+    _scheduled: list[asyncio.TimerHandle]
 
     def __init__(self, is_busy: Callable[[], bool]) -> None:
         selector = _Selector()
@@ -80,6 +92,10 @@ class StoreLoop(asyncio.SelectorEventLoop):
     def jump(self, seconds: float) -> None:
         """Lets time pass."""
         self._virtual += seconds
+
+    def skip(self) -> None:
+        """Lets time pass until the next timer, exactly, however often others were awake."""
+        self._virtual = max(self._virtual, self._scheduled[0].when())
 
 
 class LoopClock:
@@ -110,12 +126,15 @@ async def _run(
     workflow = workflow_of(case)
     clock = LoopClock(loop)
     runtime = LocalRuntime(store, ScriptedWorkers(script), clock=clock)
+    loop.is_busy = lambda: store.under_way + runtime.turns.under_way > 0
     for _ in range(case.options.get("runs", 1)):
         script.forget_calls()
         start = Start(input=dict(case.blocks.get("input") or {}), **options_of(case))
         run, _ = await runtime.start(workflow, start)
         run = await drive(case, runtime, run, script, loop)
-    return result_of(store, run), store.run(run).status
+    result = result_of(store, run)
+    result.records = records_in(store, run)
+    return result, store.run(run).status
 
 
 async def drive(

@@ -1,9 +1,10 @@
 """What people ask of a run, as the `requests` of a case write it down.
 
-    approve, reject   {at, feedback}: decides the only open question, or the one at an address;
-                      with `late`, so much later, and nobody has looked at the clock before
+    approve, reject   {at, feedback, value}: decides the only open question, or the one at an
+                      address; with `late`, so much later, and nobody has looked at the clock
     continue          {at, iterations, cost_usd, tokens, calls}
     accept            {at, iteration}
+    stop              {at}: the loop ends after the iteration that is under way
     resume, pause, cancel
     wait              a duration: nothing is asked, time passes
     fork              {at, set}: the rest of the case is about the new run
@@ -22,7 +23,8 @@ from whorl.interfaces.wording import advised
 from whorl.interpreter.events import Event, numbered
 from whorl.interpreter.requests import objection
 from whorl.ir.values import parse_duration
-from whorl.runtimes.folding import Fork, fold, look_into
+from whorl.runtimes.folding import fold, look_into
+from whorl.runtimes.forking import Fork
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal import Journal, RunId
@@ -32,8 +34,9 @@ _KINDS = {
     "resume": "run.resumed",
     "pause": "run.paused",
     "cancel": "run.cancelled",
+    "stop": "run.accepted",
 }
-ASKED = frozenset((*_KINDS.values(), "run.accepted", "gate.decided"))
+ASKED = frozenset((*_KINDS.values(), "gate.decided"))
 
 
 def events_for(request: dict[str, Any], journal: Journal, run: RunId, at: float) -> list[Event]:

@@ -11,6 +11,7 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {..., delay: 5s}                          the reply takes that long
     {..., held: 5s}                           limits of the provider hold the call back that long
     {..., later: {after_s: 5, inputs: {}}}    the answer comes later: it is asked for again
+    {..., awaits_call: true}    the answer comes as a call of an address that was given away
     {..., warnings: [{code: R120, message: m}]}  what people should know of the reply
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
                                               and a cent
@@ -32,13 +33,13 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import ProviderError
 from whorl.interpreter.events import unescape
 from whorl.ir.values import parse_duration
-from whorl.providers.ask import verdict_of
+from whorl.providers.ask import judged_value
 from whorl.providers.models.conversation import typed_answer
 from whorl.providers.registry import KINDS
 from whorl.providers.task import Estimate, Reply, Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
@@ -67,6 +68,7 @@ class Script:
         self.sessions: dict[str, str] = {}
         self.keys: dict[str, str] = {}
         self.on_perform: Callable[[str], None] = lambda address: None
+        self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def forget_calls(self) -> None:
         """Begins another run: what was performed is forgotten, what is settled stays."""
@@ -160,10 +162,10 @@ class ScriptedKind:
         script.on_perform(request.address)
         if "held" in told:
             request.held(True)
-            await asyncio.sleep(parse_duration(told["held"]))
+            await script.sleep(parse_duration(told["held"]))
             request.held(False)
         if "delay" in told:
-            await asyncio.sleep(parse_duration(told["delay"]))
+            await script.sleep(parse_duration(told["delay"]))
         usage = self._usage(told)
         if "error" in told:
             raise _fault(told, usage)
@@ -221,7 +223,7 @@ def _fault(told: dict[str, Any], usage: Usage) -> ProviderError:
 def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
     said: Json = told["json"] if "json" in told else told.get("text", "")
     if request.kind == "judge":
-        return {"verdict": verdict_of(str(said)), "answer": str(said)}
+        return judged_value(request.inputs, str(said))
     if request.returns is None:
         return said
     text = said if isinstance(said, str) else json.dumps(said)
@@ -234,4 +236,6 @@ def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
 
 
 def _detail(told: dict[str, Any]) -> dict[str, Json]:
-    return {name: told[name] for name in ("session", "later", "warnings") if name in told}
+    return {
+        name: told[name] for name in ("session", "later", "awaits_call", "warnings") if name in told
+    }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from conformance.expecting import Result
 from conformance.person import check_refusal, during, events_for, fork_for
 from conformance.reading import workflow_of
+from conformance.recording import contradictions, records_in
 from conformance.replies import ScriptedWorkers
 from whorl.ir.values import parse_duration
 from whorl.runtimes.folding import fold
@@ -35,8 +36,8 @@ def requests_of(case: Case) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
     )
 
 
-def run_simulated(case: Case, script: Script) -> Result:
-    """Runs a case on the simulated runtime."""
+def run_simulated(case: Case, script: Script, *, has_records: bool = True) -> Result:
+    """Runs a case on the simulated runtime; records are derived from what else is compared."""
     workflow = workflow_of(case)
     journal = MemoryJournal()
     runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
@@ -46,7 +47,11 @@ def run_simulated(case: Case, script: Script) -> Result:
         given = dict(case.blocks.get("input") or {})
         run = runtime.start(workflow, given, run=f"run{number}", **options_of(case))
         run = drive(case, runtime, run, script)
-    return result_of(journal, run)
+    result = result_of(journal, run)
+    if has_records:
+        result.records = records_in(journal, run)
+        result.contradictions = contradictions(journal, run, result.records)
+    return result
 
 
 def drive(

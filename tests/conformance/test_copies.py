@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.answering import run_through
-from whorl.dialects import ProjectFiles, read_workflow
+from whorl.dialects import read_workflow
+from whorl.dialects.native.writing import is_same_workflow, write_native
 from whorl.errors import InvalidWorkflow
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group, run_safely
 from whorl.ir import from_json, to_json
+from whorl.services.project import find_project
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.ir import Workflow
     from whorl.language import Json
 
@@ -27,17 +31,18 @@ FOREIGN = ("loom", "mcp-cli", "orka", "shodan", "studio")
 
 def _read(path: Path) -> Workflow | None:
     try:
-        return read_workflow(path.read_bytes(), str(path), ProjectFiles(str(path.parent))).workflow
+        return find_project({}, folder=path.parent).read(str(path)).workflow
     except InvalidWorkflow:
         return None
 
 
-def _foreign(folder: Path) -> list[Path]:
+def _foreign(folder: Path) -> Iterator[tuple[Path, Workflow]]:
     """The files of a folder that another dialect reads."""
-    paths = (
-        path for path in sorted(folder.rglob("*")) if path.suffix in (".yaml", ".yml", ".json")
-    )
-    return [path for path in paths if (read := _read(path)) is not None and read.dialect in FOREIGN]
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".yaml", ".yml", ".json"):
+            workflow = _read(path)
+            if workflow is not None and workflow.dialect in FOREIGN:
+                yield path, workflow
 
 
 OWN = [*_foreign(ROOT / "examples"), *_foreign(ROOT / "src" / "whorl" / "templates")]
@@ -55,10 +60,8 @@ def _native(text: str) -> Workflow:
     return read_workflow(text, "copy.yaml", dialect="native").workflow
 
 
-def _ran_alike(path: Path, folder: Path) -> dict[str, Any]:
-    workflow = _read(path)
-    assert workflow is not None
-    before, after = run_through(workflow), run_through(_native(_copy(path, folder)))
+def _ran_alike(path: Path, workflow: Workflow, copy: Workflow) -> dict[str, Any]:
+    before, after = run_through(workflow), run_through(copy)
 
     assert before["sent"] == after["sent"], path
     assert before["entries"] == after["entries"], path
@@ -66,14 +69,17 @@ def _ran_alike(path: Path, folder: Path) -> dict[str, Any]:
     return before
 
 
-@pytest.mark.parametrize("path", OWN, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_a_copy_of_a_file_runs_as_the_file(path: Path, tmp_path: Path) -> None:
-    _ran_alike(path, tmp_path)
+@pytest.mark.parametrize(
+    ("path", "workflow"),
+    [pytest.param(*own, id=f"{own[0].parent.name}/{own[0].name}") for own in OWN],
+)
+def test_a_copy_of_a_file_runs_as_the_file(path: Path, workflow: Workflow, tmp_path: Path) -> None:
+    _ran_alike(path, workflow, _native(_copy(path, tmp_path)))
 
 
 def test_most_files_make_calls_and_come_to_their_end() -> None:
     """Otherwise the test above would show little."""
-    ran = [run_through(workflow) for path in OWN if (workflow := _read(path)) is not None]
+    ran = [run_through(workflow) for _, workflow in OWN]
 
     assert sum(bool(one["sent"]) for one in ran) >= 40
     assert sum(one["status"] == "succeeded" for one in ran) >= 35
@@ -81,9 +87,12 @@ def test_most_files_make_calls_and_come_to_their_end() -> None:
 
 @pytest.mark.skipif(not CORPORA.exists(), reason="the corpora are not beside the project")
 @pytest.mark.parametrize("dialect", [*FOREIGN, "logic-apps"])
-def test_copies_of_the_files_of_others_run_as_these(dialect: str, tmp_path: Path) -> None:
-    paths = _foreign(CORPORA / dialect)
-    ran = Counter(_ran_alike(path, tmp_path)["status"] for path in paths)
+def test_copies_of_the_files_of_others_run_as_these(dialect: str) -> None:
+    ran: Counter[str] = Counter()
+    for path, workflow in _foreign(CORPORA / dialect):
+        copy = _native(write_native(workflow))
+        assert is_same_workflow(workflow, copy), path
+        ran[_ran_alike(path, workflow, copy)["status"]] += 1
 
     assert ran.total() >= 7, ran
 
@@ -103,9 +112,7 @@ def test_a_copy_that_lacks_something_runs_otherwise(
 ) -> None:
     """Otherwise the tests above would show nothing."""
     count = 0
-    for path in OWN[::2]:
-        workflow = _read(path)
-        assert workflow is not None
+    for _, workflow in OWN[::2]:
         lacking = from_json(_lacking(to_json(workflow), part, field, value))
         count += run_through(workflow)[differs] != run_through(lacking)[differs]
 

@@ -1,7 +1,13 @@
-"""Crashes with the journal in memory: quick enough for every case and every entry."""
+"""Crashes with the journal in memory: quick enough for every case and every entry.
+
+A case is run once without a crash, and what a crash would leave is kept at each append; what
+happens after a crash goes on from there.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +20,51 @@ from whorl.errors import UsageError
 from whorl.interpreter.plan import Plan
 from whorl.ir.values import parse_duration
 from whorl.runtimes.journal import RunId
-from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
+from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from conformance.literate import Case
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
-    from whorl.runtimes.folding import Fork
 
 
 class Crash(BaseException):
     """The process is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How far a case has come: which step, of which run, and what a person asks there."""
+
+    step: int = 0
+    run: RunId = RunId("")
+    is_begun: bool = False
+    events: tuple[Event, ...] = ()
+    later_s: float = 0.0
+    # How many requests the journal held before this step.
+    asked: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a crash would leave behind: all that the rest of a run depends on."""
+
+    journal: MemoryJournal
+    performed: Counter[str]
+    passed_s: float
+    place: _Place
+    run: RunId
+
+    @property
+    def left(self) -> tuple[object, ...]:
+        """What tells it apart from other moments of its case."""
+        try:
+            written = sum(1 for _ in self.journal.read(self.run))
+        except UsageError:
+            written = 0
+        return (self.run, written, self.place.step, self.passed_s, *self.performed.items())
 
 
 class CrashingCase:
@@ -35,85 +75,119 @@ class CrashingCase:
         self._workflow: Workflow = workflow_of(case)
         self._plan = Plan(self._workflow)
         self.script = Script(case.blocks.get("replies"))
-        self._resting, _ = requests_of(case)
-        self._points: frozenset[int] = frozenset()
-        self.struck = 0
+        self._steps = _steps_of(case)
+        self._runtime = SimulatedRuntime(ScriptedWorkers(self.script))
+        self._place = _Place()
+        self._moments: list[Moment] | None = None
+        self._second: int | None = None
         self.crashes = 0
 
-    def run(self, points: frozenset[int] = frozenset()) -> Trace:
-        """Runs the case; each point counts the strikes of the hook: two for every append."""
-        self._points, self.struck, self.crashes = points, 0, 0
-        journal = MemoryJournal(self._strike)
-        runtime = SimulatedRuntime(ScriptedWorkers(self.script), journal)
-        wrong: list[str] = []
-        for number in range(self._case.options.get("runs", 1)):
-            run = RunId(f"run{number}")
-            self.script.forget_calls()
-            self._start(runtime, run)
-            watch(self.script, partial(journal.read, run), wrong)
-            self._drive(runtime, run, [], 0)
-            for request in self._resting:
-                fork = fork_for(request)
-                if fork is not None:
-                    self.script.forget_calls()
-                    run = self._fork(runtime, run, fork)
-                    watch(self.script, partial(journal.read, run), wrong)
-                self._request(runtime, run, request)
-        result = result_of(journal, run, self._plan)
+    def run(self) -> tuple[Trace, list[Moment]]:
+        """Runs the case without a crash; gives the moments before and after each append, too."""
+        self._moments = moments = []
+        self._begin(MemoryJournal(self._strike), 0.0)
+        trace = self._go_on(_Place())
+        self._moments = None
+        return trace, moments
+
+    def crashed(self, moment: Moment, second: int | None = None) -> Trace:
+        """Goes on after a crash, perhaps with another one so many strikes later."""
+        self._second, self.crashes = second, 1
+        self._begin(moment.journal.copy(self._strike), moment.passed_s)
+        self.script.forget_calls()
+        self.script.performed.update(moment.performed)
+        return self._go_on(self._left(moment.place))
+
+    def _begin(self, journal: MemoryJournal, passed_s: float) -> None:
+        workers = ScriptedWorkers(self.script)
+        self._runtime = SimulatedRuntime(workers, journal, passed_s=passed_s)
+
+    def _strike(self, point: str, run: RunId) -> None:
+        if self._moments is not None:
+            is_driving = self._steps[self._place.step][0] == "drive"
+            now = asyncio.get_running_loop().time() if is_driving else self._runtime.now() - EPOCH
+            journal, performed = self._runtime.journal.copy(), self.script.performed.copy()
+            self._moments.append(Moment(journal, performed, now, self._place, run))
+        elif self._second is not None:
+            self._second -= 1
+            if self._second == 0:
+                self.crashes += 1
+                raise Crash(point)
+
+    def _go_on(self, place: _Place) -> Trace:
+        journal, wrong = self._runtime.journal, list[str]()
+        while place.step < len(self._steps):
+            self._place = self._begun(place)
+            try:
+                place = self._taken(wrong)
+            except Crash:
+                place = self._left(self._place)
         return Trace(
-            result,
-            list(journal.read(run)),
+            result_of(journal, place.run, self._plan),
+            list(journal.read(place.run)),
             self.script.performed.copy(),
             wrong,
             frozenset(self.script.repeatable),
         )
 
-    def _strike(self, point: str, run: str) -> None:
-        self.struck += 1
-        if self.struck in self._points:
-            self.crashes += 1
-            raise Crash(point)
+    def _begun(self, place: _Place) -> _Place:
+        """The place with what a person asks there; after a crash that is known already."""
+        if place.is_begun:
+            return place
+        begun = replace(place, is_begun=True)
+        what, request = self._steps[place.step]
+        if what != "drive":
+            self.script.forget_calls()
+            number = sum(before == "start" for before, _ in self._steps[: place.step])
+            return begun if what == "fork" else replace(begun, run=RunId(f"run{number}"))
+        journal, run = self._runtime.journal, place.run
+        begun = replace(begun, asked=_asked(journal, run))
+        if not request or "wait" in request or "fork" in request:
+            return replace(begun, later_s=parse_duration(request.get("wait", 0)))
+        at = max(self._runtime.now(), *(entry.event.at for entry in journal.read(run)))
+        return replace(begun, events=tuple(events_for(request, journal, run, at)))
 
-    def _start(self, runtime: SimulatedRuntime, run: RunId) -> None:
-        given = dict(self._case.blocks.get("input") or {})
-        while True:
+    def _taken(self, wrong: list[str]) -> _Place:
+        """Takes a step; gives the place of the next one."""
+        place, runtime = self._place, self._runtime
+        what, request = self._steps[place.step]
+        run = place.run
+        fork = fork_for(request) if what == "fork" else None
+        if what == "start":
+            given = dict(self._case.blocks.get("input") or {})
+            runtime.start(self._workflow, given, run=run, **options_of(self._case))
+        elif fork is not None:
+            run = runtime.fork(run, fork, run=f"fork-of-{run}")
+        else:
+            watch(self.script, partial(runtime.journal.read, run), wrong)
+            runtime.resume(run, place.events, plan=self._plan, later_s=place.later_s)
+        return _Place(place.step + 1, run)
+
+    def _left(self, place: _Place) -> _Place:
+        """Where a crash leaves a case: requests are made again only if they were lost."""
+        journal = self._runtime.journal
+        what, _ = self._steps[place.step]
+        if what == "start":
             try:
-                runtime.start(self._workflow, given, run=run, **options_of(self._case))
-                return
-            except Crash:
-                try:
-                    runtime.journal.workflow(run)
-                    return
-                except UsageError:
-                    continue
+                journal.workflow(place.run)
+            except UsageError:
+                return place
+            return _Place(place.step + 1, place.run)
+        if what == "fork":
+            return place
+        is_asked = _asked(journal, place.run) > place.asked
+        return replace(place, later_s=0.0, events=() if is_asked else place.events)
 
-    def _fork(self, runtime: SimulatedRuntime, source: RunId, fork: Fork) -> RunId:
-        while True:
-            try:
-                return runtime.fork(source, fork, run=f"fork-of-{source}")
-            except Crash:
-                continue
 
-    def _request(self, runtime: SimulatedRuntime, run: RunId, request: dict[str, Any]) -> None:
-        if "wait" in request or "fork" in request:
-            self._drive(runtime, run, [], parse_duration(request.get("wait", 0)))
-            return
-        at = max(runtime.now(), *(entry.event.at for entry in runtime.journal.read(run)))
-        self._drive(runtime, run, events_for(request, runtime.journal, run, at), 0)
-
-    def _drive(
-        self, runtime: SimulatedRuntime, run: RunId, events: list[Event], later_s: float
-    ) -> None:
-        """Drives until the run rests; after a crash, with the requests only if they were lost."""
-        before = _asked(runtime.journal, run)
-        while True:
-            try:
-                runtime.resume(run, tuple(events), plan=self._plan, later_s=later_s)
-                return
-            except Crash:
-                later_s = 0.0
-                if _asked(runtime.journal, run) > before:
-                    events = []
+def _steps_of(case: Case) -> list[tuple[str, dict[str, Any]]]:
+    """What a person does, one after the other: `start`, `fork`, or `drive` with a request."""
+    steps: list[tuple[str, dict[str, Any]]] = []
+    for _ in range(case.options.get("runs", 1)):
+        steps += [("start", {}), ("drive", {})]
+        for request in requests_of(case)[0]:
+            steps += [("fork", request)] if fork_for(request) is not None else []
+            steps.append(("drive", request))
+    return steps
 
 
 def _asked(journal: MemoryJournal, run: RunId) -> int:

@@ -141,6 +141,7 @@ class StoredCase:
         runtime = LocalRuntime(
             store, ScriptedWorkers(self._script), clock=LoopClock(loop), watcher=_Mourner()
         )
+        loop.is_busy = lambda: store.under_way + runtime.turns.under_way > 0
         given = dict(self._case.blocks.get("input") or {})
         start = Start(input=given, key="once", **options_of(self._case))
         run, _ = await runtime.start(self._workflow, start)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
+from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ import pytest
 
 from conformance.local import CountingStore, LoopClock, StoreLoop
 from conformance.replies import Script, ScriptedWorkers
+from threats import tally
 from whorl.dialects import read_workflow
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
@@ -19,8 +22,21 @@ from whorl.runtimes.sqlite import SqliteStore
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.threat(row="T9")
+
 HOUR = 3600.0
 STEPS = pytest.mark.parametrize("step", [-HOUR, 0.0, HOUR], ids=["back", "right", "forth"])
+FAR = {
+    "a day back": -24 * HOUR,
+    "a year forth": 365 * 24 * HOUR,
+    "to 1970": -EPOCH,
+    "beyond 2038": 2.0**31 - EPOCH + 60,
+}
+# Just before summer time begins, and just before it ends, in Berlin.
+TURNS = {
+    "begins": datetime(2026, 3, 29, 0, 59, tzinfo=UTC),
+    "ends": datetime(2026, 10, 25, 0, 59, tzinfo=UTC),
+}
 
 WAITS = """
 whorl: 1
@@ -57,11 +73,20 @@ class SetClock(LoopClock):
         return super().__call__() + self.step
 
 
-def _drive(path: Path, text: str, step: float, after_s: float) -> tuple[str, float, float]:
+@pytest.fixture(autouse=True)
+def _seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody sends requests, so hours pass sooner if they are looked for less often."""
+    monkeypatch.setattr("whorl.runtimes.local.POLL_S", 5.0)
+
+
+def _drive(
+    path: Path, text: str, step: float, after_s: float, ahead: float = 0.0
+) -> tuple[str, float, float]:
     """Sets the clock while a run goes on; gives its status, and how long it took by each clock."""
     store = CountingStore(path / "runs.db")
     loop = StoreLoop(lambda: store.under_way > 0)
     clock = SetClock(loop)
+    clock.step = ahead
     script = Script({"b": [{"error": "P103", "retryable": True}, {"text": "x"}]})
     runtime = LocalRuntime(store, ScriptedWorkers(script), clock=clock)
 
@@ -69,7 +94,7 @@ def _drive(path: Path, text: str, step: float, after_s: float) -> tuple[str, flo
         run, _ = await runtime.start(read_workflow(text, "clock.yaml").workflow, Start())
         driving = asyncio.create_task(runtime.drive(run))
         await asyncio.sleep(after_s)
-        clock.step = step
+        clock.step += step
         return await driving
 
     try:
@@ -85,7 +110,48 @@ def test_no_wait_changes_when_the_clock_is_set(tmp_path: Path, step: float, afte
     status, seconds, _ = _drive(tmp_path, WAITS, step, after_s)
 
     assert status == "succeeded"
-    assert abs(seconds - (3 + 300 + 2 * 10)) < 1
+    _check_duration(seconds)
+
+
+@pytest.mark.parametrize("step", FAR.values(), ids=FAR)
+def test_no_wait_changes_when_the_clock_is_far_off(tmp_path: Path, step: float) -> None:
+    status, seconds, _ = _drive(tmp_path, WAITS, step, 100.0)
+
+    assert status == "succeeded"
+    _check_duration(seconds)
+    _check_times(tmp_path)
+
+
+@pytest.mark.parametrize("moment", TURNS.values(), ids=TURNS)
+def test_summer_time_changes_no_wait(
+    tmp_path: Path, moment: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        status, seconds, _ = _drive(tmp_path, WAITS, 0.0, 1.0, moment.timestamp() - EPOCH)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+    assert status == "succeeded"
+    _check_duration(seconds)
+    _check_times(tmp_path)
+
+
+def _check_duration(seconds: float) -> None:
+    off = abs(seconds - (3 + 300 + 2 * 10))
+    tally("most ms by which waits of 323 s were off", off * 1000)
+    assert off < 1
+
+
+def _check_times(path: Path) -> None:
+    """Each timer has fired once (of the loop, between its iterations), and no time is negative."""
+    with closing(SqliteStore(path / "runs.db")) as store:
+        told = [entry.event for entry in store.read(store.resolve("last"))]
+    fired = Counter(event.address for event in told if event.kind == "timer.fired")
+    assert fired == {"a/:wait": 1, "b/:retry": 1, "c/:wait": 1, "d/:delay": 2}
+    assert all(event.body.get("seconds", 0) >= 0 for event in told)  # type: ignore[operator]
 
 
 @STEPS

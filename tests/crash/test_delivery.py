@@ -12,6 +12,8 @@ from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
+pytestmark = pytest.mark.threat(row="T1")
+
 _RUN = RunId("sim")
 
 

@@ -17,7 +17,8 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.folding import Folded, Fork, fold, fork_run, look_into, moment, take
+from whorl.runtimes.folding import Folded, fold, look_into, moment, take
+from whorl.runtimes.forking import Fork, fork_run
 from whorl.runtimes.journal import Entry, NewRun, RunId
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.ir import Workflow
+
+pytestmark = pytest.mark.threat(row="T1")
 
 
 _OLD = """
@@ -198,7 +201,9 @@ async def _made_before(store: SqliteStore, source: RunId, at: str, workflow: Wor
     forked = Event("run.forked", at, time.time(), body)  # type: ignore[arg-type]
     machine.plan = Plan(workflow)
     machine.feed(forked)
-    made = NewRun(run, to_json(workflow), content_hash(workflow), "w", "native", parent=source)
+    made = NewRun(
+        run, to_json(workflow), content_hash(to_json(workflow)), "w", "native", parent=source
+    )
     await store.create(made, events[0])
     owner = await store.claim(run)
     seq = await store.append(run, owner, [*events[1:], forked, *machine.take_notes()])

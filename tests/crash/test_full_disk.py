@@ -6,7 +6,10 @@ import asyncio
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from crash.priced import Priced
+from threats import tally
 from whorl.dialects import read_workflow
 from whorl.providers.task import Reply, Usage
 from whorl.runtimes.local import LocalRuntime, Start
@@ -16,11 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import apsw
-    import pytest
 
     from whorl.errors import StoreError
     from whorl.providers.task import Emit, Request
     from whorl.runtimes.journal import Entry, RunId
+
+pytestmark = pytest.mark.threat(row="T3")
 
 WORKFLOW = """
 whorl: 1
@@ -29,15 +33,15 @@ budget: 1.00
 steps:
   fill:
     repeat:
-      until: iteration >= 30
-      at_most: 40
+      until: iteration >= 12
+      at_most: 20
       steps: {write: {ask: "Write {{ iteration }}"}}
 outputs: {text: "{{ fill.write }}"}
 """
 
 
 class Writing(Priced):
-    """Answers with two kilobytes, and remembers what was announced when it was asked."""
+    """Answers with what takes a page, and remembers what was announced when it was asked."""
 
     def __init__(self, store: SqliteStore) -> None:
         super().__init__()
@@ -49,7 +53,7 @@ class Writing(Priced):
         entries = self._store.entries_at(request.run, request.address)  # type: ignore[arg-type]
         if not any(entry.event.kind == "task.started" for entry in entries):
             self.unannounced.append(request.address)
-        return Reply(os.urandom(1024).hex(), Usage(calls=1))
+        return Reply(os.urandom(5000).hex(), Usage(calls=1))
 
 
 class Watching:
@@ -76,9 +80,11 @@ def writing(store: SqliteStore) -> apsw.Connection:
     return store._writer._connection
 
 
+@pytest.mark.parametrize("room", range(20))
 def test_a_run_waits_for_room_and_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
+    """Wherever it happens: an iteration takes not quite two pages, of which there are so many."""
     monkeypatch.setattr("whorl.runtimes.driver.TROUBLE_PAUSE_S", 0.01)
 
     async def fill() -> tuple[str, Writing, Watching, list[str]]:
@@ -88,7 +94,7 @@ def test_a_run_waits_for_room_and_loses_nothing(
             workflow = read_workflow(WORKFLOW, "fill.yaml").workflow
             run, _ = await runtime.start(workflow, Start())
             pages = writing(store).pragma("page_count")
-            writing(store).pragma("max_page_count", pages + 12)
+            writing(store).pragma("max_page_count", pages + room)
             status = await runtime.drive(run)
             kinds = [entry.event.kind for entry in store.read(run)]
             assert store.check() == []
@@ -101,5 +107,6 @@ def test_a_run_waits_for_room_and_loses_nothing(
     assert "room" in watcher.complaints[0]
     assert set(workers.sent.values()) == {1}
     assert workers.unannounced == []
-    assert kinds.count("task.finished") == 30
+    assert kinds.count("task.finished") == 12
     assert "task.in_doubt" not in kinds
+    tally("appends without room", len(watcher.complaints))

@@ -45,6 +45,7 @@ def _run(path: Path, event: Event | None) -> tuple[list[str], str, float]:
     loop = StoreLoop(lambda: store.under_way > 0)
     script = Script({"write": {"text": "a"}, "end": {"text": "b"}})
     runtime = LocalRuntime(store, ScriptedWorkers(script), clock=LoopClock(loop))
+    loop.is_busy = lambda: store.under_way + runtime.turns.under_way > 0
     try:
         kinds, status = loop.run_until_complete(_sleep_and_look(runtime, store, event))
         return kinds, status, loop.time()

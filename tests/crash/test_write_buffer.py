@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from conformance.replies import Script, ScriptedWorkers
 from crash.in_memory import Crash
 from waiting import PATIENCE_S
@@ -19,12 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import pytest
-
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
     from whorl.runtimes.journal import Journal, RunId
+
+pytestmark = pytest.mark.threat(row="T1")
 
 
 _MIXED = """

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -257,3 +259,25 @@ def copied(clone: Clone, place: Path) -> Clone:
 
 def document(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout)
+
+
+def call_tools(clone: Clone) -> list[Any]:
+    """Calls the workflows of the folder as tools of `whorl mcp`."""
+    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+    import asyncio
+
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    async def call() -> list[Any]:
+        files = ("nice.yaml", "cmd.yaml", "task.yaml", "tool.yaml")
+        words = ["-P", "-m", "whorl.interfaces.cli", "mcp", *files]
+        server = StdioServerParameters(
+            command=sys.executable, args=words, cwd=str(clone.folder), env=clone.environment()
+        )
+        async with Client(stdio_client(server)) as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            assert {"nice", "cmd", "task", "tool"} <= set(tools)
+            return [await client.call_tool(name, {}) for name in ("nice", "cmd", "task", "tool")]
+
+    return asyncio.run(call())

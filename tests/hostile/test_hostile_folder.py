@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cloned import CONFIG, KEYS, Clone, document, filled
+from cloned import CONFIG, KEYS, Clone, call_tools, document, filled
 
 from waiting import PATIENCE_S, wait_until
 
@@ -367,27 +367,18 @@ def _ask_everything(client: Any) -> list[Any]:
 
 
 def test_a_tool_of_a_client_starts_nothing(clone: Clone) -> None:
-    pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
-    import asyncio
-
-    from mcp import Client, StdioServerParameters
-    from mcp.client.stdio import stdio_client
-
-    async def call() -> list[Any]:
-        files = ("nice.yaml", "cmd.yaml", "task.yaml", "tool.yaml")
-        words = ["-P", "-m", "whorl.interfaces.cli", "mcp", *files]
-        server = StdioServerParameters(
-            command=sys.executable, args=words, cwd=str(clone.folder), env=clone.environment()
-        )
-        async with Client(stdio_client(server)) as client:
-            tools = [tool.name for tool in (await client.list_tools()).tools]
-            assert {"nice", "cmd", "task", "tool"} <= set(tools)
-            return [await client.call_tool(name, {}) for name in ("nice", "cmd", "task", "tool")]
-
-    answers = asyncio.run(call())
+    answers = call_tools(clone)
 
     assert [answer.structured_content["code"] for answer in answers] == ["W908"] * 4
     assert clone.traces() == []
+
+
+def test_once_it_is_trusted_a_tool_of_a_client_starts_all_of_it(clone: Clone) -> None:
+    """The program of the folder's own MCP server among it."""
+    clone.whorl("trust", "--yes")
+    call_tools(clone)
+
+    assert {"sent to /v1/chat/completions", "command", "import", "mcp"} <= set(clone.traces())
 
 
 SESSION = """
@@ -401,13 +392,16 @@ async def main():
                 print((await run.result()).status)
             except whorl.UsageError as fault:
                 print(fault.code)
-        gate = session.run("gate")
+        gate, is_asked = session.run("gate"), False
         for ask in (gate.decide(True), gate.resume(budget=1.0), gate.resume()):
             try:
                 await ask
+                is_asked = True
                 print("asked")
             except whorl.UsageError as fault:
                 print(fault.code)
+        if is_asked:
+            await gate.result()
 asyncio.run(main())
 """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -227,7 +228,10 @@ class Client:
 
 def _events(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     event: dict[str, Any] = {}
+    end = time.monotonic() + PATIENCE_S
     for line in lines:
+        # A stream that says that it is still there would be waited for without end.
+        assert time.monotonic() < end, "the stream says nothing that is waited for"
         if not line:
             if event:
                 yield event

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -12,29 +13,43 @@ import pytest
 from served import TOKEN, make_project, running
 
 from waiting import PATIENCE_S
+from whorl.errors import UsageError
 from whorl.interfaces.http.auth import FAILURES_MAX
-from whorl.interfaces.http.server import Place
+from whorl.interfaces.http.server import Place, check_place, listen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from served import Running
 
+pytestmark = pytest.mark.threat(row="T12")
+
 TOKENS = {"none": None, "wrong": "x" * 40, "right": TOKEN}
+# What a browser sends of a session: the cookie and the header of the page.
+SESSIONS = ("whole", "wrong", "without header", "of another port")
 ORIGINS = ("same", "other", "null", "absent")
 HOSTS = ("good", "bad")
-WAYS = ("http", "sse")
+WAYS = ("http", "sse", "websocket")
+UPGRADE = {
+    "Connection": "Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Version": "13",
+    "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+}
 # Making a client takes longer than asking; it keeps no connection, so nothing stays open.
 PLAIN = httpx2.Client(trust_env=False, limits=httpx2.Limits(max_keepalive_connections=0))
 CELLS = list(itertools.product(TOKENS, WAYS, ORIGINS, HOSTS))
 
 
-def expected(token: str, origin: str, host: str) -> int:
+def expected(token: str, way: str, origin: str, host: str) -> int:
     """The documented answer of a cell."""
     if host == "bad":
         return 421
     if origin in ("other", "null"):
         return 403
+    if way == "websocket":
+        return 400
     return 200 if token == "right" else 401
 
 
@@ -91,27 +106,80 @@ def test_each_cell_of_the_matrix(
         headers["Origin"] = origins[origin]
     if way == "sse":
         headers["Accept"] = "text/event-stream"
-    path = "/api/changes" if way == "sse" else "/api/runs"
+    headers |= UPGRADE if way == "websocket" else {}
+    path = "/api/runs" if way == "http" else "/api/changes"
     with PLAIN.stream("GET", f"http://{target}{path}", headers=headers) as answer:
-        assert answer.status_code == expected(token, origin, host)
+        assert answer.status_code == expected(token, way, origin, host)
         assert not [name for name in answer.headers if name.startswith("access-control")]
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("token", TOKENS)
-def test_an_upgrade_is_refused_in_every_cell(door: tuple[Running, str], token: str) -> None:
-    _, target = door
-    headers = {
-        "Connection": "Upgrade",
-        "Upgrade": "websocket",
-        "Sec-WebSocket-Version": "13",
-        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-    }
-    if TOKENS[token]:
-        headers["Authorization"] = f"Bearer {TOKENS[token]}"
-    answer = PLAIN.get(f"http://{target}/api/changes", headers=headers)
+def session_of(target: str) -> dict[str, str]:
+    """What the page has after the exchange of the token."""
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    answer = PLAIN.post(f"http://{target}/api/session", json={}, headers=headers)
+    assert answer.status_code == 204
+    pair, *about = answer.headers["set-cookie"].split("; ")
+    assert about == ["Path=/api", "HttpOnly", "SameSite=Strict"]
+    assert TOKEN not in pair
+    return {"Cookie": pair, "X-Whorl-Page": "1"}
 
-    assert answer.status_code == 400
+
+@pytest.mark.parametrize("session", SESSIONS)
+def test_each_cell_of_the_matrix_of_sessions(door: tuple[Running, str], session: str) -> None:
+    _, target = door
+    held = session_of(target)
+    if session == "wrong":
+        held["Cookie"] = held["Cookie"][:-1] + "x"
+    elif session == "without header":
+        del held["X-Whorl-Page"]
+    elif session == "of another port":
+        held["Cookie"] = "whorl-1=" + held["Cookie"].partition("=")[2]
+    for way, origin, host in itertools.product((*WAYS, "post"), ORIGINS, HOSTS):
+        wanted = expected("right" if session == "whole" else "wrong", way, origin, host)
+        if (way, origin, wanted) == ("post", "absent", 200):
+            wanted = 401  # whatever changes something says where it comes from
+        assert asked(target, held, way, origin, host) == wanted, (way, origin, host)
+
+
+def asked(target: str, held: dict[str, str], way: str, origin: str, host: str) -> int:
+    """The status of the answer of a cell."""
+    headers = {"Host": target if host == "good" else "evil.example:80", **held}
+    origins = {"same": f"http://{target}", "other": "http://evil.example", "null": "null"}
+    headers |= {"Origin": origins[origin]} if origin in origins else {}
+    headers |= UPGRADE if way == "websocket" else {}
+    headers |= {"Accept": "text/event-stream"} if way == "sse" else {}
+    path = {"http": "/api/runs", "post": "/api/validate"}.get(way, "/api/changes")
+    body = {"json": {"text": "whorl: 1"}} if way == "post" else {}
+    method = "POST" if way == "post" else "GET"
+    with PLAIN.stream(method, f"http://{target}{path}", headers=headers, **body) as answer:
+        return answer.status_code
+
+
+def test_a_token_that_is_wrong_is_not_made_good_by_a_session(door: tuple[Running, str]) -> None:
+    _, target = door
+    headers = session_of(target) | {"Authorization": "Bearer wrong"}
+    assert PLAIN.get(f"http://{target}/api/runs", headers=headers).status_code == 401
+
+
+def test_a_session_is_opened_with_the_token_only(door: tuple[Running, str]) -> None:
+    _, target = door
+    answer = PLAIN.post(f"http://{target}/api/session", json={})
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("host", ["unix:{}", "{}"])
+def test_a_socket_of_the_file_system_is_not_offered(tmp_path: Path, host: str) -> None:
+    """So none of its cells is open."""
+    path = tmp_path / "whorl.sock"
+    place = Place(host=host.format(path), token=TOKEN)
+
+    with pytest.raises(UsageError, match="is no address to listen at"):
+        listen(place.host, 0)
+    with pytest.raises(UsageError, match="a token is needed"):
+        check_place(replace(place, token=""))
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(
@@ -213,5 +281,7 @@ def test_forwarded_headers_count_behind_a_proxy_only(
             found.append(client.get("/api/runs", headers=forwarded).status_code)
             other = forwarded | {"Origin": "https://evil.example"}
             found.append(client.get("/api/runs", headers=other).status_code)
+            opened = client.post("/api/session", json={}, headers=forwarded)
+            found.append("Secure" in opened.headers.get("set-cookie", ""))
 
-    assert found == [403, 403, 200, 403]
+    assert found == [403, 403, False, 200, 403, True]

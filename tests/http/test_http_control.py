@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from served import Client
 
+pytestmark = pytest.mark.threat(row="T13")
+
 PARALLEL = 6
 
 
@@ -240,6 +242,27 @@ def test_accept_takes_an_iteration_once(client: Client) -> None:
     assert found["result"]["outputs"]["draft"] == "draft two"
     assert found["exit_reason"] == "accepted"
     assert client.post(f"/runs/{run}/accept", {"iteration": 9}, 409)["error"]["code"] == "W907"
+
+
+def test_a_fork_has_another_prompt_and_another_model(client: Client) -> None:
+    run = client.start("polish.yaml", inputs={"task": "bees"})
+    client.wait(run, "succeeded")
+    steps = {"polish/write": {"prompt": "Write again about {{ task }}.", "model": "other"}}
+    made = client.post(f"/runs/{run}/fork", {"at": "polish[1]", "steps": steps}, 201)["run"]
+    client.wait(made)
+    asked = client.get(f"/runs/{made}/node", address="polish[1]/write")["attempts"][0]
+    graph = client.get(f"/runs/{made}/graph")["nodes"]
+    refused = [
+        client.post(f"/runs/{run}/fork", {"at": "polish[1]", "steps": {name: fields}}, 409)
+        for name, fields in (("wrote", {"model": "x"}), ("write", {"prompt": "{{ a ++ }}"}))
+    ]
+
+    assert asked["inputs"]["prompt"] == "Write again about bees."
+    assert asked["model"].endswith("other")
+    [settings] = [node["settings"] for node in graph if node["path"] == "polish/write"]
+    assert settings["prompt"] == "Write again about {{ task }}."
+    assert "polish/write" in refused[0]["error"]["help"]
+    assert "cannot be read" in refused[1]["error"]["message"]
 
 
 def test_fork_redoes_an_iteration_with_other_values(client: Client) -> None:

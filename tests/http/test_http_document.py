@@ -85,6 +85,7 @@ def test_without_a_page_it_is_told_how_to_build_it(
         assert "npm run build" in client.get("/").text
 
 
+@pytest.mark.threat(row="T12")
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
     with pytest.raises(UsageError, match="token") as caught:
@@ -95,11 +96,13 @@ def test_an_address_that_others_reach_needs_a_token(host: str) -> None:
     assert check_place(Place(host=host, token=TOKEN, behind_proxy=True)) == []
 
 
+@pytest.mark.threat(row="T12")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.1.2.3"])
 def test_loopback_needs_no_token_of_the_operator(host: str) -> None:
     assert check_place(Place(host=host)) == []
 
 
+@pytest.mark.threat(row="T12")
 @pytest.mark.parametrize(
     "token",
     ["", "short", "a" * 64, "0123456789abcdef", "with space in it, but quite long", "é" * 40],
@@ -145,6 +148,7 @@ def test_serve_prints_a_link_that_carries_the_token_and_ends_in_good_order(
     assert json.loads(shown)["status"] == "interrupted"
 
 
+@pytest.mark.threat(row="T12")
 def test_serve_refuses_what_would_let_strangers_in(
     project: Path, spawn: Callable[..., subprocess.Popen[str]]
 ) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from served import TOKEN, Client
 
 from campaign import IS_CAMPAIGN, amount
+from threats import tally
 from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http.app import build_app, document
 
@@ -32,7 +33,7 @@ with warnings.catch_warnings():
         unsupported_method,
     )
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.threat(row="T11")]
 
 API = document(build_app())
 # It never ends; its shape is tested with the streams.
@@ -92,9 +93,12 @@ def fuzz(client: Client, known: list[str], operation: tuple[str, str], examples:
     @given(case=st.one_of(strategies))
     def check(case: Any) -> None:
         answer = case.call(base_url=client.address, headers=headers, timeout=PATIENCE_S)
+        tally("made-up requests")
         # What is wrong in a query may be lost on the way (a list without items is no text), so
         # that is looked for in what was sent.
-        more = [negative_data_rejection] if method == "POST" else []
+        # A body that is too large is refused before anybody looks into it.
+        is_looked_at = method == "POST" and answer.status_code != 413
+        more = [negative_data_rejection] if is_looked_at else []
         case.validate_response(answer, checks=[*CHECKS, *more], headers=headers)
         assert "Traceback" not in answer.text
         sent = parse_qs(urlsplit(answer.request.url).query, keep_blank_values=True)
@@ -109,14 +113,15 @@ def fuzz(client: Client, known: list[str], operation: tuple[str, str], examples:
 def test_every_operation_holds_its_contract(
     shared: Client, known: list[str], operation: tuple[str, str]
 ) -> None:
-    fuzz(shared, known, operation, amount(50, 800))
+    fuzz(shared, known, operation, amount(30, 800))
 
 
 def test_every_operation_needs_the_token(shared: Client) -> None:
     schema = schemathesis.openapi.from_dict(API)
     for path, method in OPERATIONS:
         found = schema[path][method]
-        parameters = {"run": "a", "number": 1, "ref": "1.a"}
+        names = ("run", "name", "workflow", "trigger", "address", "schedule")
+        parameters = {"number": 1, "ref": "1.a"} | dict.fromkeys(names, "a")
         chosen = {name: parameters[name] for name in parameters if f"{{{name}}}" in path}
         case = found.Case(path_parameters=chosen)
         for headers in ({}, {"Authorization": "Basic abc"}):

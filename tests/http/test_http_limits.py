@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import time
 from http.client import HTTPConnection
+from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from served import CONFIG, TOKEN, Client, connected, make_project, running
 
+from threats import tally
 from waiting import PATIENCE_S
 from whorl.interfaces.http import auth as limits
 from whorl.interfaces.http import server as http_server
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
     import subprocess
     from collections.abc import Callable
     from pathlib import Path
+
+pytestmark = pytest.mark.threat(row="T11")
 
 
 def raw(server_address: str, sent: bytes, timeout_s: float = PATIENCE_S) -> bytes:
@@ -230,19 +235,22 @@ def _answers_among_dawdlers(address: str, *, count: int, requests: int) -> list[
         sock = socket.create_connection((host, int(port)))
         sock.sendall(beginnings[number % 2])
         socks.append(sock)
-    answers = []
+    answers, took_ms = [], []
     try:
         for _ in range(requests):
             for sock in socks:
                 with contextlib.suppress(OSError):
                     sock.send(b"x")
+            began = time.perf_counter()
             connection = HTTPConnection(host, int(port), timeout=PATIENCE_S)
             connection.request("GET", "/api/runs", headers=headers)
             answer = connection.getresponse()
             answer.read()
             answers.append(answer.status)
+            took_ms.append((time.perf_counter() - began) * 1000)
             connection.close()
     finally:
         for sock in socks:
             sock.close()
+    tally("most ms (p99) while 200 dawdle", quantiles(took_ms, n=100)[98])
     return answers

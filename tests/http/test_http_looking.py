@@ -8,6 +8,7 @@ import pytest
 from served import connected, make_project
 
 from retelling import retold
+from whorl.interfaces.http.run_views import verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +65,44 @@ def test_lists_are_filtered_searched_and_paged(client: Client) -> None:
     assert [r["id"] for r in client.get("/runs", search=runs[2][-6:])["runs"]] == [runs[2]]
 
 
+def test_lists_are_filtered_by_input_reason_date_and_cost_and_sorted(client: Client) -> None:
+    long = client.start("polish.yaml", inputs={"task": "a harbour"})
+    short = client.start("polish.yaml", inputs={"task": "a hill"}, max_iterations=1)
+    for run in (long, short):
+        assert client.wait(run)["status"] == "succeeded"
+
+    def ids(**query: Any) -> list[str]:
+        return [row["id"] for row in client.get("/runs", **query)["runs"]]
+
+    costs = {row["id"]: row["cost_usd"] for row in client.get("/runs")["runs"]}
+    assert ids(search="HARBOUR") == [long]
+    assert ids(exit="max_iterations") == [short] == ids(exit="limit")
+    assert ids(sort="cost") == [long, short]
+    assert ids(sort="cost", reverse=True) == [short, long]
+    assert ids(sort="cost", before=long) == [short]
+    assert ids(cost_min=costs[long]) == [long]
+    assert ids(cost_max=costs[short]) == [short]
+    assert (ids(since=9e9), len(ids(until=9e9))) == ([], 2)
+    assert client.get("/runs")["runs"][0]["seconds"] > 0
+
+
+def test_costs_are_added_up_over_a_time(client: Client) -> None:
+    runs = [client.start("polish.yaml", inputs={"task": "a hill"}) for _ in range(2)]
+    results = [client.wait(run)["result"] for run in runs]
+
+    told = client.get("/costs", by="workflow", since=0)
+
+    assert [line["name"] for line in told["lines"]] == ["polish"]
+    assert (told["by"], told["runs"], told["more"]) == ("workflow", 2, False)
+    cost = sum(result["usage"]["cost_usd"] for result in results)
+    assert told["total"]["cost_usd"] == pytest.approx(cost)
+    assert told["total"]["model_calls"] == 14 == told["total"]["calls"]
+    assert results[0]["usage"]["model_calls"] == 7
+    assert client.get("/costs", since=9e9)["lines"] == []
+    one = client.get("/costs", by="loop", run=runs[0])["total"]
+    assert one["cost_usd"] == pytest.approx(results[0]["usage"]["cost_usd"])
+
+
 def test_one_run_tells_its_result_and_what_can_be_asked(shared: Client, polished: str) -> None:
     run = shared.get(f"/runs/{polished}")
 
@@ -95,6 +134,17 @@ def test_iterations_tell_scores_costs_and_verdicts(shared: Client, polished: str
         "at_least": 0.95,
     }
     assert page["iterations"][0]["usage"]["calls"] == 2
+
+
+def test_a_verdict_has_the_reason_and_the_evidence_of_a_judge() -> None:
+    judged = {"by": "judge", "met": False, "answer": "NO. So.", "reason": "So.", "evidence": "x"}
+
+    found = verdicts({"facts": [judged, {"by": "score", "met": None, "score": None}]})
+
+    assert [(one.words, one.reason, one.evidence) for one in found] == [
+        ("judge: NO. So.", "So.", "x"),
+        ("no score", "", ""),
+    ]
 
 
 def test_an_iteration_tells_what_it_was_given_and_gave(shared: Client, polished: str) -> None:
@@ -136,6 +186,70 @@ def test_a_step_that_only_computes_is_found_by_replaying(shared: Client, polishe
     found = shared.get(f"/runs/{polished}/node", address="polish[3]/length")
 
     assert (found["kind"], found["value"], found["attempts"]) == ("compute", 11, [])
+
+
+def test_every_step_has_a_record(shared: Client, polished: str) -> None:
+    run = shared.get(f"/runs/{polished}/records")
+    inside = shared.get(f"/runs/{polished}/records", address="polish[3]")
+    length = shared.get(f"/runs/{polished}/node", address="polish[3]/length")
+
+    assert [(r["address"], r["kind"], r["repetitions"]) for r in run["records"]][:1] == [
+        ("polish", "loop", 3)
+    ]
+    assert [record["address"] for record in inside["records"]] == [
+        "polish[3]",
+        "polish[3]/write",
+        "polish[3]/length",
+        "polish[3]/review",
+    ]
+    write = inside["records"][1]
+    assert (write["kind"], write["status"], write["usage"]["calls"]) == ("ask", "succeeded", 1)
+    assert inside["records"][0]["usage"]["calls"] == 2
+    assert length["record"]["output"] == 11
+    assert list(length["record"]["inputs"]) == ["write"]
+
+
+def test_records_may_be_those_of_iterations_alone(shared: Client, polished: str) -> None:
+    asked = {"address": "polish", "depth": 1, "repetitions": "true"}
+    told = shared.get(f"/runs/{polished}/records", **asked)["records"]
+
+    assert [(one["address"], one["kind"], one["number"]) for one in told] == [
+        (f"polish[{number}]", "iteration", number) for number in range(1, len(told) + 1)
+    ]
+    assert len(told) > 1
+
+
+def test_records_come_page_by_page_to_any_depth(shared: Client, polished: str) -> None:
+    whole = shared.get(f"/runs/{polished}/records", depth=5)
+    first, second = (
+        shared.get(f"/runs/{polished}/records", depth=5, after=after, limit=4) for after in (0, 4)
+    )
+
+    assert not whole["more"]
+    assert (first["more"], len(first["records"])) == (True, 4)
+    addresses = [r["address"] for page in (first, second) for r in page["records"]]
+    assert addresses == [record["address"] for record in whole["records"]][:8]
+
+
+def test_a_large_value_of_a_record_is_fetched_by_its_reference(
+    client: Client, project: Path
+) -> None:
+    text = "whorl: 1\nname: large\nsteps: {long: {value: \"{{ 'plum ' * 3000 }}\"}}\n"
+    (project / "large.yaml").write_text(text)
+    run = client.start("large.yaml")
+    client.wait(run, "succeeded")
+
+    (record,) = client.get(f"/runs/{run}/records")["records"]
+
+    assert record["output"]["size"] == 15_000
+    assert client.get(f"/runs/{run}/values/{record['output']['$ref']}")["value"] == "plum " * 3_000
+
+
+def test_a_history_has_the_shape_that_is_asked_for(shared: Client, polished: str) -> None:
+    found = shared.get(f"/runs/{polished}/history", **{"as": "azure"})["history"]
+
+    assert found["properties"]["status"] == "Succeeded"
+    assert len(found["properties"]["actions"]["write"]["repetitions"]) == 3
 
 
 def test_the_graph_has_the_paths_of_the_events(shared: Client, polished: str) -> None:
@@ -220,6 +334,20 @@ def test_files_outside_of_the_project_are_not_opened(shared: Client, file: str) 
         assert answer.status_code == 404, answer.text
 
 
+@pytest.mark.parametrize("path", ["source", "sketch", "etag", "graph"])
+def test_settings_beside_workflows_are_not_shown(client: Client, project: Path, path: str) -> None:
+    (project / "local.settings.json").write_text('{"Values": {"key": "a secret of the folder"}}')
+    answer = client.http.get(f"/api/workflows/{path}", params={"file": "local.settings.json"})
+    assert answer.status_code >= 400
+    assert "a secret of the folder" not in answer.text
+
+
+def test_a_file_with_mistakes_is_shown(client: Client, project: Path) -> None:
+    (project / "broken.yaml").write_text("whorl: 1\nname: x\nsteps: {a: {asq: b}}\n")
+    source = client.get("/workflows/source", file="broken.yaml")
+    assert "asq" in source["files"]["broken.yaml"]
+
+
 def test_a_text_is_validated_with_places(shared: Client) -> None:
     found = shared.post("/validate", {"text": "whorl: 1\nname: x\nsteps: {a: {asq: b}}\n"}, 200)
 
@@ -255,6 +383,10 @@ def test_a_file_is_validated_with_its_worst_case(shared: Client) -> None:
         ("/runs/{run}/compare?one=1", 400),
         ("/runs/{run}/node?address=nowhere", 404),
         ("/runs/{run}/events?as=dialect", 400),
+        ("/runs/{run}/records?address=nowhere", 404),
+        ("/runs/{run}/records?depth=-1", 400),
+        ("/runs/{run}/history?as=nobody", 400),
+        ("/runs/{run}/values/0.WyJhIiwwXQ", 404),
     ],
 )
 def test_wrong_requests_get_words(shared: Client, polished: str, path: str, status: int) -> None:
@@ -341,3 +473,15 @@ def test_the_limit_of_a_loop_inside_a_list_is_told(tmp_path: Path) -> None:
 
     assert (found["loop"], found["iteration"], found["iterations_max"]) == ("all[2]/turns", 4, 5)
     assert row["iterations_max"] == 5
+
+
+def test_a_list_tells_how_many_runs_there_are_and_what_they_were_given(client: Client) -> None:
+    runs = [client.start("polish.yaml", inputs={"task": f"counted {n}"}) for n in range(3)]
+    for run in runs:
+        client.wait(run, "succeeded")
+    found = client.get("/runs", workflow="polish", limit=2, since=1)
+    all_of_them = client.get("/runs", workflow="polish", limit=500)["runs"]
+
+    assert found["total"] == len(all_of_them) > len(found["runs"]) == 2
+    assert [run["given"] for run in found["runs"]] == ["counted 2", "counted 1"]
+    assert client.get("/runs", search="counted")["total"] is None

@@ -108,3 +108,41 @@ def _at_rest(client: Client, run: str) -> dict[str, object]:
                 if found["iteration"] == 2:
                     return found
     raise AssertionError("the stream ended")
+
+
+def test_an_iteration_is_taken_with_edits(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    (tmp_path / "letter.yaml").write_text(LETTER)
+    with connected(tmp_path) as client:
+        run = client.start("letter.yaml")
+        (gate,) = client.wait(run, "waiting")["gates"]
+        told = {"address": gate["address"]}
+        approve, reject = f"/runs/{run}/approve", f"/runs/{run}/reject"
+        unknown = client.post(approve, told | {"value": {"wrote": "x"}}, 409)
+        unnamed = client.post(approve, told | {"value": "x"}, 409)
+        rejected = client.post(reject, told | {"value": {"write": "x"}}, 400)
+        client.post(approve, told | {"value": {"write": "By hand."}})
+        result = client.wait(run, "succeeded")
+        kept = client.get(f"/runs/{run}/iterations/1", loop="letter")["results"]
+
+    assert unknown["error"]["message"] == "'letter[1]' has no result 'wrote'"
+    assert "'write'" in unknown["error"]["help"]
+    assert "by their names" in unnamed["error"]["message"]
+    assert "value" in rejected["error"]["message"]
+    assert result["result"]["output"] == "By hand."
+    assert kept == {"write": "draft one"}
+
+
+def test_a_loop_is_stopped_after_its_iteration(tmp_path: Path) -> None:
+    make_project(tmp_path)
+    (tmp_path / "letter.yaml").write_text(LETTER)
+    with connected(tmp_path) as client:
+        run = client.start("letter.yaml")
+        assert "stop" in client.wait(run, "waiting")["can"]
+        client.post(f"/runs/{run}/stop", {"loop": "letter"})
+        found = client.wait(run, "succeeded")
+        again = client.post(f"/runs/{run}/stop", {}, 409)
+
+    assert (found["iteration"], found["exit_reason"]) == (1, "accepted")
+    assert "stop" not in found["can"]
+    assert "has ended already" in again["error"]["message"]

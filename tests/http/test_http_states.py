@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,8 @@ from waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+pytestmark = pytest.mark.threat(row="T13")
 
 STATES = ("running", "waiting", "paused", "succeeded", "failed", "cancelled")
 BODIES: dict[str, dict[str, Any]] = {
@@ -94,6 +97,35 @@ def test_a_request_is_carried_out_once_or_refused(shared: Client, state: str, ac
     if (action, state) != ("continue", "running") and (action, state) != ("continue", "paused"):
         assert (action in can) == is_taken
     _end(shared, run)
+
+
+KINDS = {"cancel": "run.cancelled", "resume": "run.resumed", "approve": "gate.decided"}
+
+
+@pytest.mark.parametrize("action", KINDS)
+@pytest.mark.parametrize("state", STATES)
+def test_a_request_that_comes_four_times_at_once_is_carried_out_once(
+    shared: Client, state: str, action: str
+) -> None:
+    run = run_in(shared, state)
+    before = _kinds(shared, run).count(KINDS[action])
+
+    def send(_: int) -> int:
+        answer = shared.http.post(f"/api/runs/{run}/{action}", json=BODIES[action])
+        return int(answer.status_code)
+
+    with ThreadPoolExecutor(4) as pool:
+        statuses = list(pool.map(send, range(4)))
+
+    taken = statuses.count(202)
+    assert set(statuses) <= {202, 404, 409}
+    assert taken == (action in TAKEN[state]) or (action, state) in AGAIN
+    assert _kinds(shared, run).count(KINDS[action]) == before + taken
+    _end(shared, run)
+
+
+def _kinds(client: Client, run: str) -> list[str]:
+    return [event["kind"] for event in client.get(f"/runs/{run}/events", limit=5000)["events"]]
 
 
 def _end(client: Client, run: str) -> None:

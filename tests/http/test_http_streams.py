@@ -96,6 +96,27 @@ def test_a_stream_goes_on_when_an_ended_run_is_continued(client: Client) -> None
     assert client.get(f"/runs/{run}")["iteration"] == 2
 
 
+def test_an_end_that_comes_at_once_after_the_last_one_is_told(
+    client: Client, project: Path
+) -> None:
+    run = RunId(client.start("polish.yaml", inputs={"task": "x"}))
+    client.wait(run)
+
+    async def end_again(last: int) -> None:
+        async with SqliteStore(project / ".whorl" / "whorl.db") as store:
+            owner = await store.claim(run)
+            ended = next(store.read(run, after=last - 1)).event
+            await store.append(run, owner, [ended])
+            await store.release(run, owner)
+
+    with client.stream(f"/runs/{run}/events") as events:
+        first = until_end(events)[-1]["data"]
+        asyncio.run(end_again(first["last_seq"]))
+        second = until_end(events)[-1]["data"]
+
+    assert second == {"status": "succeeded", "last_seq": first["last_seq"] + 1}
+
+
 def test_streamed_text_is_told_as_it_comes(client: Client) -> None:
     run = client.start("speaking.yaml")
     with client.stream(f"/runs/{run}/events") as events:
@@ -151,6 +172,29 @@ def test_a_run_of_another_process_is_live(
     assert seen == [everything, everything]
     assert len(everything) > 20
     assert told["driver"] == "nobody"
+
+
+def test_text_of_another_process_is_told_as_it_comes(
+    client: Client, project: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """The step ends once its text has been seen."""
+    script = "until [ -e seen ]; do echo one; sleep 0.05; done; echo two"
+    text = f'whorl: 1\nname: patient\nsteps:\n  speak: {{run: "{script}"}}\n'
+    (project / "patient.yaml").write_text(text)
+    process = spawn("run", "patient.yaml")
+    try:
+        wait_until(lambda: bool(client.get("/runs")["runs"]))
+        run = client.get("/runs")["runs"][0]["id"]
+        with client.stream(f"/runs/{run}/events") as events:
+            first = next(event["data"] for event in events if event.get("event") == "delta")
+            (project / "seen").touch()
+            found = until_end(events)
+    finally:
+        process.communicate(timeout=PATIENCE_S)
+
+    others = [event["data"] for event in found if event.get("event") == "delta"]
+    assert (first["address"], first["whole"], first["text"].split()[0]) == ("speak", True, "one")
+    assert not any(delta["whole"] for delta in others)
 
 
 def test_an_entry_is_streamed_before_the_next_one_is_written(client: Client, project: Path) -> None:
@@ -215,7 +259,8 @@ def test_a_killed_process_is_told_as_interrupted(
 
     assert told["data"]["status"] == "interrupted"
     assert row["data"]["id"] == run
-    assert client.get(f"/runs/{run}")["can"] == ["resume", "cancel", "continue", "accept", "fork"]
+    can = ["resume", "cancel", "stop", "continue", "accept", "fork"]
+    assert client.get(f"/runs/{run}")["can"] == can
 
 
 def _interrupted(event: dict[str, Any]) -> bool:

@@ -15,19 +15,21 @@ from conformance.reading import workflow_of
 from conformance.replies import Script, ScriptedWorkers
 from conformance.running import drive, options_of, result_of
 from crash.in_memory import Crash
+from simulation.turns import JumpingTurns
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.ir import content_hash, from_json
 from whorl.runtimes.folding import Replay
 from whorl.runtimes.journal import NewRun, RunId
 from whorl.runtimes.keys import Seals
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
+from whorl.runtimes.turns import CPU_MAX_S
 
 if TYPE_CHECKING:
     from conformance.literate import Case
     from whorl.runtimes.journal import Entry
 
-# Cases that a crash is part of.
-INTERRUPTED = Path(__file__).parent / "interrupted.md"
+# Cases that a crash is part of, and such in which time passes while a run computes.
+RECORDED_ONLY = tuple(Path(__file__).parent / name for name in ("interrupted.md", "computing.md"))
 _KEY = b64encode(bytes(32)).decode()
 # What must come of a run, in every later version; words may become better ones.
 _RESULT = ("status", "output", "outputs", "usage")
@@ -66,7 +68,7 @@ class Recorded:
         events = [Event(kind, address, at, body) for kind, address, at, body in self.entries]
         workflow = from_json(self.workflow)
         name, dialect = workflow.name, workflow.dialect
-        made = NewRun(RunId(self.run), self.workflow, content_hash(workflow), name, dialect)
+        made = NewRun(RunId(self.run), self.workflow, content_hash(self.workflow), name, dialect)
         asyncio.run(journal.create(made, *events))
         return journal
 
@@ -88,7 +90,13 @@ def read(text: str) -> Recorded:
 def record(case: Case) -> Recorded:
     """Runs a case and writes down what came of it."""
     journal, script = _journal(), Script(case.blocks.get("replies"))
-    runtime = SimulatedRuntime(ScriptedWorkers(script), journal)
+    turns: Any = JumpingTurns(case.options["slice_s"]) if "slice_s" in case.options else None
+    runtime = SimulatedRuntime(
+        ScriptedWorkers(script),
+        journal,
+        turns=turns,
+        cpu_max_s=case.options.get("cpu_max_s", CPU_MAX_S),
+    )
     given, options = dict(case.blocks.get("input") or {}), options_of(case)
     for name in ("earlier", "run")[-case.options.get("runs", 1) :]:
         script.forget_calls()
@@ -100,9 +108,8 @@ def record(case: Case) -> Recorded:
     entries = list(journal.read(run))
     lines = [[e.event.kind, e.event.address, e.event.at, e.event.body] for e in entries]
     workflow = journal.workflow(run)
-    return Recorded(
-        case.id, run, workflow, lines, _snapshot(journal, run), result(journal, RunId(run))
-    )
+    snapshot = _snapshot(journal, run, is_sliced="slice_s" in case.options)
+    return Recorded(case.id, run, workflow, lines, snapshot, result(journal, RunId(run)))
 
 
 def _interrupt(runtime: SimulatedRuntime, run: RunId, script: Script, address: str) -> None:
@@ -119,7 +126,7 @@ def _interrupt(runtime: SimulatedRuntime, run: RunId, script: Script, address: s
     assert script.performed[address] == 1
 
 
-def _snapshot(journal: MemoryJournal, run: RunId) -> list[Any]:
+def _snapshot(journal: MemoryJournal, run: RunId, *, is_sliced: bool) -> list[Any]:
     """The state in the middle, at an entry by which the journal has all notes of the machine.
 
     The past of a fork has no snapshots: the first one is that of the fork itself.
@@ -127,9 +134,12 @@ def _snapshot(journal: MemoryJournal, run: RunId) -> list[Any]:
     entries = list(journal.read(run))
     forked = max((e.seq for e in entries if e.event.kind == "run.forked"), default=0)
     replay = Replay(journal, run, seals=journal.seals)
-    said, found = 0, [0, None]
+    found = [0, None]
     for entry in entries:
-        said += replay.take(entry)
+        replay.take(entry)
+        # Where slices take time, the driver has snapshots in the midst of work.
+        (replay.catch_up if is_sliced else replay.finish)()
+        said = replay.folded.journaled
         is_complete = entry.seq > forked and said == len(replay.folded.unsaid)
         if is_complete and (found[0] == 0 or entry.seq <= len(entries) // 2):
             found = [entry.seq, json.loads(replay.folded.machine.snapshot())]

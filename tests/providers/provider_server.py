@@ -129,15 +129,28 @@ def events(*payloads: Any, done: bool = True) -> bytes:
     return "".join([*lines, "data: [DONE]\n\n" if done else ""]).encode()
 
 
+def piece(*choices: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """An event of a stream of OpenAI's format."""
+    whole = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "served"}
+    return {**whole, "choices": [{"index": 0} | choice for choice in choices], **more}
+
+
 def delta(text: str, finish: str | None = None) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]}
+    return piece({"delta": {"content": text}, "finish_reason": finish})
 
 
-def completion(text: str, prompt_tokens: Any = 7, completion_tokens: Any = 3) -> dict[str, Any]:
+def completion(
+    text: str | None, prompt_tokens: int = 7, completion_tokens: int = 3, **choice: Any
+) -> dict[str, Any]:
+    message = {"role": "assistant", "content": text, **choice.pop("message", {})}
+    usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens}
     return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
         "model": "served",
-        "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens},
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", **choice}],
+        "usage": usage | {"total_tokens": 10},
     }
 
 

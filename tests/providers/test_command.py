@@ -116,6 +116,23 @@ def test_a_value_is_no_option_of_a_program_that_it_would_steer(
         assert perform(tmp_path, inputs).detail["exit_code"] == 0
 
 
+@pytest.mark.parametrize(
+    ("value", "is_refused"),
+    [("--upload-pack=touch pwned", True), ("-c", True), ("- a list", False), ("origin", False)],
+)
+def test_a_value_in_a_list_is_no_option_either(
+    tmp_path: Path, value: str, is_refused: bool
+) -> None:
+    inputs = {"argv": ["git", "ls-remote", value], "check": False, "steered": [2]}
+
+    if is_refused:
+        fault = fault_of(tmp_path, inputs)
+        assert (fault.code, "'git'" in str(fault), "`--`" in str(fault)) == ("P113", True, True)
+        assert value not in str(fault)
+    else:
+        assert perform(tmp_path, inputs).detail["exit_code"] != 0
+
+
 def test_the_environment_is_scrubbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret-in-env")
     code = "import os; print(sorted(k for k in os.environ if k != 'LC_CTYPE'))"

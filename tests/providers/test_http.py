@@ -232,3 +232,34 @@ def test_the_address_of_a_provider_is_open_to_its_own_calls_only(asked_first: bo
 
     assert fault.code == "P107"
     assert paths == (["/v1/chat/completions", "/task"] if asked_first else [])
+
+
+def test_a_named_key_is_sent_to_its_own_host_alone() -> None:
+    """Neither to the host that a redirect leads to, nor to one that a file asks for."""
+
+    async def main() -> tuple[Server, Server, Reply, str]:
+        async with serve(echo) as other:
+
+            async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+                send(writer, {}, status=302, location=f"{other.url}/elsewhere")
+
+            async with serve(answer) as server:
+                key = {"search": {"url": server.url, "headers": {"X-Api-Key": "sek-123456"}}}
+                extra = {"allow": {"private_network": True}, "keys": key}
+                async with providers_for(settings_for("https://x.example", extra)) as providers:
+                    kind = providers.kind("http")
+                    given: Any = {"url": f"{server.url}/a", "key": "search"}
+                    reply = await kind.perform(Request("r", "s", "http", given), print)
+                    given = {"url": f"{other.url}/b", "key": "search"}
+                    with pytest.raises(ProviderError) as fault:
+                        await kind.perform(Request("r", "s", "http", given), print)
+        return server, other, reply, str(fault.value)
+
+    server, other, reply, fault = asyncio.run(main())
+
+    value: Any = reply.value
+    assert server.seen[0].headers["x-api-key"] == "sek-123456"
+    assert value["body"]["path"] == "/elsewhere"
+    assert [seen.path for seen in other.seen] == ["/elsewhere"]
+    assert "x-api-key" not in other.seen[0].headers
+    assert "key 'search' is for" in fault

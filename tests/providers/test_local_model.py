@@ -98,8 +98,9 @@ def test_typed_answers_need_not_be_objects(schema: Any) -> None:
 
 
 @installed
-def test_a_judge_says_yes_or_no() -> None:
-    inputs: Any = {"question": "It says PASS", "text": "FAIL: the import is missing"}
+@pytest.mark.parametrize("wishes", [{}, {"reason": False}, {"evidence": True}])
+def test_a_judge_says_yes_or_no_and_why(wishes: dict[str, Any]) -> None:
+    inputs: Any = {"question": "It says PASS", "text": "FAIL: the import is missing", **wishes}
     request = Request("r", "l[1]/:judge", "judge", inputs, key="k")
 
     async def main() -> Any:
@@ -108,8 +109,11 @@ def test_a_judge_says_yes_or_no() -> None:
 
     value = asyncio.run(main())
 
-    assert value["answer"] in ("YES", "NO")
     assert value["verdict"] in ("met", "not_met")
+    assert ("reason" in value, "evidence" in value) == (
+        wishes.get("reason", True),
+        wishes.get("evidence", False),
+    )
 
 
 @installed

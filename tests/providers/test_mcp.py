@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+anyio = pytest.importorskip("anyio")
+transports = pytest.importorskip("whorl.providers.tools.transports")
 
 PROGRAM = [sys.executable, str(Path(__file__).parent / "tool_server.py")]
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "TOKEN_OF_OURS": "a-secret-token"}
@@ -210,6 +212,31 @@ def test_a_line_without_end_ends_the_session() -> None:
     (fault,) = calls(settings(command=[sys.executable, "-c", flood]), tool("number"))
 
     assert fault.code == "P120"
+
+
+def test_a_flood_of_news_is_heard_by_nobody_and_lets_others_have_their_turn() -> None:
+    """All of it is there at once, so a reader that only reads would never give way."""
+    from mcp.shared.message import SessionMessage
+
+    news = b'{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}\n'
+    answer = b'{"jsonrpc": "2.0", "id": 7, "result": {}}\n'
+
+    async def main() -> tuple[list[Any], int]:
+        lines = asyncio.StreamReader()
+        lines.feed_data(news * 5 * transports.NEWS_AT_ONCE + answer)
+        lines.feed_eof()
+        received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](9)
+        reading = asyncio.create_task(transports._read(lines, received))
+        turns = 0
+        while not reading.done():
+            await asyncio.sleep(0)
+            turns += 1
+        with incoming:
+            return [message async for message in incoming], turns
+
+    messages, turns = asyncio.run(main())
+    assert [message.message.id for message in messages] == [7]
+    assert turns > 5
 
 
 def test_calls_at_the_same_time_share_a_session() -> None:

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from provider_server import ask, events, providers_for, say, scripted, send, serve
+from provider_server import (
+    ask,
+    completion,
+    events,
+    piece,
+    providers_for,
+    say,
+    scripted,
+    send,
+    serve,
+)
 from wires import FORMATS, Format, anthropic_event, anthropic_message, every_format
 
 from whorl.dialects import ProjectFiles, read_workflow
@@ -43,17 +53,16 @@ def wanting(form: Format, name: str, *, stream: bool) -> bytes:
         case "openai", False:
             call = {"id": "call_1", "type": "function", "function": {"name": name}}
             call["function"]["arguments"] = given  # type: ignore[index]
-            message = {"role": "assistant", "content": None, "tool_calls": [call]}
-            choice = {"message": message, "finish_reason": "tool_calls"}
-            return json.dumps({"choices": [choice]}).encode()
+            wanted = completion(None, message={"tool_calls": [call]}, finish_reason="tool_calls")
+            return json.dumps(wanted).encode()
         case "openai", True:
             pieces = [
                 {"index": 0, "id": "call_1", "function": {"name": name, "arguments": ""}},
                 {"index": 0, "function": {"arguments": given[:7]}},
                 {"index": 0, "function": {"arguments": given[7:]}},
             ]
-            end = {"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}
-            return events(*({"choices": [{"delta": {"tool_calls": [p]}}]} for p in pieces), end)
+            end = piece({"delta": {}, "finish_reason": "tool_calls"})
+            return events(*(piece({"delta": {"tool_calls": [part]}}) for part in pieces), end)
         case "anthropic", False:
             block = {"type": "tool_use", "id": "toolu_1", "name": name, "input": ARGUMENTS}
             message = anthropic_message("", content=[block], stop_reason="tool_use")
@@ -68,11 +77,15 @@ def wanting(form: Format, name: str, *, stream: bool) -> bytes:
                     {
                         "type": "content_block_delta",
                         "index": 0,
-                        "delta": {"type": "input_json_delta", "partial_json": piece},
+                        "delta": {"type": "input_json_delta", "partial_json": part},
                     }
-                    for piece in ("", given[:7], given[7:])
+                    for part in ("", given[:7], given[7:])
                 ),
-                {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
+                {
+                    "type": "message_delta",
+                    "delta": {"stop_reason": "tool_use"},
+                    "usage": {"output_tokens": 3},
+                },
                 {"type": "message_stop"},
             ]
             return b"".join(map(anthropic_event, stream_events))
@@ -354,7 +367,7 @@ class Crash(Exception):
 async def run_to_the_end(settings: Settings, journal: MemoryJournal) -> dict[str, Any]:
     """Drives a run again and again until it ends."""
     workflow = read_workflow(WORKFLOW, "w.yaml", ProjectFiles(".")).workflow
-    made = NewRun(RunId("r"), to_json(workflow), content_hash(workflow), "w", "native")
+    made = NewRun(RunId("r"), to_json(workflow), content_hash(to_json(workflow)), "w", "native")
     body: Any = {"run": "r", "seed": "s", "input": {}}
     hook, journal.crash_hook = journal.crash_hook, None
     await journal.create(made, Event("run.started", "", 0.0, body))

@@ -15,6 +15,7 @@ from provider_server import (
     completion,
     delta,
     events,
+    piece,
     providers_for,
     serve,
     settings_for,
@@ -129,9 +130,9 @@ def _ollama_plain(text: str) -> dict[str, Any]:
 
 
 def _openai_stream(texts: list[str]) -> list[bytes]:
-    usage = {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 3}}
+    counts = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
     said = [events(delta(text), done=False) for text in texts]
-    return [*said, events(delta("", "stop"), usage)]
+    return [*said, events(delta("", "stop"), piece(usage=counts))]
 
 
 def _error(kind: str) -> Callable[[str], dict[str, Any]]:
@@ -182,7 +183,8 @@ def perform(
             serve(answer) as server,
             providers_for(form.settings(server.url, **provider)) as providers,
         ):
-            reply = await providers.kind("ask").perform(request or ask(), said.append)
+            asked = request or ask()
+            reply = await providers.kind(asked.kind).perform(asked, said.append)
             return reply, server, said
 
     return asyncio.run(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -155,33 +155,56 @@ def test_a_failed_run_is_resumed_and_only_what_failed_is_tried_again(place: Path
     assert calls == ["good", "flaky", "flaky"]
 
 
-def test_the_public_names_are_these() -> None:
-    assert whorl.__all__ == [
-        "Cause",
-        "Diagnostic",
-        "Event",
-        "InvalidWorkflow",
-        "Json",
-        "LoopResult",
-        "ProviderError",
-        "Result",
-        "Run",
-        "RunFailed",
-        "Session",
-        "Span",
-        "StoreError",
-        "Tasks",
-        "Usage",
-        "UsageError",
-        "WhorlError",
-        "Workflow",
-        "__version__",
-        "build",
-        "load",
-        "resume",
-        "run",
-        "run_sync",
+def test_every_step_of_a_run_has_a_record(place: Path) -> None:
+    step = {"repeat": {"until": "iteration >= 2", "steps": {"say": {"value": "{{ iteration }}"}}}}
+    workflow = whorl.build("count", {"count": step, "no": {"if": "false", "value": 1}})
+
+    async def look() -> tuple[tuple[whorl.Record, ...], ...]:
+        async with whorl.Session() as session:
+            run = await session.start(workflow)
+            await run.result()
+            history: Any = run.history("azure")
+            assert history["properties"]["actions"]["no"]["status"] == "Skipped"
+            with pytest.raises(whorl.UsageError, match="nothing happened at 'nowhere'"):
+                run.records("nowhere")
+            return run.records(), run.records("count[2]"), run.records(depth=None, limit=3)
+
+    outer, inner, some = asyncio.run(look())
+
+    assert [(r.address, r.status, r.reason) for r in outer] == [
+        ("count", "succeeded", ""),
+        ("no", "skipped", "condition"),
     ]
+    assert [(r.address, r.inputs, r.output) for r in inner] == [
+        ("count[2]", None, {"say": 2}),
+        ("count[2]/say", {"iteration": 2}, 2),
+    ]
+    assert [record.address for record in some] == ["count", "count[1]", "count[1]/say"]
+
+
+def test_a_text_is_edited_by_operations() -> None:
+    text = "whorl: 1\nsteps:\n  a: {ask: 'x'}  # first\n  b: {ask: \"{{ a }}\"}\n"
+
+    edited = whorl.edit(text, "a.yaml", [{"operation": "rename", "at": "a", "name": "c"}])
+
+    assert edited.text == text.replace("  a:", "  c:").replace("{{ a }}", "{{ c }}")
+    with pytest.raises(whorl.EditRefused, match="there is no step"):
+        whorl.edit(text, "a.yaml", [{"operation": "remove", "at": "d"}])
+
+
+def test_the_public_names_are_these() -> None:
+    names = """
+        Call Cause CommandResult Decision Diagnostic EditRefused Event Experiment
+        GateDecided GateOpened HttpReply InvalidWorkflow Iteration IterationFinished
+        IterationStarted Json Loop LoopFinished LoopResult ProviderError Record Result Run
+        RunFailed RunFinished RunStarted RunWaiting Session Span Step StepFailed
+        StepFinished StepStarted StoreError StreamEvent Tasks Token Usage UsageError
+        Warned WhorlError Workflow WorkflowFunction __version__ agent approve ask build
+        command current_call each edit http load loop native otherwise resume run run_sync
+        step stop together tool wait what_if when workflow
+    """
+
+    assert whorl.__all__ == names.split()
     assert all(getattr(whorl, name) for name in whorl.__all__)
 
 

@@ -179,7 +179,8 @@ def test_a_key_goes_on_with_a_run_that_was_interrupted() -> None:
         workflow = whorl.build(
             "two", {"a": {"use": "one"}, "b": {"use": "two"}}, outputs={"x": "{{ a + b }}"}
         )
-        async with whorl.Session(tasks=tasks) as session:
+        at_once = {"run": {"drain": "0s"}}
+        async with whorl.Session(config=at_once, tasks=tasks) as session:
             first = await session.start(workflow, key="once")
             await begun.wait()
         may_end.set()
@@ -244,6 +245,32 @@ def test_a_session_is_opened_and_closed_in_order() -> None:
             assert (await run.result()).output == 1
         with pytest.raises(whorl.UsageError, match=r"await whorl\.run"):
             whorl.run_sync(saying(), {"n": 1})
+
+    asyncio.run(main())
+
+
+@pytest.mark.usefixtures("place")
+def test_a_session_that_is_closed_lets_calls_end() -> None:
+    tasks, calls = whorl.Tasks(), []
+
+    async def main() -> None:
+        called = asyncio.Event()
+
+        @tasks.task
+        async def work() -> str:
+            calls.append(1)
+            called.set()
+            await asyncio.sleep(0.2)
+            return "done"
+
+        flow = whorl.build("w", {"a": {"use": "work"}, "b": {"use": "work"}})
+        async with whorl.Session(tasks=tasks) as session:
+            run = await session.start(flow)
+            await called.wait()
+        assert len(calls) == 1
+        async with whorl.Session(tasks=tasks) as session:
+            result = await (await session.resume(run.id)).result()
+        assert (result.status, len(calls)) == ("succeeded", 2)
 
     asyncio.run(main())
 

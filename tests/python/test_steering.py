@@ -13,6 +13,9 @@ from waiting import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.journal import RunId
+
 pytestmark = pytest.mark.usefixtures("place")
 
 ASK: dict[str, Any] = {"gate": {"approve": {"message": "publish?"}}, "after": {"value": 1}}
@@ -82,6 +85,34 @@ def test_a_request_is_written_before_its_session_closes(
     assert found in status
 
 
+def test_a_request_to_a_run_that_is_being_left_is_carried_out_once() -> None:
+    """Its inbox has it then, and whoever drives next finds it there."""
+
+    async def main() -> list[str]:
+        tasks = whorl.Tasks()
+
+        @tasks.task
+        def fail() -> None:
+            raise ValueError
+
+        async with whorl.Session(tasks=tasks) as session:
+            run = await session.start(whorl.build("failing", {"a": {"use": "fail"}}))
+            await run.result()
+            runtime, store = session.opened.runtime, session.opened.store
+
+            async def too_late(run: RunId, event: Event) -> bool:
+                await store.post(run, event)
+                return True
+
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(runtime, "request", too_late)
+                await run.resume()
+            await run.result()
+            return [event.kind async for event in run.events()]
+
+    assert asyncio.run(main()).count("run.resumed") == 1
+
+
 def test_two_requests_in_a_row() -> None:
     async def main() -> list[str]:
         async with whorl.Session() as session:
@@ -93,6 +124,38 @@ def test_two_requests_in_a_row() -> None:
             return [(await run.result()).status, (await run.result()).status]
 
     assert asyncio.run(main()) == ["cancelled", "cancelled"]
+
+
+def test_what_is_shown_is_taken_with_edits() -> None:
+    steps: dict[str, Any] = {
+        "gate": {"approve": {"message": "publish?", "show": "a draft"}},
+        "after": {"value": "{{ gate.value }}"},
+    }
+
+    async def main() -> object:
+        async with whorl.Session() as session:
+            run = await session.start(whorl.build("ask", steps))
+            await run.result()
+            with pytest.raises(whorl.UsageError, match="not edited"):
+                await run.decide(False, value="by hand")
+            await run.decide(True, value="by hand")
+            return (await run.result()).output
+
+    assert asyncio.run(main()) == "by hand"
+
+
+def test_a_loop_is_stopped_after_the_iteration_that_is_under_way() -> None:
+    async def main() -> tuple[object, int, str | None]:
+        turns = Turns(free=1)
+        async with whorl.Session(tasks=turns.tasks) as session:
+            run = await session.start(counting())
+            await turns.reached.wait()
+            await run.stop()
+            turns.may_go_on.set()
+            result = await run.result()
+            return result.output, turns.calls, result.loops[0].exit_reason
+
+    assert asyncio.run(main()) == (2, 2, "accepted")
 
 
 def test_a_run_is_paused_and_goes_on() -> None:

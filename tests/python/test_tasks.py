@@ -7,6 +7,7 @@ import functools
 import json
 import sys
 import threading
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -37,6 +38,21 @@ def test_a_task_that_changes_its_argument_changes_nothing_else() -> None:
     wanted = {"jobs": [1, 2, 3], "a": 3, "b": 3}
 
     assert [whorl.run_sync(workflow, tasks=tasks).outputs for _ in range(2)] == [wanted, wanted]
+
+
+class Word(str, Enum):  # noqa: UP042 - what programs have
+    """A text of a kind of its own."""
+
+    RAIN = "rain"
+
+
+def test_texts_and_tuples_of_kinds_of_their_own_become_plain() -> None:
+    tasks = whorl.Tasks()
+    tasks.add("words", lambda: (Word.RAIN, {Word.RAIN: Word.RAIN}))
+
+    result = whorl.run_sync(whorl.build("words", {"words": {"use": "words"}}), tasks=tasks)
+
+    assert (result.error, result.output) == (None, ["rain", {"rain": "rain"}])
 
 
 def test_a_task_is_given_the_same_at_each_attempt() -> None:
@@ -209,3 +225,37 @@ def test_what_is_no_function_or_has_no_name_is_refused() -> None:
 
     assert (tasks.names(), result.output) == (("count",), 3)
     assert whorl.Tasks.__name__ == "Tasks"
+
+
+def test_a_task_that_raises_keeps_its_traceback_without_secrets(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the result, as the cause of what is raised, in the journal and on the command line."""
+    from whorl.interfaces.cli import COMMANDS
+    from whorl.interfaces.cli.group import build_group, run_safely
+
+    @whorl.step
+    def look_up(number: int) -> int:
+        raise KeyError(f"number {number} of sk-very-secret")
+
+    @whorl.workflow
+    def looking() -> int:
+        with whorl.loop(at_most=2) as turns:
+            return look_up(turns.iteration)
+
+    table = {"providers": {"openai": {"kind": "openai", "api_key": "sk-very-secret"}}}
+    result = whorl.run_sync(looking, config=table)
+    with pytest.raises(whorl.RunFailed) as caught:
+        result.raise_for_status()
+    code = run_safely(build_group(COMMANDS), ("show", "last/turns[1]/look_up"))
+    printed = capsys.readouterr().out
+
+    assert result.error is not None
+    lines = str(result.error["traceback"])
+    assert "in look_up\n    raise KeyError(" in lines
+    assert "whorl/providers" not in lines
+    assert "in look_up" in str(caught.value.__cause__)
+    assert code == 0
+    assert "in look_up" in printed
+    stored = b"".join(path.read_bytes() for path in (place / ".whorl").glob("whorl.db*"))
+    assert "sk-very-secret" not in lines + printed + stored.decode("latin-1")

@@ -67,6 +67,8 @@ def test_run_loop_iteration_and_call_are_nested_spans(tmp_path: Path) -> None:
     assert call.attributes["gen_ai.operation.name"] == "chat"
     assert call.attributes["gen_ai.usage.output_tokens"] > 0
     assert call.attributes["gen_ai.response.model"]
+    assert call.attributes["gen_ai.provider.name"]
+    assert call.attributes["gen_ai.response.finish_reasons"] == ("stop",)
     assert spans["whorl run"].attributes["whorl.run.status"] == "succeeded"
 
 

@@ -10,7 +10,8 @@ from simulation.world import World
 from whorl.interpreter.events import FED_KINDS, numbered, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.ir import content_hash, to_json
-from whorl.runtimes.folding import Fork, Replay, fold, fork_run, look_into
+from whorl.runtimes.folding import Replay, fold, look_into
+from whorl.runtimes.forking import Fork, fork_run
 from whorl.runtimes.journal import NewRun, RunId
 from whorl.runtimes.simulated import MemoryJournal
 
@@ -60,7 +61,9 @@ def journal_of(world: World, plan: Plan) -> tuple[MemoryJournal, RunId]:
 def _stored(run: RunId, events: list[Event], plan: Plan) -> tuple[MemoryJournal, RunId]:
     journal = MemoryJournal()
     workflow = plan.workflow
-    made = NewRun(run, to_json(workflow), content_hash(workflow), workflow.name, workflow.dialect)
+    made = NewRun(
+        run, to_json(workflow), content_hash(to_json(workflow)), workflow.name, workflow.dialect
+    )
     asyncio.run(journal.create(made, *events))
     return journal, run
 
@@ -102,9 +105,11 @@ def _check_past(journal: MemoryJournal, source: RunId, found: Forked, at: str) -
 def _check_replay(journal: MemoryJournal, run: RunId, plan: Plan) -> None:
     """From its start the journal leads to the state that was stored with it."""
     replay = Replay(journal, run, plan)
-    said = sum(map(replay.take, journal.read(run)))
+    for entry in journal.read(run):
+        replay.take(entry)
+    replay.finish()
     assert replay.folded.machine.snapshot() == fold(journal, run, plan).machine.snapshot()
-    assert len(replay.folded.unsaid) == said
+    assert len(replay.folded.unsaid) == replay.folded.journaled
 
 
 def check_notes(notes: list[Event]) -> None:

@@ -45,6 +45,16 @@ class Listed:
                 if self.row.shown.address == loop.address:
                     assert self.row.shown.number == loop.number
         assert self.all.status == self.row.status
+        self.check_money()
+
+    def check_money(self) -> None:
+        """What is kept by hour, loop and model adds up to what the machine has counted."""
+        kept, used = self.row.spending.values(), self.world.machine.state["usage"]
+        for name in ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt"):
+            total = sum(getattr(spent, name) for spent in kept)
+            assert total == pytest.approx(used.get(name, 0)), name
+            assert total == pytest.approx(getattr(self.row, name)), name
+        assert sum(spent.unpriced_calls for spent in kept) == used.get("unpriced", 0)
 
     def begun(self, frame: dict[str, Any]) -> int:
         """How many iterations of a loop have begun."""

@@ -12,6 +12,7 @@ from campaign import seeds
 from simulation.requests import with_more_money
 from simulation.runs import check_limits, check_step, program, result
 from simulation.world import World
+from threats import tally
 from whorl import ir
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
@@ -20,6 +21,8 @@ from whorl.interpreter.requests import objection
 if TYPE_CHECKING:
     from whorl.interpreter.events import Perform
     from whorl.language import Json
+
+pytestmark = pytest.mark.threat(row="T10")
 
 ENDS = {"completed", "paused or ended"}
 LEAST = 4
@@ -82,6 +85,7 @@ def _wide(random: Random) -> Plan:
 
 
 def _at_rest(world: World, random: Random) -> None:
+    tally("schedules")
     while not world.is_at_rest():
         world.happen(random.choice(world.choices()))
         check_step(world)
@@ -139,13 +143,13 @@ def _wide_world(seed: int, *, budget: float | None) -> Market:
 def test_what_costs_less_than_the_budget_is_completed(seed: int) -> None:
     """Side by side, too: the true cost and the largest reservation are all that must fit."""
     free = _wide_world(seed, budget=None)
-    cost = free.machine.state["usage"]["cost_usd"]
+    cost = free.machine.state["usage"].get("cost_usd", 0)
     just_enough = _wide_world(seed, budget=cost + free.dearest)
     too_little = _wide_world(seed, budget=cost * 0.5)
 
     assert not _ended_for_budget(just_enough)
     assert result(just_enough) == result(free)
-    assert too_little.machine.status == "paused" or _ended_for_budget(too_little)
+    assert not cost or too_little.machine.status == "paused" or _ended_for_budget(too_little)
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -162,7 +166,7 @@ def test_servers_that_ignore_limits_overspend_by_one_call_at_most(seed: int) -> 
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", seeds(200, 3_000))
+@pytest.mark.parametrize("seed", seeds(200, 5_000))
 def test_a_budget_is_never_overspent_and_what_fits_is_done(seed: int) -> None:
     assert _keeps_its_promise(seed) in ENDS
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from conftest import Child
 
+pytestmark = pytest.mark.threat(row="T4")
+
 RUN = RunId("run-1")
 
 
@@ -87,6 +89,7 @@ def test_a_stopped_owner_that_wakes_up_is_fenced(
         later.close()
 
 
+@pytest.mark.threat(row="T9")
 def test_a_jump_of_the_wall_clock_takes_no_run_away(path: Path, store: SqliteStore) -> None:
     asyncio.run(started(store))
     jumped = SqliteStore(path, clock=lambda: time.time() + 86_400)

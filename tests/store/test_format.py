@@ -58,6 +58,7 @@ def write_checksums(path: Path) -> None:
     file.close()
 
 
+@pytest.mark.threat(row="T14")
 @pytest.mark.parametrize("version", [FORMAT_VERSION - 1, FORMAT_VERSION + 1])
 def test_another_format_is_refused_and_the_file_is_left_alone(path: Path, version: int) -> None:
     store = SqliteStore(path)
@@ -209,13 +210,26 @@ def test_a_changed_entry_does_not_have_its_checksum(
     assert len(list(written.read(OTHER))) == 5
 
 
+@pytest.mark.threat(row="T14")
 def test_a_run_of_a_newer_machine_is_not_driven(written: SqliteStore, path: Path) -> None:
     asyncio.run(written.release(RUN, 1))
     change(path, f"UPDATE runs SET behaviour = {BEHAVIOUR + 1} WHERE id = 'run-1'")
 
-    with pytest.raises(StoreError, match="was started by version 2 of the machine") as caught:
+    with pytest.raises(StoreError, match=f"driven by version {BEHAVIOUR + 1} of") as caught:
         asyncio.run(written.claim(RUN))
     assert caught.value.code == "R901"
+
+
+def test_a_run_that_this_machine_drives_is_no_longer_one_of_an_older_one(
+    written: SqliteStore, path: Path
+) -> None:
+    """What it journals from here on an older one would not understand."""
+    asyncio.run(written.release(RUN, 1))
+    change(path, "UPDATE runs SET behaviour = 1 WHERE id = 'run-1'")
+    asyncio.run(written.claim(RUN))
+
+    rows = apsw.Connection(str(path)).execute("SELECT behaviour FROM runs WHERE id = 'run-1'")
+    assert rows.fetchall() == [(BEHAVIOUR,)]
 
 
 @pytest.mark.slow

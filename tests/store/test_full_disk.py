@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from conftest import Child
 
+pytestmark = pytest.mark.threat(row="T3")
+
 RUN = RunId("run-1")
 
 

@@ -13,18 +13,24 @@ from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
 from whorl.runtimes.driver import SNAPSHOT_EVERY
-from whorl.runtimes.folding import Fork, fork_run, look_into, moment
+from whorl.runtimes.folding import look_into, moment
+from whorl.runtimes.forking import Fork, fork_run
 from whorl.runtimes.journal import Entry, RunId
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.journal_tables import SNAPSHOT_DISTANCE
 from whorl.services import results
+from whorl.services.costs import costs_of
+from whorl.services.records import records_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from whorl.language import Json
+
+
+pytestmark = pytest.mark.threat(row="T7")
 
 ITERATIONS = 5_000
 FAILED = 1_000
@@ -137,11 +143,33 @@ def test_an_iteration_without_a_result_is_not_looked_for_to_the_end(
     assert store.counted() <= NEAR
 
 
+@pytest.mark.parametrize(
+    ("at", "addresses"),
+    [
+        ("first[2]", ["first[2]", "first[2]/think"]),
+        ("work[2500]", ["work[2500]", "work[2500]/write"]),
+        (f"work[{FAILED}]/write", [f"work[{FAILED}]/write"]),
+        (f"work[{ITERATIONS}]/write", [f"work[{ITERATIONS}]/write"]),
+        ("work", ["work"]),
+        ("", ["first", "work"]),
+    ],
+)
+def test_records_are_found_from_the_snapshots_around_them(
+    store: _Counting, long_run: tuple[Path, RunId], at: str, addresses: list[str]
+) -> None:
+    found = records_of(store, long_run[1], at).records
+
+    assert [record.address for record in found] == addresses
+    assert {record.status for record in found} == {"failed" if str(FAILED) in at else "succeeded"}
+    assert all(record.repetitions in (2, ITERATIONS) for record in found if record.kind == "loop")
+    assert store.counted() <= 2 * NEAR
+
+
 def test_requests_and_costs_of_an_iteration_read_no_others(
     store: _Counting, long_run: tuple[Path, RunId]
 ) -> None:
     assert results.requests_of(store, long_run[1]) == []
-    results.roll_up(store, [long_run[1]], "model", f"work[{ITERATIONS - 3}]")
+    costs_of(store, "model", run=long_run[1], at=f"work[{ITERATIONS - 3}]")
 
     assert store.counted() <= 10
 

@@ -13,6 +13,7 @@ from journal_makers import event, iteration, started
 from power_cut import FATES, Platter, RecordingDisk
 
 from campaign import seeds
+from threats import tally
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
+
+pytestmark = pytest.mark.threat(row="T2")
 
 
 RUNS = ("one", "two", "three")
@@ -123,6 +126,7 @@ def cut_everywhere(tmp_path: Path, rounds: int, seed: int) -> int:
                 seen.add(print_of_it)
                 examine(folder, files, expected)
     assert sum(expected.values()) > rounds
+    tally("images of the disk", len(seen))
     return len(seen)
 
 
@@ -132,6 +136,6 @@ def test_nothing_acknowledged_is_lost_when_the_power_goes(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", seeds(2, 20))
+@pytest.mark.parametrize("seed", seeds(1, 20))
 def test_nothing_acknowledged_is_lost_in_thousands_of_power_cuts(tmp_path: Path, seed: int) -> None:
     assert cut_everywhere(tmp_path, rounds=16, seed=seed + 2) >= 1_000

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from journal_makers import event, started
 
+from campaign import amount
+from threats import tally
 from whorl.runtimes.journal import RunId
 
 if TYPE_CHECKING:
@@ -16,29 +18,37 @@ if TYPE_CHECKING:
     from conftest import Child
     from whorl.runtimes.sqlite import SqliteStore
 
+pytestmark = pytest.mark.threat(row="T4")
 
+
+@pytest.mark.campaign
 @pytest.mark.parametrize("count", [2, 4])
 def test_processes_append_side_by_side(
     store: SqliteStore, child: Callable[..., Child], count: int
 ) -> None:
-    workers = [child("work", f"run-{number}", "500") for number in range(count)]
+    appends = amount(500, 10_000)
+    workers = [child("work", f"run-{number}", str(appends)) for number in range(count)]
 
     assert [worker.hear() for worker in workers] == ["done"] * count
     assert [worker.close() for worker in workers] == [0] * count
     for number in range(count):
         seqs = [entry.seq for entry in store.read(RunId(f"run-{number}"))]
-        assert seqs == list(range(1, 1502))
+        assert seqs == list(range(1, 3 * appends + 2))
     assert store.check() == []
+    tally("appends", count * appends)
 
 
 @pytest.mark.slow
+@pytest.mark.campaign
 def test_eight_processes_append_side_by_side(
     store: SqliteStore, child: Callable[..., Child]
 ) -> None:
-    workers = [child("work", f"run-{number}", "700") for number in range(8)]
+    appends = amount(700, 10_000)
+    workers = [child("work", f"run-{number}", str(appends)) for number in range(8)]
 
     assert [worker.hear() for worker in workers] == ["done"] * 8
-    assert {row.last_seq for row in store.runs()} == {2101}
+    assert {row.last_seq for row in store.runs()} == {3 * appends + 1}
+    tally("appends", 8 * appends)
 
 
 def test_a_key_starts_one_run_among_processes(

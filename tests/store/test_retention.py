@@ -17,6 +17,8 @@ from whorl.runtimes.sqlite.journal_tables import SWEPT_ENTRIES
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.threat(row="T8")
+
 DAY = 86_400.0
 SHARED = os.urandom(20_000).hex()
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
 
+pytestmark = pytest.mark.threat(row="T7")
+
 VERDICT: Json = {"met": False, "by": "expression", "value": "not approved"}
 
 

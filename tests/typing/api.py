@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_type
 
 import whorl
+from whorl import testing
 
 tasks = whorl.Tasks()
 
@@ -70,6 +71,8 @@ async def steering() -> None:
             assert_type(event, whorl.Event)
             assert_type(event.kind, str)
         assert_type(await run.result(), whorl.Result)
+        assert_type(run.records("polish[2]", depth=None), tuple[whorl.Record, ...])
+        assert_type(run.records()[0].usage.cost_usd, float)
         await run.go_on(3, at="polish")
         await run.accept(2)
         await run.decide(True, feedback="good")
@@ -89,3 +92,22 @@ def errors(error: whorl.WhorlError) -> None:
 def misspelt() -> None:
     """A name that does not exist is found by the type checker."""
     whorl.Reslt  # type: ignore[attr-defined] # noqa: B018
+
+
+def in_a_test(fixture: testing.Whorl) -> None:
+    """Runs with mocks, from a program and from the fixture of pytest."""
+    mocks = {"write": ["a", "b"], "review": {"outputs": 1}, "score": lambda inputs: inputs["text"]}
+    outcome = testing.run("polish.yaml", {"task": "x"}, mocks=mocks, retries=True, budget=0.5)
+    assert_type(outcome, testing.Outcome)
+    assert_type(outcome.ok, bool)
+    assert_type(outcome.loop("polish"), whorl.LoopResult)
+    assert_type(outcome.step("polish[2]/review"), whorl.Record)
+    assert_type(outcome.calls("review"), tuple[testing.Call, ...])
+    assert_type(outcome.calls()[0].inputs, whorl.Json)
+    assert_type(outcome.seconds, float)
+    assert_type(outcome.why(), str)
+    fixture.mock("review", error="it is down")
+    fixture.mock("write", "a text")
+    assert_type(
+        fixture.run(from_code(), models=[{"match": "a", "replies": ["b"]}]), testing.Outcome
+    )

@@ -199,9 +199,11 @@ def test_every_page_has_its_title_and_four_sections(code: str) -> None:
     assert re.search(r"^```\w+\n.+?\n```$", page, re.DOTALL | re.MULTILINE)
 
 
-def test_the_catalogue_holds_the_codes_of_all_four_kinds() -> None:
-    assert {"W001", "W023", "W903", "R100", "R903", "P100", "P112", "I900"} <= set(codes())
-    assert {code[0] for code in codes()} == {"W", "R", "P", "I"}
+def test_the_catalogue_holds_the_codes_of_all_kinds() -> None:
+    assert {"W001", "W023", "W903", "R100", "R903", "P100", "P112", "C101", "X100", "I900"} <= set(
+        codes()
+    )
+    assert {code[0] for code in codes()} == set("WRPCXI")
 
 
 def test_unknown_codes_have_no_page() -> None:

@@ -30,6 +30,7 @@ from whorl.ir import (
     Workflow,
 )
 from whorl.runtimes.journal import Entry, RunId
+from whorl.services.records import RunRecords
 from whorl.services.results import previous_address
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def test_references_lead_to_what_they_stand_for(body: dict[str, Any]) -> None:
 def _compare(store: Any, whole: Any, short: Any) -> None:
     """Walks both, and follows each reference."""
     if isinstance(short, dict) and "$ref" in short and short != whole:
-        assert value_at(store, RunId("r"), short["$ref"]) == whole
+        assert value_at(RunRecords(store, RunId("r"), ()), short["$ref"]) == whole
     elif isinstance(short, dict):
         assert list(short) == list(whole)
         for name in short:
@@ -166,5 +167,5 @@ def test_any_other_reference_is_unknown(ref: str) -> None:
     store: Any = OneEntry({"value": "x"})
 
     with pytest.raises(UsageError) as caught:
-        value_at(store, RunId("r"), ref)
+        value_at(RunRecords(store, RunId("r"), ()), ref)
     assert caught.value.code == "W903"

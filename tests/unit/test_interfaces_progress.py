@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from whorl.interfaces.cli.watchers import iteration_line, lines_of
-from whorl.interfaces.progress import ITERATIONS_MAX, STEPS_MAX, TEXT_MAX, Progress, name_of
+from whorl.interfaces.cli.watchers import Lines, iteration_line, lines_of
+from whorl.interfaces.progress import (
+    ITERATIONS_MAX,
+    LOOPS_MAX,
+    STEPS_MAX,
+    TEXT_MAX,
+    Progress,
+    name_of,
+)
 from whorl.interpreter.events import Event
+from whorl.ir import Block, Workflow
+from whorl.runtimes.journal import Entry, RunId
 
 
 def _told(*events: tuple[str, str, float, dict[str, Any]]) -> Progress:
@@ -164,6 +173,56 @@ def test_the_past_is_bounded() -> None:
     assert len(progress.steps) <= STEPS_MAX + 1
     assert len(progress.loops["l"].iterations) == ITERATIONS_MAX
     assert len(progress.steps["l[999]/w"].text) == TEXT_MAX
+
+
+def test_loops_of_items_are_bounded_and_those_under_way_stay() -> None:
+    progress = _told(("loop.started", "each[1]/l", 1.0, {"path": "l"}))
+    for number in range(2, LOOPS_MAX + 50):
+        for kind in ("started", "finished"):
+            progress.take(Event(f"loop.{kind}", f"each[{number}]/l", 1.0))
+
+    assert len(progress.loops) == LOOPS_MAX + 1
+    assert "each[1]/l" in progress.loops
+    assert f"each[{LOOPS_MAX + 49}]/l" in progress.loops
+    assert progress.begun == {"each": 1.0}
+
+
+def test_an_iteration_takes_all_that_lies_in_it_away() -> None:
+    progress = _told(
+        ("loop.started", "l", 1.0, {}),
+        ("iteration.started", "l[1]", 1.0, {}),
+        ("task.started", "l[1]/all[1]/w", 1.0, {}),
+        ("loop.started", "l[1]/all[2]/inner", 2.0, {}),
+        ("iteration.started", "l[1]/all[2]/inner[1]", 2.0, {}),
+        ("task.started", "l[1]/all[2]/inner[1]/w", 2.0, {}),
+        ("task.started", "lo", 2.0, {}),
+    )
+    assert progress.begun == {"l": 1.0, "l[1]/all": 1.0, "l[1]/all[2]/inner": 2.0}
+
+    progress.take(Event("iteration.finished", "l[1]", 3.0, {"status": "succeeded"}))
+
+    assert list(progress.steps) == ["lo"]
+    assert list(progress.loops) == ["l"]
+    assert progress.begun == {"l": 1.0}
+
+
+def test_who_joins_a_run_takes_no_entry_twice() -> None:
+    events = [
+        Event("run.started", "", 1.0),
+        Event("loop.started", "l", 1.0),
+        Event("iteration.started", "l[1]", 1.0),
+        Event("iteration.finished", "l[1]", 2.0, {"status": "succeeded", "score": 0.41}),
+        Event("iteration.started", "l[2]", 2.0),
+    ]
+    entries = [Entry(seq, event) for seq, event in enumerate(events, start=1)]
+    watcher = Lines()
+    watcher.begin(Progress(run="r"), Workflow(name="w", body=Block(())))
+
+    watcher.entries(RunId("r"), entries[:4])
+    watcher.entries(RunId("r"), entries[2:])
+
+    assert [row.number for row in watcher.progress.loops["l"].iterations] == [1]
+    assert (watcher.progress.loops["l"].number, watcher.progress.last_seq) == (2, 5)
 
 
 def test_waiting_and_pausing() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.interfaces import figures
+from whorl.interfaces import figures, wording
+from whorl.interfaces.cli import summary
 from whorl.interfaces.wording import (
     advice,
     condition_words,
@@ -27,8 +28,9 @@ def test_seconds(amount: float, words: str) -> None:
 
 @pytest.mark.parametrize(
     ("amount", "words"),
-    [(0, "$0.00"), (1234.5, "$1,234.50"), (0.1, "$0.10"), (0.0437, "$0.0437"), (0.001, "$0.0010"),
-     (0.05, "$0.0500"), (0.0002, "<$0.001")],
+    [(0, "$0.00"), (1234.5, "$1,234.50"), (0.1, "$0.10"), (0.0437, "$0.0437"), (0.001, "$0.001"),
+     (0.0031, "$0.0031"), (0.05, "$0.05"), (0.0002, "$0.0002"), (0.00036748, "$0.00037"),
+     (0.0000367, "$0.000037"), (1e-9, "<$0.000001")],
 )  # fmt: skip
 def test_dollars(amount: float, words: str) -> None:
     assert figures.dollars(amount) == words
@@ -202,3 +204,28 @@ def test_there_is_no_advice_without_facts() -> None:
 
 def test_flags_give_at_least_what_is_missing() -> None:
     assert flags({"calls": 2.2, "cost_usd": 0.0501, "tokens": 0}) == "--budget +0.051 --calls +3"
+
+
+@pytest.mark.parametrize(
+    ("expression", "met", "words"),
+    [
+        ("review.approved", False, "review.approved is false"),
+        ("'continue' is not true", False, "'continue' is not true: no"),
+        ("x is defined", True, "x is defined: yes"),
+    ],
+)
+def test_a_condition_that_is_a_sentence_is_answered(expression: str, met: bool, words: str) -> None:
+    assert wording.fact_words({"by": "expression", "expression": expression, "met": met}) == words
+
+
+def test_what_is_only_reserved_is_told_from_what_was_paid() -> None:
+    usage = {"calls": 5, "model_calls": 3, "input_tokens": 10, "output_tokens": 0}
+    paid = usage | {"cost_usd": 0.0031, "in_doubt": 0, "unpriced_calls": 1}
+
+    assert summary.usage_words(paid) == (
+        "3 model calls, 2 other calls, 10 tok, $0.0031, 1 call of unknown price"
+    )
+    assert "$0.0031 with what was reserved for 2 calls in doubt" in summary.usage_words(
+        paid | {"in_doubt": 2}
+    )
+    assert summary.usage_words(usage | {"calls": 0}) == ""

@@ -8,12 +8,9 @@ import pytest
 
 from whorl.dialects import read_workflow
 from whorl.errors import UsageError
-from whorl.interfaces.cli.drawing import View, draw
 from whorl.interfaces.cli.options import add_main_text, read_values
 from whorl.interfaces.diagrams.text import mermaid, text_tree
-from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import forecast_words
-from whorl.interpreter.events import Event
 from whorl.ir import Block, Task, Workflow
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
@@ -85,6 +82,18 @@ def test_forecast_counts_judges_and_costs() -> None:
 def words_of(text: str, **budget: float) -> str:
     workflow = read_workflow(f"whorl: 1\n{text}", "t.yaml", dialect="native").workflow
     return forecast_words(forecast(workflow, Providers(settings_from(TABLE, {})), **budget))
+
+
+def test_forecast_knows_what_judges_are_asked_for() -> None:
+    providers = Providers(settings_from(TABLE, {}))
+    costs: list[float] = []
+    for wish in ("reason: false", "votes: 1", "evidence: true"):
+        text = FILE.replace('{judge: "Good?"}', f'{{judge: {{question: "Good?", {wish}}}}}')
+        asked = read_workflow(text, "demo.yaml", dialect="native").workflow
+        costs.append(forecast(asked, providers, budget_usd=9.0).cost_usd or 0.0)
+
+    # The answer to a judge is reserved with 64 tokens, and the quote with 64 more.
+    assert costs[0] == costs[1] < costs[2]
 
 
 def test_forecast_says_at_most_only_where_something_bounds_the_cost() -> None:
@@ -224,75 +233,6 @@ def test_values_of_the_command_line() -> None:
     assert add_main_text(_workflow(), {}, "-", lambda: "in") == {"task": "in"}
     with pytest.raises(UsageError, match="takes no text"):
         add_main_text(Workflow(name="w", body=Block(())), {}, "x", str)
-
-
-def test_picture_of_a_run() -> None:
-    progress = Progress(run="r1", workflow="demo", budget_usd=1.0)
-    events = [
-        ("run.started", "", 0.5, {}),
-        ("loop.started", "polish", 0.0, {"path": "polish", "limits": {"iterations": 4}}),
-        ("iteration.started", "polish[1]", 0.0, {}),
-        ("iteration.finished", "polish[1]", 38.0, {"status": "succeeded", "score": 0.4,
-         "best": True, "seconds": 38.0, "usage": {"calls": 1, "input_tokens": 8200,
-         "output_tokens": 0, "cost_usd": 0.11}}),
-        ("iteration.started", "polish[2]", 38.0, {}),
-        ("task.started", "polish[2]/w", 38.0, {"inputs": {"model": "gpt"}}),
-    ]  # fmt: skip
-    for kind, address, at, body in events:
-        progress.take(Event(kind, address, at, body))  # type: ignore[arg-type]
-    progress.stream("polish[2]/w", "the guard\x1b[2J is now")
-
-    lines = [line.plain for line in draw(View(progress, _workflow(), now=40.0))]
-
-    assert lines[0] == "● running demo  run r1  40s"
-    assert lines[1].startswith("├── ↻ polish  iteration 2/4   until judge: Good? or score ≥ 0.90")
-    assert lines[3].split() == ["│", "1", "0.40", "38s", "8.2k", "$0.11"]
-    assert lines[4].split() == ["│", "2", "…", "2.0s", "w", "running"]
-    assert '"the guard␛[2J is now…"' in lines[5]
-    assert "gpt  2.0s" in lines[5]
-    assert "○ pick" in lines[6]
-    assert "○ done" in lines[7]
-    assert "best 0.40 @1   target 0.90" in lines[9]
-    assert lines[10].startswith("budget")
-
-
-QUIET = """
-whorl: 1
-name: quiet
-steps:
-  nap: {wait: 1s}
-  both:
-    together:
-      a: {ask: "a"}
-      n: {wait: 1s}
-  l: {repeat: {at_most: 2, steps: {w: {ask: "w"}}}}
-"""
-
-
-def _drawn(*events: tuple[str, str]) -> list[str]:
-    workflow = read_workflow(QUIET, "quiet.yaml", dialect="native").workflow
-    progress = Progress(run="r", workflow="quiet")
-    for at, (kind, address) in enumerate((("run.started", ""), *events)):
-        body = {"exit_reason": "failed", "error": {}} if kind == "loop.finished" else {}
-        progress.take(Event(kind, address, float(at), body | {"error": {"code": "R100"}}))
-    return [text.plain[4:] for text in draw(View(progress, workflow, 0.0))]
-
-
-def test_steps_that_leave_no_entry_are_drawn_as_they_are() -> None:
-    assert _drawn()[1:4] == ["⠋ nap", "○ both", "○ l"]
-    assert _drawn(("timer.fired", "nap/:wait"))[1:3] == ["✓ nap", "⠋ both"]
-    half = _drawn(("timer.fired", "nap/:wait"), ("task.finished", "both/a"))
-    assert half[2] == "⠋ both  1 done"
-    done = _drawn(
-        ("timer.fired", "nap/:wait"), ("task.finished", "both/a"), ("timer.fired", "both/n/:wait")
-    )
-    assert done[2:4] == ["✓ both  2 done", "⠋ l"]
-
-
-def test_a_loop_that_failed_is_not_drawn_as_done() -> None:
-    shown = _drawn(("loop.started", "l"), ("loop.finished", "l"))
-
-    assert any(text.startswith("✗ l") for text in shown)
 
 
 def test_text_tree_tells_all_limits_and_what_runs_together() -> None:

@@ -10,7 +10,7 @@ from whorl.errors import UsageError
 from whorl.providers.settings.rights import _PARTERS, part_rights
 from whorl.providers.settings.sections import PROVIDER, SECTIONS, settings_from
 
-HARMLESS_SECTIONS = {"defaults", "limits", "run", "server", "workflows"}
+HARMLESS_SECTIONS = {"defaults", "limits", "queue", "run", "server"}
 HARMLESS_PROVIDER = {
     *("kind", "model", "max_tokens_field", "answer_tokens", "timeout_s", "structured", "stream"),
     *("max_concurrent", "requests_per_minute", "tokens_per_minute", "threads"),

@@ -219,7 +219,7 @@ def test_keys_connectors_and_limits() -> None:
             "header": {"url": "https://c.example", "headers": {"X-Key": "env:OTHER"}},
         },
         "connectors": {"url": "http://127.0.0.1:8080/", "replies": {"Mail": [1, {"body": 2}]}},
-        "limits": {"iterations": 100, "time": "2h"},
+        "limits": {"iterations": 100, "time": "2h", "cpu": "30m"},
     }
     settings = settings_from(table, {"TOKEN": "tok-12345678", "OTHER": "other-key"})
 
@@ -230,7 +230,7 @@ def test_keys_connectors_and_limits() -> None:
     assert settings.keys["header"].headers == (("X-Key", Secret("other-key")),)
     assert settings.connectors.url == "http://127.0.0.1:8080"
     assert settings.connectors.replies == {"Mail": [1, {"body": 2}]}
-    assert settings.limits == {"iterations": 100, "time": 7_200.0}
+    assert settings.limits == {"iterations": 100, "time": 7_200.0, "cpu": 1_800.0}
     hidden = redact("tok-12345678 swordfish other-key", settings.secrets())
     assert hidden == "*** *** ***"
 
@@ -250,6 +250,8 @@ def test_a_key_whose_variable_is_not_set_is_empty_and_no_mistake() -> None:
         ({"limits": {"iterations": 1_001}}, "at most 1000"),
         ({"limits": {"time": "25h"}}, "up to '24h'"),
         ({"limits": {"time": True}}, "up to '24h'"),
+        ({"limits": {"cpu": "25h"}}, "cpu must be a duration up to '24h'"),
+        ({"limits": {"cpu": 0}}, "cpu must be a duration up to '24h'"),
     ],
 )
 def test_keys_connectors_and_limits_that_are_wrong(table: dict[str, Any], words: str) -> None:

@@ -11,8 +11,9 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError, StoreError
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.driver import _WARN_EVERY, GRACE_S, TROUBLE_PAUSE_S, Driver
+from whorl.runtimes.driver import _WARN_EVERY, TROUBLE_PAUSE_S, Driver
 from whorl.runtimes.folding import fold
+from whorl.runtimes.performing import GRACE_S
 from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop
 
 if TYPE_CHECKING:

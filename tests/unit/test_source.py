@@ -356,7 +356,7 @@ def test_surrogates_are_joined_or_replaced() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[" + ",\n".join(['"xxxxxxxxxxxxxxx"'] * 99_000) + "]",
+        "[" + ",\n".join(['"xxxxxxxxxxxxxxxxxxxxxxxxxxxx"'] * 59_000) + "]",
         "[" + "//\n" * 600_000 + "]",
         '"' + "\\n" * 900_000 + '"',
         '{"a": "' + "x" * 1_900_000,
@@ -391,3 +391,26 @@ def test_bytes_that_are_no_text_are_refused(content: bytes, expected: object, pa
     (found,) = caught.value.diagnostics
     assert place(found) == expected
     assert part in found.message
+
+
+def test_too_many_values_of_json_are_refused_before_they_are_read() -> None:
+    """No value is made of what is refused; commas in texts and comments count for nothing."""
+    small = Limits(values_max=10)
+    commas = ", " * 40
+    many = '{"a": {"b": [1, {"c": 2}, 3, 4, 5, 6, 7, 8, 9, 10, 11' + "}" * 9
+    with pytest.raises(InvalidWorkflow, match="more than 10 values"):
+        read_json(many, "a.json", limits=small)
+
+    assert read_json(f'["{commas}", 2] // {commas}', "a.json", limits=small).root
+
+
+@pytest.mark.parametrize("read", [read_yaml, read_json])
+@pytest.mark.parametrize("text", ["[[], 1, {}, 2, []]", '{"a": [], "b": {}, "c": []}'])
+def test_a_list_or_mapping_of_too_many_others_is_refused(
+    read: Callable[..., Document], text: str
+) -> None:
+    """No workflow has so many steps; what single values a list holds is not counted."""
+    with pytest.raises(InvalidWorkflow, match="holds more than 2 others") as caught:
+        read(text, "a", limits=Limits(parts_max=2))
+    assert caught.value.diagnostics[0].code == "W002"
+    assert read(text, "a", limits=Limits(parts_max=3)).root

@@ -293,10 +293,10 @@ def environment() -> dict[str, str]:
 class Site:
     """A project with a `whorl serve` process on it."""
 
-    def __init__(self, project: Path) -> None:
+    def __init__(self, project: Path, *options: str) -> None:
         self.project = project
         self._process = subprocess.Popen(
-            [*_WHORL, "serve", "--no-open", "--port", "0"],
+            [*_WHORL, "serve", "--no-open", "--port", "0", *options],
             cwd=project,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

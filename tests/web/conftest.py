@@ -65,7 +65,7 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.fixture
 def page(context: BrowserContext) -> Iterator[Page]:
-    """A new tab, with its own token; whatever the page complains of fails the test."""
+    """A new tab; whatever the page complains of fails the test."""
     page = context.new_page()
     page.set_default_timeout(PATIENCE_S * 1_000)
     complaints: list[str] = []

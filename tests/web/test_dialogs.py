@@ -105,6 +105,40 @@ def test_a_fork_redoes_an_iteration_with_other_values(site: Site, page: Page, ru
     assert site.get(f"/runs/{run}")["forks"] == [fork]
 
 
+def test_a_fork_has_another_model_and_another_prompt(site: Site, page: Page, run: str) -> None:
+    site.open(page, f"/runs/{run}")
+    dialog = opened(page, "Fork…")
+    dialog.get_by_text("Models and prompts").click()
+    expect(dialog.get_by_label("Prompt of refine/review")).to_have_value("Review {{ code }}")
+    expect(dialog.get_by_label("Prompt of plan")).to_have_count(0)
+    dialog.get_by_label("Model of refine/code").fill("scripted-2")
+    dialog.get_by_label("Prompt of refine/review").fill("Review this: {{ code }}")
+    expect(dialog.locator(".same-command code")).to_contain_text(
+        "--model refine/code=scripted-2 --prompt 'refine/review=Review this: {{ code }}'"
+    )
+    dialog.get_by_role("button", name="Fork", exact=True).click()
+    page.wait_for_url(lambda url: "/runs/" in url and run not in url)
+    fork = page.url.rpartition("/")[2].partition("?")[0]
+    site.wait(fork)
+    number = site.get(f"/runs/{fork}")["iteration"]
+    code, review = (
+        site.get(f"/runs/{fork}/node", address=f"refine[{number}]/{step}")["attempts"][0]
+        for step in ("code", "review")
+    )
+
+    assert code["model"].endswith("scripted-2")
+    assert review["inputs"]["prompt"].startswith("Review this: def parse")
+
+
+def test_a_fork_offers_inputs_that_had_defaults(site: Site, page: Page) -> None:
+    run = site.ran("many.yaml")
+    site.open(page, f"/runs/{run}")
+    dialog = opened(page, "Fork…")
+    dialog.get_by_text("Inputs of the run").click()
+
+    expect(dialog.get_by_label("count")).to_have_value("1000")
+
+
 def test_a_fork_from_another_iteration_shows_what_that_was_given(page: Page, run: str) -> None:
     dialog = opened(page, "Fork from #3")
     dialog.get_by_label("Redo from iteration").select_option("4")
@@ -169,7 +203,7 @@ def test_a_gate_is_answered_from_the_page_of_the_run(site: Site, page: Page) -> 
     page.keyboard.type("go on")
     expect(dialog).to_contain_text(f"whorl approve {run} --feedback 'go on'")
     picture(page, "dialog-approve")
-    dialog.get_by_role("button", name="Approve").click()
+    dialog.get_by_role("button", name="Approve", exact=True).click()
     dialog.wait_for(state="detached")
 
     assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": True, "words": "go on"}
@@ -183,7 +217,7 @@ def test_words_for_a_gate_are_kept_when_somebody_else_answers(site: Site, page: 
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Feedback").fill("not before Monday")
     site.post(f"/runs/{run}/reject", {"address": "check"})
-    dialog.get_by_role("button", name="Approve").click()
+    dialog.get_by_role("button", name="Approve", exact=True).click()
     expect(dialog.get_by_role("alert")).to_contain_text("W905")
     dialog.get_by_role("button", name="Try again").click()
 

@@ -64,7 +64,7 @@ def test_approving_with_words_lets_the_run_go_on(site: Site, page: Page) -> None
     run = asked(site, page, "gated.yaml")
     page.get_by_label("Feedback").fill("it's good")
     expect(page.get_by_text(f"whorl approve {run} --feedback 'it'\\''s good'")).to_be_visible()
-    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
     card = answered(page)
     expect(card).to_contain_text("You answered: Approve “it's good”")
     expect(card).to_contain_text("The run has succeeded.")
@@ -94,7 +94,7 @@ def test_rejecting_tells_the_run(site: Site, page: Page) -> None:
 
 def test_two_presses_are_one_decision(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
-    page.get_by_role("button", name="Approve").dblclick()
+    page.get_by_role("button", name="Approve", exact=True).dblclick()
     answered(page)
 
     assert len(decisions(site, run)) == 1
@@ -167,7 +167,7 @@ def test_the_next_question_is_gone_to_and_takes_no_click_in_its_first_second(
 
     page.clock.resume()
     expect(page.get_by_role("group", name="answers")).to_have_attribute("aria-disabled", "false")
-    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
     expect(answered(page)).to_contain_text("The run has succeeded.")
     assert site.wait(letter, "succeeded")["result"]["outputs"] == {"sent": True}
 
@@ -267,6 +267,39 @@ def test_a_question_that_is_asked_again_does_not_take_the_place_of_the_first(
     assert site.wait(run, "succeeded")["exit_reason"] == "accepted"
 
 
+def test_an_iteration_is_accepted_with_edits(site: Site, page: Page) -> None:
+    run = asked(site, page, "asking.yaml")
+    page.get_by_role("button", name="Accept with edits…").click()
+    edits = page.get_by_role("group", name="edits")
+    send = edits.get_by_role("button", name="Accept with edits")
+    expect(edits.get_by_label("write")).to_have_value("A first draft.")
+    expect(send).to_be_disabled()
+    edits.get_by_label("write").fill("A draft, by hand.\nIn two lines.")
+    command = f"whorl approve {run} --set 'write=A draft, by hand.\nIn two lines.' --at"
+    expect(edits.locator("code").last).to_contain_text(command)
+    picture(page, "gate-edits")
+    page.reload()
+    expect(page.get_by_label("write")).to_have_value("A draft, by hand.\nIn two lines.")
+    page.get_by_role("button", name="Accept with edits", exact=True).click()
+    expect(answered(page)).to_contain_text("You answered: Accept and finish with edits")
+
+    outputs = site.wait(run, "succeeded")["result"]["outputs"]
+    assert outputs == {"text": "A draft, by hand.\nIn two lines."}
+    site.open(page, f"/runs/{run}")
+    expect(page.locator(".exit-banner")).to_contain_text("with edits of a person")
+
+
+def test_edits_are_kept_when_somebody_else_answers(site: Site, page: Page) -> None:
+    run = asked(site, page, "gated.yaml")
+    page.get_by_role("button", name="Approve with edits…").click()
+    page.get_by_role("group", name="edits").get_by_label("value").fill("Mine.")
+    site.post(f"/runs/{run}/approve", {"address": "check", "value": "Theirs."})
+    card = answered(page)
+
+    expect(card).to_contain_text("Somebody else answered: Approve with edits")
+    expect(card.get_by_label("what you wrote")).to_have_text("Mine.")
+
+
 def test_another_iteration_is_asked_for_with_feedback(site: Site, page: Page) -> None:
     run = asked(site, page, "asking.yaml")
     page.get_by_label("Feedback").fill("longer, please")
@@ -326,7 +359,7 @@ def test_a_gate_in_a_loop_shows_what_has_changed_since_it_was_rejected(
     page.get_by_label("difference to #1").check(force=True)
 
     expect(page.locator(".diff-text.diff-added")).to_contain_text("A second, longer draft.")
-    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
     assert site.wait(run, "succeeded")["iteration"] == 2
 
 
@@ -336,7 +369,7 @@ def test_of_several_questions_each_is_answered_by_itself(site: Site, page: Page)
     page.get_by_role("navigation", name="open questions").get_by_text("right").click()
     page.get_by_role("heading", name="Right?").wait_for()
     expect(page.get_by_text(f"whorl approve {run} --at both/right")).to_be_visible()
-    page.get_by_role("button", name="Approve").click()
+    page.get_by_role("button", name="Approve", exact=True).click()
     link = answered(page).get_by_role("link", name="next question →")
     assert page.url.endswith("?address=both%2Fright")
     link.click()
@@ -424,8 +457,8 @@ def test_a_run_that_asks_nothing_says_so(site: Site, page: Page) -> None:
 def test_the_answer_is_reached_by_keys(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
     page.keyboard.press("a")
-    expect(page.get_by_role("button", name="Approve")).to_be_focused()
-    expect(page.get_by_role("button", name="Approve")).to_be_enabled()
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_focused()
+    expect(page.get_by_role("button", name="Approve", exact=True)).to_be_enabled()
     page.keyboard.press("Enter")
 
     site.wait(run, "succeeded")

@@ -6,27 +6,55 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from browsed import Site
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 
-def test_the_token_is_taken_out_of_the_address(site: Site, page: Page) -> None:
+KEPT = """() => JSON.stringify(
+    [document.cookie, location.href, {...sessionStorage}, {...localStorage}]
+)"""
+
+
+def test_no_script_can_find_the_token_or_the_session(site: Site, page: Page) -> None:
     site.open(page)
 
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
 
+    [cookie] = [one for one in page.context.cookies() if one["name"].startswith("whorl-")]
+    assert (cookie["httpOnly"], cookie["sameSite"], cookie["path"]) == (True, "Strict", "/api")
+    kept = page.evaluate(KEPT)
+    assert site.token not in kept
+    assert cookie["value"] not in kept
     assert "token" not in page.url
-    assert site.token == page.evaluate("() => sessionStorage.getItem('whorl.token')")
 
 
-def test_without_a_token_the_page_asks_for_it(site: Site, page: Page) -> None:
-    page.goto(site.address)
+def test_new_tabs_and_sent_links_need_no_token(site: Site, page: Page) -> None:
+    run = site.ran("gated.yaml")
+    site.open(page)
+    page.get_by_role("heading", name="Runs", exact=True).wait_for()
+
+    with page.context.expect_page() as opening:
+        page.get_by_role("link", name=run).click(modifiers=["Control"])
+    opening.value.locator(".run-title", has_text="gated").wait_for()
+    opening.value.close()
+    sent = page.context.new_page()
+    sent.goto(f"{site.address}/#/runs/{run}?node=check")
+    sent.locator(".drawer", has_text="Publish it?").wait_for()
+    sent.close()
+
+
+def test_without_a_session_the_page_asks_for_the_token(site: Site, browser: Browser) -> None:
+    run = site.ran("gated.yaml")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site.address}/#/runs/{run}")
     page.get_by_label("Token").fill("wrong")
     page.keyboard.press("Enter")
 
     page.get_by_role("alert").filter(has_text="does not take this token").wait_for()
     page.get_by_label("Token").fill(site.token)
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="Runs", exact=True).wait_for()
+    page.locator(".run-title", has_text="gated").wait_for()
+    context.close()
 
 
 def test_nothing_is_loaded_from_elsewhere(site: Site, page: Page) -> None:

@@ -78,7 +78,7 @@ def test_the_graph_shows_states_and_chips(site: Site, page: Page, review: str) -
         page.locator(f'[data-path="{path}"][data-status="succeeded"]').wait_for()
     loop = step(page, "refine")
     assert loop.get_attribute("data-status") == "exhausted"
-    assert "4/4 · max_iterations" in loop.inner_text()
+    assert "4/4 · limit of iterations" in loop.inner_text()
     assert "until score ≥ 0.85" in loop.inner_text()
     chips = loop.get_by_role("button", name="iteration ")
     assert chips.count() == 4
@@ -128,7 +128,7 @@ def test_the_banner_says_why_it_stopped(site: Site, page: Page, review: str) -> 
     shows(site, page, f"/runs/{review}")
 
     banner = page.locator(".exit-banner")
-    banner.filter(has_text="refine stopped: max_iterations").wait_for()
+    banner.filter(has_text="it reached its limit of iterations").wait_for()
     assert "it reached its limit of iterations" in banner.inner_text()
     assert "returned #4, the best (0.82)" in banner.inner_text()
     assert page.get_by_text("1 warning").is_visible()
@@ -213,7 +213,7 @@ def test_a_big_value_is_loaded_when_it_is_asked_for(site: Site, page: Page) -> N
     assert len(given.inner_text()) < 1000
     given.get_by_role("button", name="Load all").click()
     given.get_by_role("button", name="Show all 30,006 characters").click()
-    given.get_by_role("button").wait_for(state="detached")
+    given.get_by_role("button", name="Show all").wait_for(state="detached")
     assert len(given.locator("pre").inner_text()) == 30_006
 
 
@@ -463,3 +463,16 @@ def test_a_loop_inside_a_list_shows_its_limit(site: Site, page: Page) -> None:
 
     assert "4/5" in step(page, "all/turns").inner_text()
     assert "∞" not in page.locator(".main").inner_text()
+
+
+def test_defaults_that_were_used_are_shown(site: Site, page: Page) -> None:
+    run = site.ran("order.yaml", {"topic": "bees"})
+    site.open(page, f"/runs/{run}?tab=data")
+    inputs = page.get_by_role("region", name="inputs")
+    inputs.get_by_text("Not given: the defaults of the file").wait_for()
+    told = inputs.inner_text()
+
+    assert "bees" in told
+    assert "pages" in told
+    assert page.locator(".live").count() == 0
+    assert page.title().startswith("order succeeded")

@@ -85,6 +85,33 @@ def test_problems_have_their_place_in_the_file(site: Site, page: Page) -> None:
     picture(page, "workflow-broken")
 
 
+def test_problems_show_their_lines_in_the_order_of_the_file(site: Site, page: Page) -> None:
+    bad = "whorl: 1\nname: bad\nsteps:\n  a: {asq: hello}\n  b: {ask: hello, modle: x}\n"
+    (site.project / "bad.yaml").write_text(bad)
+    opened(site, page, "bad.yaml")
+    problems = page.get_by_role("region", name="problems")
+    expect(problems.get_by_label("line 4")).to_contain_text("a: {asq: hello}")
+    told = [one.get_attribute("aria-label") for one in problems.locator(".excerpt").all()]
+    page.get_by_text("The file", exact=True).click()
+    marked = page.locator(".listing .is-marked")
+
+    assert told == ["line 4", "line 5"]
+    expect(marked).to_have_count(2)
+    expect(marked.first).to_contain_text("asq")
+    (site.project / "bad.yaml").unlink()
+
+
+def test_a_step_is_read_before_anything_runs(site: Site, page: Page) -> None:
+    opened(site, page, "review.yaml")
+    page.get_by_label("graph of review").get_by_role("group", name="task code").click()
+    settings = page.get_by_role("region", name="settings of code")
+    expect(settings).to_contain_text("Write code for {{ task }}. Mind: {{ feedback")
+    expect(settings).to_contain_text("ask")
+    page.get_by_text("The file", exact=True).click()
+    expect(page.get_by_label("source of review.yaml")).to_contain_text("at_most: 4")
+    picture(page, "workflow-settings")
+
+
 def test_typed_inputs_make_a_form_that_starts_a_run(site: Site, page: Page) -> None:
     opened(site, page, "order.yaml")
     expect(page.get_by_label("pages")).to_have_value("3")

@@ -1,4 +1,4 @@
-/** The page: takes the token out of the address, then shows the app. */
+/** The page: exchanges the token of the link for a session, then shows the app. */
 import "./styles/index.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
@@ -6,13 +6,16 @@ import { App } from "./app/App";
 import { applyTheme, readTheme } from "./app/theme";
 import { takeToken } from "./app/token";
 
-takeToken();
 applyTheme(readTheme());
-const root = document.getElementById("root");
-if (root) {
+
+async function start(root: HTMLElement) {
+  const isOpen = await (takeToken() ?? true);
   createRoot(root).render(
     <StrictMode>
-      <App />
+      <App isRefused={!isOpen} />
     </StrictMode>,
   );
 }
+
+const root = document.getElementById("root");
+if (root) void start(root);

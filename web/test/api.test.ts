@@ -19,7 +19,7 @@ async function serve(answer: Answer) {
   cleanups.push(() => (server.closeAllConnections(), server.close()));
   const refused: number[] = [];
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { refused, client: createClient({ base, token: () => "secret", onUnauthorized: () => refused.push(401) }) };
+  return { refused, client: createClient({ base, onUnauthorized: () => refused.push(401) }) };
 }
 
 const json = (response: ServerResponse, status: number, body: unknown) =>
@@ -44,15 +44,15 @@ describe("MessageReader", () => {
 });
 
 describe("the client", () => {
-  it("sends the token in a header only, and queries without what is empty", async () => {
-    const seen: { url: string; authorization: string }[] = [];
+  it("says that the page asks, knows no token, and leaves out what is empty", async () => {
+    const seen: unknown[] = [];
     const { client } = await serve((request, response) => {
-      seen.push({ url: request.url ?? "", authorization: request.headers.authorization ?? "" });
+      seen.push([request.url, request.headers["x-whorl-page"], request.headers.authorization]);
       json(response, 200, { runs: [], next: null, workflows: [] });
     });
     await client.runs({ status: "failed", search: "" });
 
-    expect(seen).toEqual([{ url: "/api/runs?status=failed", authorization: "Bearer secret" }]);
+    expect(seen).toEqual([["/api/runs?status=failed", "1", undefined]]);
   });
 
   it("posts one content type and escapes ids", async () => {
@@ -76,7 +76,7 @@ describe("the client", () => {
     expect(await failure(client.project())).toMatchObject({ status: 401, code: "H401", message: "no token", help: "look" });
     expect(refused).toEqual([401]);
     expect(await failure(client.workflows())).toMatchObject({ status: 500, message: "the server answered 500" });
-    const nowhere = createClient({ base: "http://127.0.0.1:1", token: () => null });
+    const nowhere = createClient({ base: "http://127.0.0.1:1" });
     expect(await failure(nowhere.project())).toBeInstanceOf(ApiError);
     expect(await failure(nowhere.project())).toMatchObject({ status: 0, code: "unreachable" });
   });

@@ -166,6 +166,15 @@ describe("the timeline", () => {
     expect(bars[1]!.x).toBeCloseTo(bars[0]!.width);
   });
 
+  it("puts what runs at once under each other, and says when it was", () => {
+    const spans = [span("a", "#1", 0, 4), span("a", "#2", 0, 2), span("a", "#3", 2, 3), span("b", "#1", 4, 10)];
+    const { lanes, bars, ticks } = timelineOf(spans, { width: 300, now: 10 });
+
+    expect(bars.map((bar) => bar.lane)).toEqual([0, 1, 1, 0]);
+    expect(lanes).toEqual([2, 1]);
+    expect(ticks.map((tick) => tick.seconds)).toEqual([0, 5, 10]);
+  });
+
   it("draws what still runs up to now, and never outside", () => {
     const { bars } = timelineOf([span("a", "#1", 0, null)], { width: 100, now: 5 });
 
@@ -180,7 +189,7 @@ describe("the timeline", () => {
     const shown = html(<Gantt spans={spansOfDraft(journal)} now={journal.lastAt} onSelect={nothing} />);
 
     expect(shown).toContain('aria-label="draft[1]/fix[2]/check: succeeded');
-    expect(html(<Gantt spans={[]} now={0} />)).toContain("Nothing has run");
+    expect(html(<Gantt spans={[]} now={0} />)).toContain("Nothing that takes time has run");
   });
 });
 

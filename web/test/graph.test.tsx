@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Graph, GraphNode } from "../src/api";
 import { canvasStates, GraphCanvas, layoutOf, loopChips } from "../src/graph";
 import { edgesOf, piecesOf } from "../src/graph/flow";
-import { PADDING, STEP, type Placed } from "../src/graph/layout";
+import { CLOSED, PADDING, type Placed } from "../src/graph/layout";
 import { journalOf } from "./recorded";
 
 const node = (path: string, kind: GraphNode["kind"] = "task"): GraphNode => ({
@@ -70,8 +70,20 @@ describe("the layout", () => {
     const closed = layoutOf(NESTED, new Set(["draft"]));
 
     expect(closed.nodes.map((one) => one.node.path)).toEqual(["plan", "draft", "finish"]);
-    expect(at(closed.nodes, "draft")).toMatchObject({ ...STEP, isContainer: false });
+    expect(at(closed.nodes, "draft")).toMatchObject({ ...CLOSED, isContainer: false });
     expect(closed.edges.map((one) => one.id)).toEqual(["order:plan>draft", "order:draft>finish"]);
+  });
+
+  it("goes down in a narrow window, with the way back beside it", () => {
+    const down = layoutOf(NESTED, new Set(), true);
+    const back = down.edges.find((one) => one.from === "draft/judge_it" && one.kind === "feedback")!;
+    const source = at(down.nodes, "draft/judge_it");
+    const lane = source.x + source.width / 2 - back.dip;
+
+    expect(down.width).toBeLessThan(420);
+    expect(at(down.nodes, "draft/code").y).toBeLessThan(at(down.nodes, "draft/fix").y);
+    expect(lane).toBeGreaterThan(0);
+    expect(lane).toBeLessThan(Math.min(...down.nodes.filter((one) => one.parent === "draft").map((one) => one.x)));
   });
 
   it("is the same every time, and takes an empty graph", () => {
@@ -113,6 +125,6 @@ it("GraphCanvas shows nodes, states, limits and chips", () => {
   );
 
   expect(shown).toContain('data-path="draft/fix/check"');
-  expect(shown).toContain("4/4 · max_iterations");
+  expect(shown).toContain("4/4 · limit of iterations");
   expect(shown).toContain("iteration 4, succeeded, score 0.82, best");
 });

@@ -261,7 +261,7 @@ it("counts for a fork only what it has paid for itself", () => {
   expect(journal.run.usage.cost_usd).toBeCloseTo(0.5, 6);
 });
 
-it("takes ten thousand events in no time, each as fast as the first", () => {
+it("takes the last of ten thousand events about as fast as the first", () => {
   const all = longRun(1_000);
   const half = all.length / 2;
   reduced(longRun(200));
@@ -273,7 +273,6 @@ it("takes ten thousand events in no time, each as fast as the first", () => {
   const ended = performance.now();
 
   expect(all.length).toBe(10_002);
-  expect(ended - started).toBeLessThan(3_000); // 0.2 s where nothing else runs
   expect(ended - middle).toBeLessThan(5 * (middle - started) + 20);
   expect(journal.loops.get("polish")?.usage.cost_usd).toBeCloseTo(4, 6);
 });

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { Graph, GraphNode } from "../src/api";
+import type { Graph, GraphNode, RecordItem } from "../src/api";
 import { chooseIteration, createRunStore, followLatest, statusOf } from "../src/app/run";
 import { sizeWords } from "../src/app/Value";
 import { canvasStates, layoutOf, loopChips } from "../src/graph";
-import { emptyJournal, reduce, type Journal, type JournalEvent } from "../src/journal";
+import { changesUntil, emptyJournal, endCounts, NO_RECORDS, noteItems, placesWanted, reduce, reviewOf, siblingsOf, type Iteration, type Journal, type JournalEvent, type Records } from "../src/journal";
 import { returnedWords } from "../src/screens/run/Banners";
 import { gainOf, gainWords, loopLookedAt, neighbour, numberLookedAt, otherToReturn, readingOrder, stepped } from "../src/screens/run/focus";
+import { queryOf, showQuery } from "../src/screens/run/address";
 import { spansAround, spansOfRun } from "../src/screens/run/spans";
 import { tabFrom } from "../src/screens/run/Tabs";
 import { meaningOf, placeOn, shownNumbers, unrolled } from "../src/screens/run/unrolled";
@@ -27,7 +28,16 @@ function journalFrom(...told: Told[]): Journal {
   return journal;
 }
 
-const statuses = (journal: Journal, graph: Graph) => Object.fromEntries([...canvasStates(journal, graph, {})].map(([path, state]) => [path, state.status]));
+function record(address: string, fields: Partial<RecordItem> = {}): RecordItem {
+  const usage = { calls: 0, input_tokens: 0, output_tokens: 0, cost_usd: 0, in_doubt: 0, unpriced_calls: 0, model_calls: null };
+  return {
+    address, path: address, name: address, kind: "compute", status: "succeeded", started_at: 1, ended_at: 1, seconds: 0, inputs: null, output: null, error: null,
+    usage, reason: null, because: {}, why: "", branch: null, number: null, repetitions: null, attempts: [], ...fields,
+  };
+}
+
+const recorded = (...all: RecordItem[]): Records => new Map(all.map((one) => [one.address, one]));
+const statuses = (journal: Journal, graph: Graph, records = NO_RECORDS) => Object.fromEntries([...canvasStates(journal, graph, {}, records)].map(([path, state]) => [path, state.status]));
 
 describe("what says nothing of itself", () => {
   const graph: Graph = {
@@ -37,30 +47,23 @@ describe("what says nothing of itself", () => {
     edges: [order("size", "first"), order("first", "pause"), order("pause", "last")],
   };
 
-  it("is done at once where it only computes", () => {
-    expect(statuses(journalFrom(["run.started", ""]), graph)).toEqual({ size: "finished", first: "idle", pause: "idle", last: "idle" });
+  it("is drawn as its record says, and not before there is one", () => {
+    const begun = journalFrom(["run.started", ""], ["task.started", "first", { kind: "ask" }]);
+    const records = recorded(record("size"), record("first"), record("last", { status: "skipped", why: "its condition is not true" }));
+
+    expect(statuses(begun, graph)).toEqual({ size: "idle", first: "running", pause: "idle", last: "idle" });
+    expect(statuses(begun, graph, records)).toEqual({ size: "succeeded", first: "running", pause: "idle", last: "skipped" });
+    expect(canvasStates(begun, graph, {}, records).get("last")?.note).toBe("its condition is not true");
   });
 
-  it("waits when it is its turn, and is done when the next has begun", () => {
-    const begun: Told[] = [["run.started", ""], ["task.started", "first", { kind: "ask" }], ["task.finished", "first", { value: 1 }]];
+  it("has failed where a task failed before it began", () => {
+    const failed = journalFrom(["run.started", ""], ["task.failed", "first", { error: { code: "R104", message: "division by zero" } }], ["run.finished", "", { status: "failed" }]);
 
-    expect(statuses(journalFrom(...begun), graph)["pause"]).toBe("waiting");
-    expect(statuses(journalFrom(...begun, ["task.started", "last", { kind: "ask" }]), graph)["pause"]).toBe("finished");
+    expect(statuses(failed, graph)["first"]).toBe("failed");
+    expect(failed.nodes.get("first")?.attempts[0]?.error?.code).toBe("R104");
   });
 
-  it("was passed by when everything around it is over", () => {
-    const over = journalFrom(["run.started", ""], ["task.started", "first", {}], ["task.finished", "first", {}], ["run.finished", "", { status: "succeeded" }]);
-
-    expect(statuses(over, graph)).toMatchObject({ size: "finished", pause: "finished", last: "skipped" });
-  });
-
-  it("is not done in a run that failed before it", () => {
-    const failed = journalFrom(["run.started", ""], ["task.started", "first", {}], ["task.failed", "first", {}], ["run.finished", "", { status: "failed" }]);
-
-    expect(statuses(failed, graph)).toMatchObject({ first: "failed", pause: "idle", last: "idle" });
-  });
-
-  it("takes the state of what is inside it, but for cases that were not taken", () => {
+  it("says which case a branch took", () => {
     const branch: Graph = {
       name: "g",
       dialect: "native",
@@ -68,10 +71,23 @@ describe("what says nothing of itself", () => {
       edges: [],
     };
     const running = journalFrom(["run.started", ""], ["task.started", "pick/small", {}]);
-    const taken = journalFrom(["run.started", ""], ["node.finished", "pick", { branch: "small" }], ["task.started", "pick/small", {}]);
+    const records = recorded(record("pick", { kind: "branch", branch: "small" }), record("pick/large", { status: "skipped", reason: "branch" }));
 
     expect(statuses(running, branch)["pick"]).toBe("running");
-    expect(statuses(taken, branch)).toMatchObject({ "pick/small": "running", "pick/large": "skipped" });
+    expect(canvasStates(running, branch, {}, records).get("pick")?.note).toBe("case small");
+    expect(statuses(running, branch, records)).toMatchObject({ "pick/small": "running", "pick/large": "skipped" });
+  });
+
+  it("has items that no event tells of", () => {
+    const list: Graph = { name: "g", dialect: "native", nodes: [node("each", "foreach"), node("each/size", "compute")], edges: [] };
+    const journal = journalFrom(["run.started", ""]);
+    const records = recorded(record("each", { kind: "foreach", repetitions: 2 }), record("each[1]", { kind: "item", number: 1 }), record("each[2]", { kind: "item", number: 2, status: "failed" }), record("each[2]/size", { status: "failed" }));
+
+    expect(noteItems(journal, records.values())).toBe(true);
+    expect(noteItems(journal, records.values())).toBe(false);
+    expect(loopChips(journal, list, {}, records).get("each")?.iterations.map((one) => one.status)).toEqual(["succeeded", "failed"]);
+    expect(statuses(journal, list, records)).toEqual({ each: "succeeded", "each/size": "failed" });
+    expect(placesWanted(journal, ["each", "each/size"], { each: 1 })).toEqual(["", "each[*]", "each[1]"]);
   });
 
   it("tells of lists by their items", () => {
@@ -202,4 +218,68 @@ it("takes only tabs that there are", () => {
 
 it("says sizes", () => {
   expect([sizeWords(10), sizeWords(30_000), sizeWords(2_500_000)]).toEqual(["10 B", "30.0 kB", "2.5 MB"]);
+});
+
+describe("records", () => {
+  it("of what has ended are loaded once", () => {
+    const journal = journalFrom(["run.started", ""], ["loop.started", "l"], ["iteration.started", "l[1]"], ["iteration.finished", "l[1]", { status: "succeeded" }], ["iteration.started", "l[2]"], ["task.started", "l[2]/a"]);
+
+    expect(changesUntil(journal, "l[1]")).toBe(4);
+    expect(changesUntil(journal, "l[1]/inner[*]")).toBe(4);
+    expect(changesUntil(journal, "l[2]")).toBe(6);
+    expect(changesUntil(journal, "")).toBe(6);
+  });
+
+  it("hold what reviewers said", () => {
+    const iteration = (number: number, reason?: string) => ({ number, facts: reason ? [{ by: "judge", met: false, reason }] : [] }) as unknown as Iteration;
+    const records = recorded(
+      record("l[1]", { output: { code: "x", review: { score: 1, feedback: "from its results" } } }),
+      record("l[2]", { inputs: { draft: "long", feedback: "fed back" }, output: { review: { feedback: "the last one's" } } }),
+      record("l[4]", { inputs: { feedback: "fed back into it" } }),
+    );
+
+    expect(reviewOf(iteration(1), "l", records)).toBe("from its results");
+    expect(reviewOf(iteration(2), "l", records)).toBe("the last one's");
+    expect(reviewOf(iteration(2, "no test"), "l", records)).toBe("no test");
+    expect(reviewOf(iteration(3), "l", records)).toBe("fed back into it");
+    expect(reviewOf(iteration(4), "l", records)).toBe("");
+  });
+});
+
+it("counts how the loops of a list ended", () => {
+  const journal = journalFrom(
+    ["run.started", ""],
+    ["loop.started", "all[1]/l"], ["loop.finished", "all[1]/l", { exit_reason: "condition_met" }],
+    ["loop.started", "all[2]/l"], ["loop.finished", "all[2]/l", { exit_reason: "budget" }],
+    ["loop.started", "all[3]/l"],
+  );
+
+  expect(endCounts(siblingsOf(journal, "all/l"))).toBe("1 condition met, 1 budget, 1 running");
+});
+
+describe("the address of the page", () => {
+  const view = () => createRunStore("r", journalOf("nested"));
+  const shown = (query: Record<string, string>) => {
+    const store = view();
+    showQuery(store, query);
+    return queryOf(store.getState());
+  };
+
+  it("is what is looked at, whichever way that came about", () => {
+    for (const query of [
+      { loop: "", iteration: "", node: "" },
+      { loop: "draft/fix", iteration: "", node: "plan" },
+      { loop: "draft[2]/fix", iteration: "1", node: "draft/code" },
+      { loop: "draft", iteration: "3", node: "" },
+    ]) expect(shown(query)).toEqual(query);
+  });
+
+  it("is read again, whatever was looked at before", () => {
+    const store = view();
+    showQuery(store, { loop: "draft", iteration: "2", node: "draft/code" });
+    showQuery(store, { node: "plan" });
+
+    expect(queryOf(store.getState())).toEqual({ loop: "", iteration: "", node: "plan" });
+    expect(store.getState().isFollowing).toBe(true);
+  });
 });

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from whorl.dialects.files import NoFiles, Opened, ProjectFiles, SourceFiles
-from whorl.dialects.reader import (
-    Called,
-    Files,
-    Reader,
-    Reading,
-    dialects,
-    reaches_all_steps,
-    read_workflow,
-)
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from whorl.dialects.files import NoFiles, Opened, ProjectFiles, SourceFiles
+    from whorl.dialects.reader import (
+        Called,
+        Files,
+        Reader,
+        Reading,
+        dialects,
+        reaches_all_steps,
+        read_workflow,
+    )
 
 __all__ = [
     "Called",
@@ -26,3 +29,14 @@ __all__ = [
     "reaches_all_steps",
     "read_workflow",
 ]
+_FILES = ("NoFiles", "Opened", "ProjectFiles", "SourceFiles")
+
+
+def __getattr__(name: str) -> object:
+    """Loads what is asked for: whoever looks for a project needs no reader."""
+    if name not in __all__:
+        raise AttributeError(name)
+    from importlib import import_module
+
+    module = import_module("whorl.dialects.files" if name in _FILES else "whorl.dialects.reader")
+    return vars(module)[name]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
+from whorl.lazily import dataclass
 from whorl.source.paths import Place, find_beside, list_beside, open_beside, resolve_beside
 
 if TYPE_CHECKING:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, cast
+import shlex
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from whorl.dialects.files import NamedFile, Names, NoFiles, SourceFiles
-from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
+from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, did_you_mean
+from whorl.lazily import dataclass
 from whorl.plugins import Plugins
 from whorl.source import Document, Mapping, read_text
 from whorl.source.yaml import read_yaml
@@ -17,10 +19,12 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from whorl import ir
+    from whorl.language import Json
 
 
 CALLED_MAX = 100
 CALL_DEPTH_MAX = 16
+_NAMED_MAX = 30
 _BUILT_IN = {
     "native": "whorl.dialects.native:NativeReader",
     "mcp-cli": "whorl.dialects.mcp_cli.reader:McpCliReader",
@@ -59,8 +63,10 @@ class Reader(Protocol):
     `joined` names the keys that a file may repeat (their lists become one; in JSON any key may be
     repeated, and the last one counts); None means that a repeated key is a mistake. A reader that
     has `reaches_all_steps` says that its files have no steps that are kept and never reached.
+    One that has `editing` names what draws and changes its files (`editing.changes.Changes`).
     A reader may also have `linters`: by the name of another system, what its files are called, and
-    `module:name` of what checks a document for it: gives diagnostics, and whether it is refused.
+    `module:name` of what checks a document for it: gives diagnostics, and whether it is refused;
+    and `mocking`: `module:name` of the words (`MockWords`) that tests have for its files.
     """
 
     name: str
@@ -76,6 +82,7 @@ class Reader(Protocol):
 
 # The function libraries of our dialects, by the names under which expressions ask for them.
 LIBRARIES = {
+    "deployment": "whorl.dialects.loom.functions.deployment:LIBRARY",
     "loom": "whorl.dialects.loom.expressions:LOOM",
     "logic": "whorl.dialects.loom.expressions:LOGIC",
     "logic-lenient": "whorl.dialects.loom.expressions:LENIENT_LOGIC",
@@ -84,6 +91,31 @@ LIBRARIES = {
     "shodan": "whorl.dialects.shodan.functions:LIBRARY",
     "studio": "whorl.dialects.studio.functions:LIBRARY",
 }
+
+
+class History(Protocol):
+    """Tells the history of a run in the shape of another system.
+
+    The run has `run`, `workflow`, `status`, `started_at`, `ended_at`, `input`, `outputs`, `error`;
+    the records are as programs get them, in the order in which their steps began.
+    """
+
+    def __call__(
+        self,
+        run: MappingOf[str, Any],
+        records: Sequence[MappingOf[str, Any]],
+        workflow: ir.Workflow,
+        /,
+    ) -> Json: ...
+
+
+# The shapes in which our dialects tell a run's history, by the names of the systems.
+HISTORIES = {"azure": "whorl.dialects.loom.history:run_history"}
+
+
+def histories() -> Plugins:
+    """The shapes of histories by name, ours first."""
+    return Plugins("whorl.histories", HISTORIES)
 
 
 def dialects() -> Plugins:
@@ -104,24 +136,45 @@ def read_workflow(
     *,
     dialect: str = "",
     limits: MappingOf[str, float] | None = None,
+    workflow: str = "",
 ) -> Reading:
     """Reads a workflow file of any dialect; loading it runs nothing and fetches nothing.
 
     `limits` are the operator's for loops that have none of their own: `iterations`, and `time` in
-    seconds.
+    seconds. `workflow` names one of a file that has several; without it such a file raises
+    SeveralWorkflows.
     """
-    library = _Library(files or NoFiles(), dialect, limits or {})
+    library = _Library(files or NoFiles(), dialect, limits or {}, workflow)
     if isinstance(text, bytes):
         text = read_text(text, file)
-    return library.read(text, file, library.files.real_path(file))
+    reading = library.read(text, file, library.files.real_path(file))
+    if workflow and workflow.lower() != reading.workflow.name.lower():
+        span = Span(file, 1, 1)
+        raise several_workflows([reading.workflow.name], workflow, span)
+    return reading
+
+
+def several_workflows(names: list[str], chosen: str, span: Span) -> SeveralWorkflows:
+    """That a file has other workflows than the one that was asked for, or several unasked."""
+    listed = ", ".join(map(repr, names[:_NAMED_MAX])) + ", ..." * (len(names) > _NAMED_MAX)
+    message = f"there are {len(names)} workflows in this file: {listed}"
+    if chosen:
+        message = f"there is no workflow {chosen!r} in this file, only {listed}"
+    advice = did_you_mean(chosen, names) if chosen else ""
+    advice = advice or f"choose one: --workflow {shlex.quote(names[0])}"
+    fault = Diagnostic("W026", message, span, "which one", advice)
+    return SeveralWorkflows([fault], tuple(names))
 
 
 class _Library:
     """The workflow files of one reading: each is read once, and none may call itself."""
 
-    def __init__(self, files: SourceFiles, dialect: str, limits: MappingOf[str, float]) -> None:
+    def __init__(
+        self, files: SourceFiles, dialect: str, limits: MappingOf[str, float], chosen: str
+    ) -> None:
         self.files = files
         self.limits = limits
+        self.chosen = chosen
         self.names = Names(files)
         self._dialect = dialect
         self._plugins = dialects()
@@ -133,18 +186,19 @@ class _Library:
         """Reads a file, given its name for people and its path."""
         try:
             document = parse(text, file)
-            reader = self._reader_of(document)
+            reader = self.reader_of(document)
         except InvalidWorkflow as fault:
             if any(diagnostic.code != "W003" for diagnostic in fault.diagnostics):
                 raise
             # Some dialects allow repeated keys, in some places.
-            reader = self._reader_of(parse(text, file, lenient=True))
+            reader = self.reader_of(parse(text, file, lenient=True))
             if reader.joined is None:
                 raise
             document = parse(text, file, joined=reader.joined)
+        chosen = "" if self._open else self.chosen
         self._open.append(path)
         try:
-            return reader.read(document, Files(self, path))
+            return reader.read(document, Files(self, path, chosen))
         finally:
             self._open.pop()
 
@@ -174,7 +228,7 @@ class _Library:
         # Other packages are searched for only where a file is of none of ours.
         yield from () if self._dialect else self._plugins.names()[len(_BUILT_IN) :]
 
-    def _reader_of(self, document: Document) -> Reader:
+    def reader_of(self, document: Document) -> Reader:
         """The first reader that knows a file, ours first; the others behind it are not imported."""
         for name in self._names():
             if name not in self._readers:
@@ -188,13 +242,15 @@ class _Library:
 class Files:
     """The files beside the one that is read. Every method raises InvalidWorkflow.
 
-    `limits` are the operator's for loops that have none of their own.
+    `path` is that of the file, `limits` are the operator's for loops that have none of their own;
+    `chosen` is the name of the workflow that is wanted of this file, where it may have several.
     """
 
-    def __init__(self, library: _Library, base: str) -> None:
+    def __init__(self, library: _Library, base: str, chosen: str) -> None:
         self._library = library
-        self._base = base
+        self.path = base
         self.limits = library.limits
+        self.chosen = chosen
 
     @property
     def is_cut(self) -> bool:
@@ -202,7 +258,7 @@ class Files:
         return self._library.names.is_cut
 
     def text(self, reference: str, span: Span) -> tuple[str, str]:
-        opened = self._library.files.open(self._base, reference, span)
+        opened = self._library.files.open(self.path, reference, span)
         return opened.name, opened.text
 
     def open(self, reference: str, span: Span) -> Document:
@@ -211,18 +267,28 @@ class Files:
 
     def workflow(self, reference: str, span: Span) -> Called:
         """Returns another workflow file, read by its own dialect."""
-        return self._library.call(self._base, reference, span)
+        return self._library.call(self.path, reference, span)
 
     def find(self, names: Sequence[str]) -> str | None:
         """Returns the reference of the nearest file with one of these names; None if none is."""
-        return self._library.files.find(self._base, names)
+        return self._library.files.find(self.path, names)
 
     def named(self, name_of: Callable[[str, str], str], span: Span) -> Iterator[list[NamedFile]]:
         """Returns the files around that have names of their own, the nearest place first.
 
         `name_of` finds the name in the text of a file, given its file name, too.
         """
-        return self._library.names.around(self._base, name_of, span)
+        return self._library.names.around(self.path, name_of, span)
+
+
+def reader_of(document: Document) -> Reader:
+    """The first reader that knows a file; raises InvalidWorkflow where none does."""
+    return _Library(NoFiles(), "", {}, "").reader_of(document)
+
+
+def files_beside(files: SourceFiles, file: str) -> Files:
+    """What a reader is given of the files beside a file."""
+    return Files(_Library(files, "", {}, ""), files.real_path(file), "")
 
 
 def parse(

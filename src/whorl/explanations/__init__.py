@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-_CODE = re.compile(r"[WRPI][0-9]{3}")
+_CODE = re.compile(r"[WRPICX][0-9]{3}")
 # A section of a file begins with its name and a colon; readers get a heading. An example of one
 # line has no fence, and one with a fence no name.
 _LINE = re.compile(r"\nExample: (.+)\nFix:")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import ceil, floor, log10
 from typing import TYPE_CHECKING
 
 from whorl.errors import columns, safe
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _COLUMN_MIN = 6
 _DECIMALS_MAX = 15
+# What is less is not told from it.
+_SMALLEST = 0.000001
 # By less than this numbers differ that are the same to whoever computed them.
 _NOISE = 1e-9
 
@@ -41,10 +44,20 @@ def age(amount: float) -> str:
 
 
 def dollars(amount: float) -> str:
-    """A sum of money; small ones have four decimals, so that they stand below each other."""
-    if amount == 0 or amount >= 0.095:
-        return f"${amount:,.2f}"
-    return f"${amount:.4f}" if amount >= 0.00095 else "<$0.001"
+    """A sum of money: cents, of small ones two digits that count, never nothing for something."""
+    if 0 < amount < _SMALLEST:
+        return f"<${_SMALLEST:.6f}"
+    return f"${_trimmed(f'{amount:,.{_decimals(amount)}f}')}"
+
+
+def dollars_at_most(amount: float) -> str:
+    """The same, rounded up."""
+    unit = 10 ** _decimals(amount)
+    return dollars(max(ceil(amount * unit - 1e-9) / unit, _SMALLEST))
+
+
+def _decimals(amount: float) -> int:
+    return 2 if amount == 0 or amount >= 0.095 else min(6, max(4, 1 - floor(log10(amount))))
 
 
 def used(tokens: int, cost_usd: float) -> str:
@@ -157,6 +170,11 @@ def line(text: str, width_max: int = 100) -> str:
 def paragraphs(text: str) -> str:
     """The text with its lines, and nothing in them that could steer a terminal."""
     return "\n".join(safe(part) for part in text.replace("\r\n", "\n").split("\n"))
+
+
+def plain_lines(text: str, indent: int = 0) -> list[str]:
+    """The lines of a text as they are, however far they will be set in."""
+    return paragraphs(text.removesuffix("\n")).split("\n")
 
 
 def plural(number: int, noun: str, many: str = "") -> str:

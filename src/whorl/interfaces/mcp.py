@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
-from dataclasses import dataclass
+import signal
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
@@ -21,6 +23,8 @@ from whorl.errors import UsageError, WhorlError
 from whorl.interfaces.figures import written
 from whorl.interfaces.python.session import Session
 from whorl.interfaces.wording import advised
+from whorl.lazily import dataclass
+from whorl.runtimes.journal import RunId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
 
 WAIT_S = 20.0
 WAIT_MAX_S = 300.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TYPES = {"file": "string", "list": "array", "files": "array"}
 _TYPES |= {name: name for name in ("string", "number", "integer", "boolean")}
 # What a client is told beside the output of a run that succeeded with a mark.
@@ -59,6 +64,16 @@ _RESULT = _tool(
     {"run": _RUN, "wait_s": _WAIT},
     ["run"],
 )
+_RECORDS = _tool(
+    "whorl_records",
+    "What became of the steps of a run: status, inputs, output, error, times, cost.",
+    {
+        "run": _RUN,
+        "address": {"type": "string", "description": "a step, an item, an iteration: `polish[3]`"},
+        "depth": {"type": "integer", "description": "levels of iterations and items", "default": 0},
+    },
+    ["run"],
+)
 _CANCEL = _tool("whorl_cancel", "Cancels a run.", {"run": _RUN}, ["run"])
 
 
@@ -67,12 +82,18 @@ class ServedSession(Session):
 
     _origin = "server"
 
+    async def take_up(self, run: Run) -> None:
+        """Goes on with a run of a server that is gone, as one is whose client left."""
+        opened = self._opened()
+        if opened.store.run(RunId(run.id)).origin == self._origin:
+            await opened.driving.take_up(RunId(run.id))
+
 
 @dataclass(frozen=True, slots=True)
 class WorkflowTools:
     """The tools of a server: the workflows by name, and what fetches and cancels runs."""
 
-    session: Session
+    session: ServedSession
     workflows: Mapping[str, Workflow]
     wait_s: float
 
@@ -80,7 +101,7 @@ class WorkflowTools:
         self, context: ServerRequestContext[Any], page: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
         tools = [_workflow_tool(name, workflow) for name, workflow in self.workflows.items()]
-        return types.ListToolsResult(tools=[*tools, _RESULT, _CANCEL])
+        return types.ListToolsResult(tools=[*tools, _RESULT, _RECORDS, _CANCEL])
 
     async def call_tool(
         self, context: ServerRequestContext[Any], call: types.CallToolRequestParams
@@ -89,12 +110,15 @@ class WorkflowTools:
         given: dict[str, Any] = dict(call.arguments or {})
         try:
             seconds = self.wait_s
+            if call.name == _RECORDS.name:
+                return self._records(given)
             if call.name in (_RESULT.name, _CANCEL.name):
                 run = self.session.run(str(given.get("run", "")))
                 if call.name == _CANCEL.name:
                     await run.cancel()
                 else:
                     seconds = _seconds(given.get("wait_s", seconds))
+                    await self.session.take_up(run)
             elif call.name in self.workflows:
                 run = await self.session.start(self.workflows[call.name], given)
             else:
@@ -104,6 +128,12 @@ class WorkflowTools:
             document = {"error": str(fault)}
             document |= {name: getattr(fault, name, "") for name in ("code", "help")}
             return _reply(str(fault), document, is_error=True)
+
+    def _records(self, given: dict[str, Any]) -> types.CallToolResult:
+        run = self.session.run(str(given.get("run", "")))
+        found = run.records(str(given.get("address", "")), depth=given.get("depth", 0), limit=200)
+        lines = [f"{record.status}  {record.address}" for record in found]
+        return _reply("\n".join(lines), {"records": [asdict(record) for record in found]})
 
     async def _answer(self, run: Run, seconds: float) -> types.CallToolResult:
         waiting = asyncio.create_task(run.result())
@@ -141,6 +171,7 @@ def tool_name(name: str) -> str:
 async def serve_stdio(project: Project, workflows: Mapping[str, Workflow], wait_s: float) -> None:
     """Serves workflows on standard input and output until the client goes away."""
     async with ServedSession.of_project(project) as session:
+        _leave_on_signals(session)
         tools = WorkflowTools(session, workflows, wait_s)
         server: Server[Any] = Server(
             "whorl",
@@ -152,6 +183,28 @@ async def serve_stdio(project: Project, workflows: Mapping[str, Workflow], wait_
         )
         async with stdio_server() as (read, write):
             await server.run(read, write, server.create_initialization_options())
+
+
+def _leave_on_signals(session: ServedSession) -> None:
+    """A signal lets calls end, and then the process; a second one ends it at once.
+
+    The thread that reads standard input cannot be asked to end.
+    """
+    loop = asyncio.get_running_loop()
+    leaving: list[asyncio.Task[None]] = []
+
+    async def leave(number: int) -> None:
+        await session.__aexit__()
+        os.kill(os.getpid(), number)
+
+    def begin(number: int) -> None:
+        for one in _SIGNALS:
+            loop.remove_signal_handler(one)
+            signal.signal(one, signal.SIG_DFL)
+        leaving.append(loop.create_task(leave(number)))
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, begin, number)
 
 
 def _workflow_tool(name: str, workflow: Workflow) -> types.Tool:

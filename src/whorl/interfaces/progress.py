@@ -1,28 +1,31 @@
 """How far a run has come: the fold over its journal with its steps, which live views share.
 
-It asks nobody for the time and keeps a bounded part of the past, however long the run is.
+It asks nobody for the time and keeps a bounded part of the past, however long the run is; an event
+costs the same however many items run side by side.
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.figures import line
 from whorl.interfaces.wording import score_cell, verdict_words
 from whorl.interpreter.events import unescape
+from whorl.lazily import dataclass, regex
 from whorl.runtimes.projection import LoopFold, RunFold, amount_of, count_of, iteration_of
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
+    from whorl.runtimes.journal import Entry
 
 ITERATIONS_MAX = 200
 STEPS_MAX = 1_000
+LOOPS_MAX = 2_000
 TEXT_MAX = 2_000
-_ATTEMPT = re.compile(r"#([0-9]+)$")
+_ATTEMPT = regex(r"#([0-9]+)$")
 
 
 @dataclass(slots=True)
@@ -118,9 +121,18 @@ class Progress(RunFold[LoopProgress]):
     run: str = ""
     workflow: str = ""
     mark: str = ""
+    # False: only the loops of its past are known.
+    is_whole: bool = True
     started_at: float = 0.0
     steps: dict[str, Step] = field(default_factory=dict)
     waiting: dict[str, dict[str, Json]] = field(default_factory=dict)
+    # When the first thing happened inside a loop or a list.
+    begun: dict[str, float] = field(default_factory=dict)
+    # By the address of a loop or a list: what lies in its iterations or items.
+    _inside: dict[str, dict[str, None]] = field(default_factory=dict)
+    # What has ended and may be let go, the oldest first.
+    _past_steps: dict[str, None] = field(default_factory=dict)
+    _past_loops: dict[str, None] = field(default_factory=dict)
 
     def take(self, event: Event) -> bool:
         if not RunFold.take(self, event):
@@ -137,11 +149,35 @@ class Progress(RunFold[LoopProgress]):
     def loop_for(self, event: Event, address: str) -> LoopProgress:
         """The loop that an event is about; what lies in its iterations before is let go."""
         if event.kind not in ("loop.started", "loop.continued"):
-            inside: tuple[dict[str, Any], ...] = (self.steps, self.loops)
-            for places in inside:
-                for key in [key for key in places if key.startswith(f"{address}[")]:
-                    del places[key]
-        return self.loops.setdefault(address, LoopProgress(address))
+            self._forget_inside(address)
+        loop = self.loops.get(address)
+        if loop is None:
+            loop = self.loops[address] = LoopProgress(address)
+            self._place(address, event.at)
+        self._past_loops.pop(address, None)
+        if event.kind == "loop.finished" and "[" in address:
+            self._let_go(self.loops, self._past_loops, address, LOOPS_MAX)
+        return loop
+
+    def _place(self, address: str, at: float) -> None:
+        """Remembers what an address lies in."""
+        around = _around(address)
+        while around and address not in self._inside.setdefault(around, {}):
+            self._inside[around][address] = None
+            self.begun.setdefault(around, at)
+            address, around = around, _around(around)
+
+    def _forget_inside(self, address: str) -> None:
+        for key in self._inside.pop(address, ()):
+            self._forget_inside(key)
+            for places in (self.steps, self.loops, self.begun):
+                places.pop(key, None)
+            self._past_steps.pop(key, None)
+            self._past_loops.pop(key, None)
+
+    def unseen(self, entries: list[Entry]) -> list[Entry]:
+        """Those of some entries that were not taken in: whoever joins a run may be told twice."""
+        return [entry for entry in entries if entry.seq > self.last_seq]
 
     def is_busy(self) -> bool:
         """Whether any step is under way or about to be tried again."""
@@ -168,7 +204,7 @@ class Progress(RunFold[LoopProgress]):
         if what == "waiting":
             self.waiting[event.address] = event.body
             if "/:" not in base:
-                self.steps[base] = Step(base, "waiting", event.at, attempt=attempt)
+                self._begin_step(base, "waiting", event.at, attempt)
         elif what == "decided":
             self.waiting.pop(event.address, None)
             step = self.steps.get(base)
@@ -181,7 +217,7 @@ class Progress(RunFold[LoopProgress]):
         base, attempt = _split_attempt(event.address)
         match event.kind:
             case "task.started":
-                step = self.steps[base] = Step(base, "running", event.at, attempt=attempt)
+                step = self._begin_step(base, "running", event.at, attempt)
                 inputs: Any = event.body.get("inputs")
                 model = inputs.get("model") if isinstance(inputs, dict) else None
                 step.model = model if isinstance(model, str) else ""
@@ -190,16 +226,14 @@ class Progress(RunFold[LoopProgress]):
             case "timer.fired" if "/:wait" in event.address:
                 # A wait is over; nothing tells when it began.
                 base, attempt = _split_attempt(event.address.partition("/:wait")[0])
-                self.steps[base] = Step(base, "succeeded", event.at, event.at, attempt=attempt)
-                self._forget_oldest()
+                self._begin_step(base, "succeeded", event.at, attempt)
+                self._ended_step(base, attempt, event)
             case "task.finished" | "task.failed":
                 step = self._ended_step(base, attempt, event)
                 step.model = str(event.body.get("model") or step.model)
                 step.state = "succeeded" if event.kind == "task.finished" else "failed"
                 error: Any = event.body.get("error")
-                if step.state == "succeeded":
-                    self._forget_oldest()
-                else:
+                if step.state == "failed":
                     message = error.get("message", "") if isinstance(error, dict) else ""
                     step.error = line(str(message), 200)
             case "node.finished" | "node.skipped":
@@ -210,19 +244,35 @@ class Progress(RunFold[LoopProgress]):
                     step.state = str(event.body.get("status") or usual)
 
     def _ended_step(self, base: str, attempt: int, event: Event) -> Step:
-        step = self.steps.setdefault(base, Step(base, "running", event.at, attempt=attempt))
+        step = self.steps.get(base) or self._begin_step(base, "running", event.at, attempt)
         _, tokens, cost_usd = usage_of(event.body)
         step.tokens += tokens
         step.cost_usd += cost_usd
         step.ended_at = event.at
+        self._let_go(self.steps, self._past_steps, base, STEPS_MAX)
         return step
 
-    def _forget_oldest(self) -> None:
-        """A list of many items leaves many steps; the oldest that went well are let go."""
-        if len(self.steps) > STEPS_MAX:
-            done = [key for key, step in self.steps.items() if step.state == "succeeded"]
-            for key in done[: STEPS_MAX // 2]:
-                del self.steps[key]
+    def _begin_step(self, base: str, state: str, at: float, attempt: int) -> Step:
+        step = self.steps[base] = Step(base, state, at, attempt=attempt)
+        self._past_steps.pop(base, None)
+        self._place(base, at)
+        return step
+
+    def _let_go(
+        self, places: dict[str, Any], past: dict[str, None], address: str, most: int
+    ) -> None:
+        """Lists of many items leave many steps and loops; the oldest that have ended are let go."""
+        past[address] = None
+        if len(past) > most:
+            oldest = next(iter(past))
+            del past[oldest]
+            places.pop(oldest, None)
+            self._inside.get(_around(oldest), {}).pop(oldest, None)
+
+
+def _around(address: str) -> str:
+    """The loop or list in whose iteration or item an address lies; empty: it lies in none."""
+    return address[: max(0, address.rfind("["))]
 
 
 def name_of(address: str) -> str:

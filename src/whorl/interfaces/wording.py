@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from whorl import ir
 from whorl.errors import safe
-from whorl.interfaces.figures import allowed, bare, dollars, line, outside_words, plural, score
+from whorl.interfaces.figures import (
+    allowed,
+    bare,
+    dollars,
+    dollars_at_most,
+    line,
+    outside_words,
+    plural,
+    score,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
     from whorl.services.effects import Effects
     from whorl.services.preflight import Forecast
     from whorl.services.results import Request
+
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 EXIT_CODES = {"succeeded": 0, "failed": 1, "waiting": 4, "paused": 5, "cancelled": 5}
@@ -84,6 +94,8 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
             return f"give it more: `whorl {verb} {flags(facts['more'])}`"
         case "R105" if "history" in facts:
             return "records of `memory` can hold more"
+        case "R105" if "cpu_s" in facts:
+            return "give its loops lower limits, or raise `cpu` in [limits] of whorl.toml"
         case "R105":
             return "give its loops lower limits, or let them `wait` for a second now and then"
         case "R106":
@@ -200,6 +212,9 @@ def request_words(request: Request) -> str:
     match request.kind:
         case "gate.decided":
             words = "approved" if body.get("approved") else "rejected"
+            words += " with edits" if "value" in body and body.get("by") != "call" else ""
+        case "run.accepted" if "iteration" not in body:
+            words = "told to stop after its iteration"
         case "run.accepted":
             words = f"accepted with iteration {body.get('iteration')}"
         case _:
@@ -207,7 +222,31 @@ def request_words(request: Request) -> str:
     feedback = line(request.feedback, 400)
     # More money without a place is for the loops that lacked it.
     nowhere = "what had stopped for its budget" if request.kind == "run.continued" else "the run"
-    return f"{line(request.place, 60) or nowhere} was {words}{f': {feedback}' if feedback else ''}"
+    return f"{safe(request.place) or nowhere} was {words}{f': {feedback}' if feedback else ''}"
+
+
+def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
+    """Why a step did not run, as a clause."""
+    step = line(str(facts.get("step")), 60)
+    match reason:
+        case "condition":
+            when = line(str(facts.get("when") or ""), 100)
+            return f"its condition is not true{f': {when}' if when else ''}"
+        case "order":
+            wanted = " or ".join(map(str, facts["wanted"])).replace("passed", "succeeded")
+            return f"{step!r} was to be {wanted}, and is {facts['status']}"
+        case "halt":
+            return f"{step!r} failed, and nothing new begins after that"
+        case "branch":
+            taken = facts.get("taken")
+            return (
+                "no case applies" if taken is None else f"case {line(str(taken), 60)!r} was taken"
+            )
+        case "around":
+            return f"{step!r}, which it stands in, did not run"
+        case "budget":
+            return "a budget does not allow it"
+    return "what it stands in ended before its turn"
 
 
 def reason_words(reason: str, stopped_by: str = "") -> str:
@@ -226,7 +265,9 @@ def exit_words(reason: str, stopped_by: str = "") -> str:
 _NO_MEASURE = frozenset({"leaf", "by", "met"})
 
 
-def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
+def verdict_words(
+    note: Mapping[str, Json], width_max: int = 60, *, with_reasons: bool = True
+) -> str:
     """What was found at the end of an iteration, from its note."""
     error = note.get("error")
     if isinstance(error, dict):
@@ -234,6 +275,10 @@ def verdict_words(note: Mapping[str, Json], width_max: int = 60) -> str:
     facts = _facts(note)
     if note.get("met"):
         facts = [fact for fact in facts if fact.get("met")] or facts
+    if not with_reasons:
+        facts = [
+            f | {"answer": _answer_of(f), "reason": ""} if f.get("reason") else f for f in facts
+        ]
     words = [fact_words(fact) for fact in facts if fact.keys() - _NO_MEASURE]
     words = words or ([str(note["by"])] if note.get("by") else [])
     outside = note.get("outside")
@@ -273,6 +318,8 @@ def fact_words(fact: Mapping[str, Any]) -> str:
                 return "no score"
             sign = "≥" if fact.get("met") else "<"
             return f"score {score(number, goal)} {sign} {score(goal, number)}"
+        case "judge" if fact.get("reason"):
+            return f"judge: {_answer_of(fact)}. {line(str(fact['reason']), 160)}"
         case "judge":
             answer = line(str(fact.get("answer", "")), 80)
             return f"judge: {answer}" if answer else "judge: no clear answer"
@@ -281,6 +328,9 @@ def fact_words(fact: Mapping[str, Any]) -> str:
             if fact["met"] is None:
                 lost: Any = fact.get("failed") or []
                 return f"{expression} is not known: {', '.join(map(repr, lost))} failed"
+            if " is " in expression:
+                # A sentence, which is so or is not.
+                return f"{expression}: {'yes' if fact['met'] else 'no'}"
             return f"{expression} is {str(bool(fact['met'])).lower()}"
         case "stable":
             return f"{bare(round(float(fact.get('similarity', 0)), 4) * 100)}% alike"
@@ -290,6 +340,24 @@ def fact_words(fact: Mapping[str, Any]) -> str:
         case "branch":
             return f"branch {fact.get('branch')!r}"
     return str(fact.get("by", ""))
+
+
+def reason_lines(note: Mapping[str, Any]) -> list[str]:
+    """Why judges decided as they did, in their own words, with what they quote."""
+    lines: list[str] = []
+    for fact in _facts(note):
+        reason, evidence = line(str(fact.get("reason") or ""), 600), fact.get("evidence")
+        if reason:
+            lines.append(f"{_answer_of(fact)}. {reason}")
+        if evidence:
+            found = "" if fact.get("evidence_in_text") else "  (this does not stand in the text)"
+            lines.append(f'"{line(str(evidence), 600)}"{found}')
+    return lines
+
+
+def _answer_of(fact: Mapping[str, Any]) -> str:
+    met = fact.get("met")
+    return "no clear answer" if met is None else "YES" if met else "NO"
 
 
 def condition_words(condition: Condition | None) -> str:
@@ -363,15 +431,11 @@ def _some(names: Sequence[str]) -> str:
 
 def _cost_words(forecast: Forecast) -> str:
     cost, bound, budget = forecast.cost_usd, forecast.bound_usd, forecast.budget_usd
-    shown = dollars(cost or 0.0)
-    about = f", {'less than $0.001' if shown.startswith('<') else f'about {shown}'}"
+    about = f", about {dollars(cost or 0.0)}"
     if budget is not None and (bound is None or bound >= budget):
         return f"{about if cost and cost < budget else ''}; at most {allowed(budget)}, the budget"
     if bound is not None:
-        # In as many decimals as are shown, and not below it.
-        parts = 100 if bound >= 0.095 else 10_000
-        rounded = max(ceil(bound * parts - 1e-9) / parts, 0.001)
-        return f", at most {dollars(rounded)}" if bound else ""
+        return f", at most {dollars_at_most(bound)}" if bound else ""
     if not cost:
         return ""
     why = "prompts may be longer than they are in the file"

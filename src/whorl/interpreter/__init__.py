@@ -1,4 +1,5 @@
 """What a workflow does: pure, synchronous, deterministic; events in, commands out."""
 
-# Raised when the machine does something else with the same events; stored with each run.
-BEHAVIOUR = 1
+# Raised when the machine does something else with the same events, or is fed other ones; stored
+# with each run. 2: new prices of expressions; events in the midst of work, at a `step`.
+BEHAVIOUR = 2

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import hmac
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from whorl.interpreter.events import inner
 from whorl.ir import Constant, Expression, Items
 from whorl.ir.values import parse_duration, workspace_of
 from whorl.language import UNDEFINED, EvaluationError, evaluate, to_text, truth
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from whorl.interpreter.frames import Frame, RunState
     from whorl.ir import Compute, Value
-    from whorl.language import Json, Scope, Undefined
+    from whorl.language import Json, Meter, Scope, Undefined
 
 ITEMS_MAX = 100_000
 
@@ -19,9 +24,12 @@ ITEMS_MAX = 100_000
 class FrameScope:
     """The names that a frame sees: its own scope, then the scopes around it."""
 
-    __slots__ = ("_drawn", "_frame", "_scopes", "_start", "_state")
+    __slots__ = ("_drawn", "_frame", "_scopes", "_start", "_state", "meter")
 
-    def __init__(self, state: RunState, start: str, frame: Frame | None = None) -> None:
+    def __init__(
+        self, state: RunState, start: str, meter: Meter, frame: Frame | None = None
+    ) -> None:
+        self.meter = meter
         self._state = state
         self._scopes = state["scopes"]
         self._start = start
@@ -47,6 +55,8 @@ class FrameScope:
             return self._state["at"]
         if name == "$run":
             return self._state["run"]
+        if name == "$callback_url":
+            return self._callback_url()
         if name != "$seed":
             return UNDEFINED
         # A text that is another one each time it is asked for, and the same in a replay.
@@ -54,6 +64,16 @@ class FrameScope:
         frame: Any = self._frame or {}
         place = f"{frame.get('address')} {frame.get('left')} {self._start} {self._drawn}"
         return f"{self._state['seed']} {place}"
+
+    def _callback_url(self) -> Json | Undefined:
+        """The address whose call ends this task, where it is one and the run has addresses."""
+        callback, frame = self._state.get("callback"), self._frame
+        if callback is None or frame is None or frame["kind"] != "task":
+            return UNDEFINED
+        address = call_address(frame["base"])
+        signature = call_signature(callback["token"], address)
+        place = f"{self._state['run']}/{quote(address, safe='')}"
+        return f"{callback['url']}/hooks/runs/{place}?sig={signature}"
 
     def _results(self) -> dict[str, Json]:
         """All names at once, for those that no expression can spell."""
@@ -71,10 +91,21 @@ class FrameScope:
         return results
 
 
-class OverlayScope:
-    __slots__ = ("_below", "_values")
+def call_address(base: str) -> str:
+    """Where a task waits for a call."""
+    return inner(base, "call")
 
-    def __init__(self, values: dict[str, Json], below: Scope) -> None:
+
+def call_signature(token: str, address: str) -> str:
+    """What the address of a call carries, so that only who was given it can make the call."""
+    return hmac.new(token.encode(), address.encode(), "sha256").hexdigest()
+
+
+class OverlayScope:
+    __slots__ = ("_below", "_values", "meter")
+
+    def __init__(self, values: dict[str, Json], below: FrameScope | OverlayScope) -> None:
+        self.meter: Meter = below.meter
         self._values = values
         self._below = below
 
@@ -97,7 +128,8 @@ def value_of(value: Value, scope: Scope) -> Json:
     }
 
 
-def values_over(node: Compute, scope: Scope) -> list[Json]:
+def values_over(node: Compute, scope: FrameScope) -> Generator[None, None, list[Json]]:
+    """Computes item by item, so that whoever asks can do something else in between."""
     assert node.over is not None
     items = value_of(node.over, scope)
     if not isinstance(items, list) or len(items) > ITEMS_MAX:
@@ -107,6 +139,7 @@ def values_over(node: Compute, scope: Scope) -> list[Json]:
         inside = OverlayScope({"$item": item}, scope)
         if node.keep is None or truth(node.keep, inside):
             values.append(value_of(node.value, inside))
+        yield
     return values
 
 

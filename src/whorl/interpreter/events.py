@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+
+from whorl.lazily import dataclass, regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
 
 
 # What a person asks for may have a name, `request`: one of a name that came before is ignored.
+# What came in the midst of work that takes long has the `step` of that work that it came at.
 FedKind: TypeAlias = Literal[
-    "run.started",  # run, seed, input, limits, iterations, memory, refused
+    # run, seed, input, limits, iterations, explore, memory, refused, behaviour, callback
+    "run.started",
     "task.started",  # the intent: kind, inputs, reserve {cost_usd, tokens, input_tokens, calls}
     "task.held",  # the limits of the provider hold the call back: nothing is sent yet
     "task.sent",  # a call that was held back is on its way
@@ -31,12 +35,13 @@ FedKind: TypeAlias = Literal[
     "task.failed",  # error {code, message, retryable, retry_after_s, detail}, value, usage
     "task.in_doubt",  # an intent without a reply was found after a crash: reserve
     "timer.fired",
-    "gate.decided",  # approved, feedback, by
+    "gate.decided",  # approved, feedback, by, value: what a call sent, or a person edited
     "run.paused",  # by
     "run.resumed",  # cost_usd, tokens, calls: so much more
     "run.cancelled",  # feedback
+    "run.exhausted",  # cpu_s: it has computed for so long, the most that it may
     "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more; around
-    "run.accepted",  # at, iteration, results, score, collected
+    "run.accepted",  # at, iteration, results, score, collected; without an iteration: stop after it
     # exact: it stood where the iteration begins, at the time stood_at; workflow: the one until then
     "run.forked",  # at, run, seed, source, set, limits, exact, stood_at, workflow
 ]
@@ -58,6 +63,7 @@ NoteKind: TypeAlias = Literal[
     # not_begun: for a budget, the iterations whose first calls it refuses
     # due: when a time limit ends the wait; status, for and not_begun, where the run is paused
     "run.waiting",
+    "run.answered",  # whoever called the workflow can be answered
     "run.finished",  # status, output, outputs, error, usage
     # what happened, and what advice is made from: whose limit, how much more it needs, ...
     "warning",  # code, message, facts
@@ -149,8 +155,8 @@ def amount_in(value: object) -> float:
 
 Command: TypeAlias = Perform | Send | SetTimer | Cancel
 
-_SPECIAL = re.compile(r"[%/\[\]#:]")
-_ITERATION = re.compile(r"(.*)\[([0-9]+)\](?:#[0-9]+)?")
+_SPECIAL = regex(r"[%/\[\]#:]")
+_ITERATION = regex(r"(.*)\[([0-9]+)\](?:#[0-9]+)?")
 
 
 @lru_cache(maxsize=4096)

@@ -5,11 +5,11 @@ A frame is a construct that is under way. Its `kind` tells which fields it has.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from whorl.ir import Task
 from whorl.language import Json, LimitExceeded
+from whorl.lazily import regex
 
 if TYPE_CHECKING:
     from whorl.ir import Node
@@ -28,7 +28,7 @@ Outcome: TypeAlias = dict[str, Any]
 End: TypeAlias = dict[str, Any]
 
 _FAILURES = frozenset({"failed", "timed_out", "cancelled"})
-_ITERATION = re.compile(r"\[([0-9]+)\][^\[\]]*$")
+_ITERATION = regex(r"\[([0-9]+)\][^\[\]]*$")
 # Stands for what nobody is shown.
 HIDDEN = "***"
 
@@ -199,12 +199,34 @@ class Suspended(TypedDict):
 
 
 class Judged(TypedDict):
-    """What a judge said so far: its votes, and once they decide, what came of them."""
+    """What a judge said so far: its votes, and once they decide, what came of them.
+
+    `words` are those of its last answer: the reason, the evidence.
+    """
 
     votes: NotRequired[list[str]]
     answer: NotRequired[str]
+    words: NotRequired[Values]
     met: NotRequired[bool | None]
     reask: NotRequired[bool]
+
+
+class OwnEnd(TypedDict):
+    """How an exploring loop would have ended by its own rule, and what it had then."""
+
+    reason: str
+    by: str
+    fields: Values
+    variables: Values
+
+
+class Exploring(TypedDict):
+    """A loop that goes on to a number of iterations, whatever its rule says."""
+
+    most: int
+    # What judges used that its own rule would not have asked.
+    extra: Amounts
+    own: NotRequired[OwnEnd]
 
 
 Phase: TypeAlias = Literal["body", "judging", "asking", "delay", "limit"]
@@ -253,6 +275,11 @@ class LoopFrame(FrameFields, Budgeted):
     asking: NotRequired[str]
     asks: NotRequired[dict[str, int]]
     judge: NotRequired[str | None]
+    # What judges are asked that decides nothing any more, and what had been used before that.
+    rest: NotRequired[dict[str, Judged]]
+    rest_from: NotRequired[Amounts]
+    explore: NotRequired[Exploring]
+    explored: NotRequired[int]
     # Limits.
     stop_at: NotRequired[int]
     time_from: NotRequired[float]
@@ -266,6 +293,9 @@ class LoopFrame(FrameFields, Budgeted):
     accepted_number: NotRequired[int]
     accepted_collected: NotRequired[Values]
     accepted_score: NotRequired[float | None]
+    # It ends after this iteration; its result was edited.
+    stops: NotRequired[bool]
+    edited: NotRequired[bool]
 
 
 Frame: TypeAlias = PlainFrame | BlockFrame | ForEachFrame | LoopFrame | TaskFrame
@@ -302,6 +332,14 @@ class RunState(Budgeted):
     over: NotRequired[dict[str, bool]]
     # Texts that nobody is shown: what secret inputs are made of.
     secrets: NotRequired[list[str]]
+    # How many iterations loops make by name, whatever their rules say.
+    explore: NotRequired[dict[str, int]]
+    # The address under which tasks that wait for calls are called, and what signs it.
+    callback: NotRequired[dict[str, str]]
+    # The version of the machine that began the run; it keeps the prices that expressions had then.
+    behaviour: NotRequired[int]
+    # Only in a snapshot that was taken in the midst of work: the agenda, and how far it has come.
+    work: NotRequired[dict[str, Any]]
 
 
 def succeeded(value: Json = None) -> Outcome:

@@ -7,6 +7,7 @@ therefore a fold over its journal, and resuming, replaying and simulating are th
 from __future__ import annotations
 
 import json
+from collections import deque
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
@@ -18,9 +19,10 @@ from whorl.interpreter.constructs.task import TaskBehaviour
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
-from whorl.interpreter.state import ENDED_BY, State
+from whorl.interpreter.state import ENDED_BY, ENDLESS, State
 from whorl.ir import Task
 from whorl.language import LanguageError
+from whorl.language.pieces import read_pieces
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import Frame, Outcome, RunState, Values
@@ -30,9 +32,13 @@ if TYPE_CHECKING:
 # A run that computes this long between two events waits for nothing: it would go on for ever.
 STEPS_MAX = 500_000
 
+# What looks at a run as it stands: it does not come in the midst of work.
+AT_REST = frozenset({"run.continued", "run.accepted", "run.forked"})
+
+BLOCKS = BlockBehaviour()
 # What each kind of frame does.
 BEHAVIOURS: dict[str, Behaviour] = {
-    "block": BlockBehaviour(),
+    "block": BLOCKS,
     "branch": nodes.BranchBehaviour(),
     "group": nodes.GroupBehaviour(),
     "call": run.CallBehaviour(),
@@ -49,13 +55,37 @@ BEHAVIOURS: dict[str, Behaviour] = {
 class Machine(State):
     def __init__(self, plan: Plan, state: RunState | None = None) -> None:
         super().__init__(plan, BEHAVIOURS, state)
+        work = self.state.pop("work", {})
+        self._agenda.extend((key, what) for key, what in work.get("agenda", ()))
+        # Whether events have led to more than has been done so far.
+        self.is_busy, self._is_reviewed = bool(work), work.get("is_reviewed", False)
+        self.steps, self._pops = work.get("steps", 0), work.get("pops", 0)
         if state is not None:
             self.recover()
 
     @classmethod
     def restore(cls, plan: Plan, snapshot: str) -> Machine:
         """The machine as it was when the snapshot was taken; `poll` asks again for what is open."""
-        return cls(plan, json.loads(snapshot))
+        return cls(plan, read_pieces(snapshot, json.JSONDecoder()))
+
+    def snapshot(self, *, in_pieces: bool = False) -> str:
+        if not self.is_busy:
+            return super().snapshot(in_pieces=in_pieces)
+        self.state["work"] = {
+            "agenda": list(self._agenda),
+            "steps": self.steps,
+            "pops": self._pops,
+            "is_reviewed": self._is_reviewed,
+        }
+        try:
+            return super().snapshot(in_pieces=in_pieces)
+        finally:
+            del self.state["work"]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a snapshot holds all that there is: nothing is half computed."""
+        return not self._unfinished
 
     def in_flight(self) -> list[str]:
         """The addresses of calls that are in doubt after a crash: sent, and not answered.
@@ -67,12 +97,40 @@ class Machine(State):
 
     def held_for(self, address: str) -> Values:
         entry = self.pending.get(address)
-        return dict(self.task_frames[entry["frame"]].get("reserve", {})) if entry else {}
+        frame = self.task_frames.get(entry["frame"]) if entry else None
+        return dict(frame.get("reserve", {})) if frame else {}
 
     def feed(self, event: Event) -> None:
         """Takes one event in and advances as far as that leads."""
+        if self.take(event):
+            self.advance()
+
+    def place_of(self, event: Event) -> int:
+        """The step of the work under way that an event came at; after all of it, it is endless."""
+        step = event.body.get("step")
+        return step if isinstance(step, int) and event.kind not in AT_REST else ENDLESS
+
+    def is_before(self, event: Event) -> bool:
+        """Whether there is work to be done before an event is taken in."""
+        return self.is_busy and self.steps < self.place_of(event)
+
+    def take(self, event: Event) -> bool:
+        """Takes one event in where it came: in the midst of work, or after all of it.
+
+        What it leads to is left to `advance`. False: the machine has stopped before.
+        """
         if event.kind not in FED_KINDS:
             raise StoreError(f"an event of kind {event.kind!r} cannot be fed", code="R903")
+        if self.is_busy:
+            self.advance(to=self.place_of(event))
+            self._make_room(event)
+        if not self.is_busy:
+            self._pops = 0
+        if self.stopped_at and event.kind != "run.forked":
+            return False
+        if self.observer is not None:
+            self.observer.taking(self, event)
+        self.steps, self.is_busy, self._is_reviewed = 0, True, False
         state = self.state
         state["at"] = max(state["at"], event.at)
         if state["status"] == "waiting":
@@ -84,11 +142,32 @@ class Machine(State):
             if event.kind == "gate.decided":
                 self._end_overdue(event)
             self._deliver(event)
-        self._advance()
-        if "queue" in state or "out_of_budget" in state or "over" in state:
-            budget.review(self)
-            loop_limits.end_out_of_budget(self)
-            self._advance()
+        return True
+
+    def advance(self, *, steps: int = ENDLESS, fuel: int = ENDLESS, to: int = ENDLESS) -> None:
+        """Goes on with what events have led to: for a slice, `to` a step, or to the end.
+
+        Where a slice ends makes no difference to what is done, nor to its order.
+        """
+        if not self.is_busy:
+            return
+        end = self.steps + steps
+        self.steps_end = end if end < to else to
+        self.fuel_end = self.meter.fuel + fuel
+        self._run_agenda()
+        if self._agenda and not self.stopped_at:
+            return
+        state = self.state
+        if not self._is_reviewed:
+            self._is_reviewed = True
+            if "queue" in state or "out_of_budget" in state or "over" in state:
+                self._pops = 0
+                budget.review(self)
+                loop_limits.end_out_of_budget(self)
+                self._run_agenda()
+                if self._agenda and not self.stopped_at:
+                    return
+        self.is_busy = False
         if not self.stopped_at and state["status"] in ("running", "waiting"):
             self._settle_status()
 
@@ -117,11 +196,12 @@ class Machine(State):
     def recover(self) -> None:
         """After a replay: forgets what was wanted on the way, and wants again what is open."""
         self._commands = []
+        agenda, self._agenda = self._agenda, deque()
         self.ask_again()
         # A recovery is no event, so nothing may end of it; while paused, nothing is asked for.
         failed = [self.frames[key]["address"] for key, _ in self._agenda]
         self._unaskable = failed if self.status != "paused" else []
-        self._agenda.clear()
+        self._agenda = agenda
         for address, entry in self.pending.items():
             if "due" in entry:
                 self.command(SetTimer(address, entry["due"], "date" in entry))
@@ -168,34 +248,59 @@ class Machine(State):
             if address in self.pending and not self.stopped_at:
                 self.command(Cancel(address))
                 self._deliver(Event("timer.fired", address, due))
-                self._advance()
+                self.steps_end = self.fuel_end = ENDLESS
+                self._run_agenda()
         if was_open and decision.address not in self.pending:
             self.warn(decision.address, "W900", "the decision came after its time was over")
 
-    def _advance(self) -> None:
-        steps = 0
-        agenda, frames = self._agenda, self.frames
-        while agenda and not self.stopped_at:
-            steps += 1
-            if steps > STEPS_MAX:
-                agenda.clear()
-                most = f"{STEPS_MAX:,} steps without waiting for anything, the most there may be"
-                error = error_at("", "R105", f"the run took {most}", facts={"steps": STEPS_MAX})
-                run.end_now(self, failed(error))
-                return
-            key, outcome = agenda.popleft()
+    def _run_agenda(self) -> None:
+        """Does what is on the agenda, until the slice is over; here most of the time goes."""
+        agenda, frames, meter, pops = self._agenda, self.frames, self.meter, self._pops
+        steps_end, fuel_end = self.steps_end, self.fuel_end
+        while agenda and self.steps < steps_end and meter.fuel < fuel_end and not self.stopped_at:
+            if pops >= STEPS_MAX and not isinstance(agenda[0][1], list):
+                self._end_endless()
+                break
+            key, what = agenda.popleft()
             frame = frames.get(key)
-            if frame is None:
-                continue
-            if outcome is not None:
-                self._leave(key, frame, outcome)
-                continue
-            behaviour = self._behaviours[frame["kind"]]
-            try:
-                behaviour.enter(self, key)
-            except LanguageError as fault:
-                node = self.node(frame) if "node" in frame else None
-                behaviour.fail(self, key, language_failure(fault, frame["address"], node))
+            if what is None:
+                pops += 1
+                if frame is not None:
+                    self._enter(key, frame)
+            elif isinstance(what, list):
+                if frame is not None:
+                    BLOCKS.go_on(self, key, what)
+            else:
+                pops += 1
+                if frame is not None:
+                    self._leave(key, frame, what)
+            self.steps += 1
+        self._pops = pops
+
+    def _enter(self, key: str, frame: Frame) -> None:
+        behaviour = self._behaviours[frame["kind"]]
+        try:
+            behaviour.enter(self, key)
+        except LanguageError as fault:
+            node = self.node(frame) if "node" in frame else None
+            behaviour.fail(self, key, language_failure(fault, frame["address"], node))
+
+    def _end_endless(self) -> None:
+        self._agenda.clear()
+        most = f"{STEPS_MAX:,} steps without waiting for anything, the most there may be"
+        error = error_at("", "R105", f"the run took {most}", facts={"steps": STEPS_MAX})
+        run.end_now(self, failed(error))
+
+    def _make_room(self, event: Event) -> None:
+        """Does what is on the agenda for the frame that an event goes to: it comes after that."""
+        while not self.stopped_at:
+            entry = self.pending.get(event.address)
+            is_own = entry is None or event.kind.startswith("run.")
+            key = self.state["root"] if is_own else entry["frame"]  # type: ignore[index]
+            if all(key != waiting for waiting, _ in self._agenda):
+                return
+            self.steps_end, self.fuel_end = self.steps + 1, ENDLESS
+            self._run_agenda()
 
     def _leave(self, key: str, frame: Frame, outcome: Outcome) -> None:
         """A frame has ended: shapes its value, stops its alarm and tells the frame above."""
@@ -206,6 +311,8 @@ class Machine(State):
                 self.forget_if_pending(frame["alarm"])
         if behaviour.stays:
             frame["ended"] = outcome["status"]
+        if self.observer is not None:
+            self.observer.left(self, key, outcome)
         parent = frame["parent"]
         if parent is None:
             behaviour.child_left(self, key, key, outcome)

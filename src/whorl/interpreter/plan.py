@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 from whorl import ir
 from whorl.ir import AllOf, AnyOf, Call, Constant, Fields, ForEach, Items, Judge, Loop, Task
+from whorl.ir.expressions import expressions_in, inner_values, outer_values
 from whorl.ir.walk import blocks_of, is_hidden, names_given, walk, workflows_of
+from whorl.language import is_light
 from whorl.language.libraries import open_library
+from whorl.lazily import dataclass
 from whorl.plugins import load_reference
 
 if TYPE_CHECKING:
@@ -165,6 +168,22 @@ class Plan:
             node.secure_outputs for node in self.nodes.values()
         )
 
+    @cached_property
+    def is_light(self) -> bool:
+        """Whether all that it computes is cheap as long as the values are small."""
+        values = [value for part in self.workflows.values() for _, value in part.variables]
+        values += [value for part in self.workflows.values() for _, value in part.outputs]
+        for node in self.nodes.values():
+            values += [*outer_values(node), node.shape]  # type: ignore[list-item]
+            if isinstance(node, Loop):
+                values += inner_values(node)  # type: ignore[arg-type]
+        return all(is_light(e) for value in values for e in expressions_in(value))
+
+    @cached_property
+    def awaits_calls(self) -> bool:
+        """Whether a task may wait until an address of the run is called."""
+        return any(isinstance(node, Task) and node.awaits_call for node in self.nodes.values())
+
     def recorder(self, node_key: str) -> Recorder | None:
         return self.recorders.get(self.owners[node_key].recorder) if self.recorders else None
 
@@ -246,5 +265,10 @@ def _judge_task(judge: Judge, *, hidden: bool) -> Task:
         ("model", models if judge.model else Constant(None)),
         *(judge.inputs.entries if isinstance(judge.inputs, Fields) else ()),
     )
+    # What is as usual is left out: so the inputs of a call stay what they were.
+    if judge.reason is not None:
+        entries += (("reason", Constant(judge.reason)),)
+    if judge.evidence:
+        entries += (("evidence", Constant(True)),)
     asked = Fields(entries)
     return Task(name="judge", kind="judge", inputs=asked, secure=hidden, secure_outputs=hidden)

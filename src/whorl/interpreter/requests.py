@@ -100,11 +100,14 @@ def _check(machine: State, event: Event) -> None:
     match event.kind:
         case "run.continued":
             to_continue(machine, event.body)
+        case "run.accepted" if "iteration" not in event.body:
+            frame = machine.loop_frames[loop_at(machine, event.body.get("at"))]
+            check("ended" not in frame, f"loop {frame['name']!r} has ended already")
         case "run.accepted":
             check_reopenable(machine, loop_at(machine, event.body.get("at")))
         case "run.paused":
             check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
-        case "run.cancelled":
+        case "run.cancelled" | "run.exhausted":
             check(not machine.done, f"the run has ended already: {machine.status}")
         case "run.resumed":
             _may_resume(machine, event.body)
@@ -128,6 +131,13 @@ def _started(machine: State, body: dict[str, Any]) -> None:
         "iterations": body.get("iterations"),
         "memory": body.get("memory") or {},
     }
+    if explore := body.get("explore"):
+        state["explore"] = explore
+    if "callback" in body:
+        state["callback"] = body["callback"]
+    if "behaviour" in body:
+        # Runs from before it was told keep the prices of the first version.
+        state["behaviour"] = machine.meter.prices = body["behaviour"]
     key = machine.new_frame("run", parent=None, scope="", address="", input=body.get("input") or {})
     state["root"] = key
     if refusal := body.get("refused"):
@@ -151,6 +161,12 @@ def _cancelled(machine: State, body: dict[str, Any]) -> None:
     run.end_now(machine, failed(error_at("", "R107", words), status="cancelled"))
 
 
+def _exhausted(machine: State, body: dict[str, Any]) -> None:
+    most = f"the run has computed for {body['cpu_s']:g} s of CPU, the most that it may"
+    error = error_at("", "R105", most, facts={"cpu_s": body["cpu_s"]})
+    run.end_now(machine, failed(error))
+
+
 def _may_resume(machine: State, body: dict[str, Any]) -> None:
     status, more = machine.status, _amounts(body)
     has_ended = status in ("succeeded", "cancelled")
@@ -169,6 +185,9 @@ def _may_resume(machine: State, body: dict[str, Any]) -> None:
 def _accepted(machine: State, body: dict[str, Any]) -> None:
     key = loop_at(machine, body.get("at"))
     frame = machine.loop_frames[key]
+    if "iteration" not in body:
+        loop.stop(machine, key)
+        return
     number = int(body["iteration"])
     check(1 <= number <= frame["count"], f"{frame['name']!r} has no iteration {number}")
     check(frame.get("accepted_number") != number, f"iteration {number} is accepted already")
@@ -447,8 +466,7 @@ def _closed_by(machine: State, key: str) -> LoopFrame | None:
 
 def open_around(machine: State, key: str) -> None:
     """Takes up the iterations around a loop that were put aside, the outermost first."""
-    above = machine.loop_frames[key]["parent"]
-    if above is not None:
+    if (above := machine.loop_frames[key]["parent"]) is not None:
         open_around(machine, above)
         if "suspended" in machine.loop_frames[above]:
             reopen(machine, above)
@@ -475,6 +493,7 @@ _RECEIVERS = {
     "run.paused": lambda machine, body: machine.pause(body.get("by") or "person"),
     "run.resumed": _resumed,
     "run.cancelled": _cancelled,
+    "run.exhausted": _exhausted,
     "run.continued": continued,
     "run.accepted": _accepted,
     "run.forked": _forked,

@@ -13,21 +13,29 @@ from whorl.errors import StoreError
 from whorl.interpreter.evaluation import FrameScope
 from whorl.interpreter.events import Cancel, Command, Event, SetTimer
 from whorl.interpreter.frames import children_of, error_at, failed
+from whorl.language import Meter
+from whorl.language.pieces import write_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from whorl.interpreter import frames
-    from whorl.interpreter.frames import Error, Frame, FrameFields, Outcome, RunState, Values
+    from whorl.interpreter.frames import End, Error, Frame, FrameFields, Outcome, RunState, Values
     from whorl.interpreter.plan import BlockPlan, Plan
-    from whorl.ir import Loop, Task
+    from whorl.ir import Loop, Node, Task
     from whorl.language import Json
 
 
 FORMAT = 1
+ENDLESS = 2**62
+_ENCODE = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 # What is waited for, and the kinds of events that can end the wait.
 ENDED_BY = {"task": ("task",), "timer": ("timer",), "alarm": ("timer",), "gate": ("gate",)}
+
+
+class OutOfTurn(Exception):
+    """What a node computes is not done when the slice is over; it goes on in the next one."""
 
 
 class Behaviour:
@@ -75,6 +83,33 @@ class Behaviour:
         machine.finish(key, failed(out_of_time(frame), status="timed_out"))
 
 
+class Observer:
+    """Looks on while a journal is folded, and changes nothing; a run that is driven has none."""
+
+    def taking(self, machine: State, event: Event) -> None:
+        """An event is about to be taken in."""
+
+    def begun(self, machine: State, key: str) -> None:
+        """A frame is made."""
+
+    def left(self, machine: State, key: str, outcome: Outcome) -> None:
+        """A frame has ended; it may go on, if a person reopens it."""
+
+    def dropped(self, machine: State, key: str) -> None:
+        """A frame is taken away, whatever it is doing."""
+
+    def computing(self, machine: State, frame: frames.BlockFrame, node: Node) -> None:
+        """A node of a block is about to be computed, without a frame."""
+
+    def recorded(
+        self, machine: State, frame: frames.BlockFrame, name: str, end: End, value: Json
+    ) -> None:
+        """A node of a block has ended, or is skipped; those that have frames left before."""
+
+    def closed(self, machine: State, key: str, note: Values) -> None:
+        """An iteration of a loop has ended; the note says how."""
+
+
 class State:
     def __init__(
         self, plan: Plan, behaviours: Mapping[str, Behaviour], state: RunState | None = None
@@ -94,10 +129,15 @@ class State:
         self.pending: dict[str, frames.Waiting] = self.state["pending"]
         self._commands: list[Command] = []
         self._notes: list[Event] = []
-        self._agenda: deque[tuple[str, Outcome | None]] = deque()
-        # Iterations whose results a replay looks for, and the results; no part of the state.
-        self.observed: frozenset[str] = frozenset()
-        self.observations: dict[str, Values] = {}
+        # What is to be done: a frame is entered, ends with an outcome, or goes on with these nodes.
+        self._agenda: deque[tuple[str, Outcome | list[str] | None]] = deque()
+        # How many steps were done since the last event, and where the present slice ends.
+        self.steps = 0
+        self.steps_end = self.fuel_end = ENDLESS
+        self.meter = Meter(self.state.get("behaviour", 1))
+        self._unfinished: dict[str, Generator[None, None, list[Json]]] = {}
+        # No part of the state.
+        self.observer: Observer | None = None
         self._unaskable: list[str] = []
         # Iterations at whose beginning it stops in the midst of an event, until it is forked there.
         self.stops: frozenset[str] = frozenset()
@@ -111,8 +151,9 @@ class State:
             if isinstance(frame.get("waits"), list):
                 frame["waits"] = dict.fromkeys(frame["waits"], 1)
 
-    def snapshot(self) -> str:
-        return json.dumps(self.state, separators=(",", ":"), ensure_ascii=False)
+    def snapshot(self, *, in_pieces: bool = False) -> str:
+        """The state as a text; one call for all of a large one would hold up other threads."""
+        return "".join(write_pieces(self.state, _ENCODE)) if in_pieces else _ENCODE(self.state)
 
     @property
     def status(self) -> str:
@@ -143,10 +184,10 @@ class State:
         return frame, self.plan.tasks[frame["node"]]
 
     def scope(self, frame: Frame) -> FrameScope:
-        return FrameScope(self.state, frame["scope"], frame)
+        return FrameScope(self.state, frame["scope"], self.meter, frame)
 
     def scope_at(self, scope: str) -> FrameScope:
-        return FrameScope(self.state, scope)
+        return FrameScope(self.state, scope, self.meter)
 
     def new_scope(self, values: Values, up: str | None, hidden: Sequence[str] = ()) -> str:
         """Makes a scope inside another one (None: it sees nothing else).
@@ -182,6 +223,8 @@ class State:
             loop = parent if above["kind"] == "loop" else above["loop"]
         frame: Any = {"kind": kind, "parent": parent, "scope": scope, "loop": loop, **fields}
         self.frames[key] = frame
+        if self.observer is not None:
+            self.observer.begun(self, key)
         return key
 
     def behaviour(self, frame: Frame) -> Behaviour:
@@ -194,6 +237,34 @@ class State:
     def finish(self, key: str, outcome: Outcome) -> None:
         """Puts the end of a frame on the agenda."""
         self._agenda.append((key, outcome))
+
+    def go_on_with(self, key: str, nodes: list[str]) -> None:
+        """Has a block go on with its next nodes before anything else, as if nothing had been."""
+        self._agenda.appendleft((key, nodes))
+
+    def may_go_on(self) -> bool:
+        """After a step of several on one turn: counts it, unless it was the last of the slice.
+
+        The last step of a turn is counted when the turn is over.
+        """
+        if self.steps + 1 >= self.steps_end or self.meter.fuel >= self.fuel_end:
+            return False
+        self.steps += 1
+        return True
+
+    def collect(
+        self, place: str, begin: Callable[[], Generator[None, None, list[Json]]]
+    ) -> list[Json]:
+        """What is computed item by item, each one a step; raises OutOfTurn when a slice is over."""
+        work = self._unfinished.pop(place, None) or begin()
+        try:
+            while True:
+                next(work)
+                if not self.may_go_on():
+                    self._unfinished[place] = work
+                    raise OutOfTurn
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
     def fail(
         self, key: str, code: str, message: str, *, status: str = "failed", **more: Json
@@ -279,6 +350,8 @@ class State:
 
     def drop(self, key: str) -> None:
         """Takes a frame and everything below it away, and cancels what is under way there."""
+        if self._unfinished:
+            self._unfinished.clear()
         frames, doomed = self.frames, [key]
         for doomed_key in doomed:
             doomed += children_of(frames[doomed_key])
@@ -286,6 +359,8 @@ class State:
         for doomed_key in reversed(doomed):
             frame = frames[doomed_key]
             self._behaviours[frame["kind"]].abandon(self, doomed_key)
+            if self.observer is not None:
+                self.observer.dropped(self, doomed_key)
             if frame.get("waits"):
                 self.forget_if_pending(*frame["waits"])
             if "own_scope" in frame:

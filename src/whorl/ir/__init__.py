@@ -27,6 +27,7 @@ from whorl.ir.nodes import Node as Node
 from whorl.ir.nodes import RunLimits as RunLimits
 from whorl.ir.nodes import Stop as Stop
 from whorl.ir.nodes import Task as Task
+from whorl.ir.nodes import Trigger as Trigger
 from whorl.ir.nodes import Wait as Wait
 from whorl.ir.nodes import Workflow as Workflow
 from whorl.ir.nodes import timed_as_a_whole as timed_as_a_whole

@@ -29,6 +29,8 @@ _RAW = {
     ("Task", "returns"),
     ("Loop", "words"),
     ("Workflow", "words"),
+    ("Trigger", "schema"),
+    ("Trigger", "recurrence"),
 }
 
 
@@ -68,7 +70,7 @@ def _decode(encoded: Json) -> Any:
     return encoded
 
 
-def content_hash(item: nodes.Workflow) -> str:
-    """A short name for exactly this version of a workflow."""
-    text = json.dumps(to_json(item), sort_keys=True, separators=(",", ":"))
+def content_hash(encoded: Json) -> str:
+    """A short name for exactly this version of a workflow, which `to_json` has encoded."""
+    text = json.dumps(encoded, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

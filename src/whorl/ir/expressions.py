@@ -70,7 +70,7 @@ def outer_values(node: Node) -> Iterator[Value | None]:
         case nodes.Gate():
             yield from (node.message, node.show)
         case nodes.Stop():
-            yield from (node.message, node.output)
+            yield from (node.message, node.code, node.output)
         case nodes.Group() | nodes.Break() | nodes.Continue():
             return
         case _:

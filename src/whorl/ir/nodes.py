@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from whorl.ir.values import Condition, Constant, Expression, Fields, Port, Retry, Value
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from whorl.language import Json
@@ -68,7 +69,8 @@ class Task(NodeFields):
     `returns` is a JSON Schema that the result is checked against. `defaults` on the workflow fill
     inputs that are absent. The inputs of a secure task are stored nowhere. `timeout_s` is for one
     attempt, `total_timeout_s` for all attempts together, with the waits between them. `warns` is
-    computed from the result as `shape` is: a text is a warning of the run, null is none.
+    computed from the result as `shape` is: a text is a warning of the run, null is none. One that
+    `awaits_call` may be told that its result comes later, as a call of the address `$callback_url`.
     """
 
     kind: str
@@ -80,6 +82,7 @@ class Task(NodeFields):
     secure: bool = False
     total_timeout_s: float | None = None
     warns: Value | None = None
+    awaits_call: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,12 +148,14 @@ class Compute(NodeFields):
     """Computes a value; with `over`, one for each item of a list that `keep` is true of.
 
     Each item is visible as `$item` while its value is computed. `warns` is as that of a task.
+    Once one that `answers` has ended well, the workflow's `answer` is there.
     """
 
     value: Value
     over: Value | None = None
     keep: Expression | None = None
     warns: Value | None = None
+    answers: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,11 +186,13 @@ class Gate(NodeFields):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop(NodeFields):
-    """Ends the run."""
+    """Ends the run, or only the called workflow that it stands in; `code` is the author's own."""
 
     status: Literal["succeeded", "failed", "cancelled"] = "succeeded"
     message: Value = Constant(None)
+    code: Value = Constant(None)
     output: Value | None = None
+    ends: Literal["run", "workflow"] = "run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -349,6 +356,52 @@ class RunLimits:
     time_s: float | None = None
 
 
+# The parts of a call that starts a run; `tracking` is the caller's own name for what it is about.
+Part = Literal["body", "headers", "queries", "path", "tracking"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trigger:
+    """What starts a workflow, and by which rules.
+
+    A `request` is a call of the service, a `recurrence` is the clock's, a `poll` asks another
+    system by the clock, a `callback` is an event that another system tells, and an `other` one is
+    looked for where nobody here looks.
+    `gives` names the input for each part of a call, `fields` the inputs that the main one may be
+    made of; `path` has names in braces, and a `schema` is for the body. Each item of the list
+    `split_on` is the main input of a run of its own, which `tracking` names. Only what all
+    `conditions` are true of starts a run. At most `concurrency` of them run at once, and so many
+    others wait. When the clock starts it says `recurrence`: an object with `frequency`, `interval`
+    and whatever else a server's rule of that name has. What is asked then is `poll`: its reply is
+    what a run is given, but for one with the status 202. `subscribe` gives the address
+    `$callback_url` to another system, and `unsubscribe` takes that back; each of the three is an
+    object with the `kind` and the `inputs` of a task.
+    """
+
+    name: str
+    kind: Literal["request", "recurrence", "poll", "callback", "other"] = "request"
+    methods: tuple[str, ...] = ("POST",)
+    path: str = ""
+    schema: Json = None
+    gives: tuple[tuple[Part, str], ...] = ()
+    fields: tuple[str, ...] = ()
+    conditions: tuple[Expression, ...] = ()
+    split_on: Value | None = None
+    items_max: int = 100_000
+    tracking: Value | None = None
+    concurrency: int | None = None
+    waiting_max: int = 100
+    recurrence: Json = None
+    poll: Value | None = None
+    subscribe: Value | None = None
+    unsubscribe: Value | None = None
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether a call may start nothing, or several runs."""
+        return bool(self.conditions) or self.split_on is not None or self.schema is not None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
     """A workflow as every runtime runs it.
@@ -357,8 +410,11 @@ class Workflow:
     holds every workflow that is called from here, by the key that `Call.workflow` names.
     `recorder` names the library that keeps records of the nodes that have ended, for expressions.
     Outputs that are `hidden` come from a secure task, and nobody asked for them: whoever calls the
-    workflow has them, whoever looks at the run does not. `words` are the dialect's own for events
-    and reasons, in the shape of decision 0006: the interpreter never reads them.
+    workflow has them, whoever looks at the run does not. Those that are `early` are there before
+    the end, so that a run that fails has them, too. `words` are the dialect's own for events
+    and reasons, in the shape of decision 0006: the interpreter never reads them. `trigger` is what
+    starts it beside people; whoever calls it that way gets the `answer`, an object with `status`,
+    `headers` and `body`. Where an answer `is_late`, the caller fetches it.
     """
 
     name: str
@@ -376,4 +432,8 @@ class Workflow:
     open_inputs: bool = False
     recorder: str = ""
     hidden_outputs: tuple[str, ...] = ()
+    early_outputs: tuple[str, ...] = ()
+    trigger: Trigger | None = None
+    answer: Value | None = None
+    is_late: bool = False
     format: int = 1

@@ -6,11 +6,11 @@ Conditions are an algebra whose verdict is met, not met or inconclusive.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
 from whorl.language import Expression, Json
+from whorl.lazily import dataclass, regex
 
 __all__ = ["Constant", "Expression", "Fields", "Items", "Port", "PortType", "Retry", "Value"]
 
@@ -28,13 +28,13 @@ _WORDS = {
     **dict.fromkeys(("week", "weeks"), "w"),
 }
 _NUMBER = r"[0-9]{1,15}(?:\.[0-9]{1,9})?"
-_PART = re.compile(rf"({_NUMBER})\s*([a-z]*)\s*")
-_ISO = re.compile(
+_PART = regex(rf"({_NUMBER})\s*([a-z]*)\s*")
+_ISO = regex(
     rf"P(?:({_NUMBER})W)?(?:({_NUMBER})D)?"
     rf"(?:T(?=[0-9])(?:({_NUMBER})H)?(?:({_NUMBER})M)?(?:({_NUMBER})S)?)?",
     re.IGNORECASE,
 )
-_COUNT = re.compile(rf"({_NUMBER})\s*([kmKM]?)")
+_COUNT = regex(rf"({_NUMBER})\s*([kmKM]?)")
 _TIMES = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -127,13 +127,19 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Asks a model; met when it answers yes, by majority of `votes`."""
+    """Asks a model; met when it answers yes, by majority of `votes`.
+
+    It is asked for its `reason` (None: as the operator says), and for the words of the text that
+    are its `evidence`.
+    """
 
     question: Value
     subject: Value
     model: tuple[str, ...] = ()
     votes: int = 1
     inputs: Value = Constant(None)
+    reason: bool | None = None
+    evidence: bool = False
 
 
 @dataclass(frozen=True, slots=True)

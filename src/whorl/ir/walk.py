@@ -166,6 +166,11 @@ class Places:
             return scalar.span
         return scalar.locate(max(0, start + offset), length)
 
+    def text(self, expression: object) -> tuple[Scalar, int] | None:
+        """Returns the scalar that an expression was read from, and its offset in that text."""
+        place = self._texts.get(id(expression))
+        return None if place is None else place[1:]
+
     def part(self, part: object) -> Span | None:
         place = self._parts.get(id(part))
         return None if place is None else place[1]

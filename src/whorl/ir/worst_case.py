@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
@@ -15,6 +14,7 @@ from whorl.ir.expressions import conditions_in
 from whorl.ir.nodes import Block, Call, ForEach, Loop, Node, Task, Workflow
 from whorl.ir.values import Constant, Fields, Items, Judge, Value
 from whorl.ir.walk import blocks_of, node_path, slot_path
+from whorl.lazily import dataclass
 
 PRICED = frozenset({"ask", "agent", "judge"})
 # The turns of a model with tools, where the author says nothing.

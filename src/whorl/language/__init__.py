@@ -6,11 +6,11 @@ when the first expression needs it, so that programs which only pass expressions
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, TypeVar
 
-from whorl.language.calls import FunctionEntry, Run
+from whorl.language.calls import FunctionEntry, Meter, Run
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.patterns import pattern
 from whorl.language.values import (
@@ -24,6 +24,7 @@ from whorl.language.values import (
     Value,
     to_text,
 )
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +46,7 @@ __all__ = [
     "LimitExceeded",
     "Limits",
     "MappingScope",
+    "Meter",
     "NameUse",
     "Scope",
     "Semantics",
@@ -53,6 +55,7 @@ __all__ = [
     "evaluate_metered",
     "free_names",
     "functions",
+    "is_light",
     "parse",
     "path_in",
     "pattern",
@@ -157,6 +160,9 @@ def _outcome(program: Program, run: Run, *, as_text: bool = False) -> Json:
         raise error.at(program.offset) from None
     except (RecursionError, MemoryError):
         raise LimitExceeded("expression needs more memory or depth than there is") from None
+    finally:
+        if run.meter is not None:
+            run.meter.fuel += run.limits.fuel - run.fuel
 
 
 def truth(expression: Expression, scope: Scope) -> bool:
@@ -175,6 +181,17 @@ def free_names(expression: Expression) -> tuple[NameUse, ...]:
     # What cannot be compiled has no names.
     _program(expression)
     return free_names_of(parse(expression))
+
+
+@_cached
+def is_light(expression: Expression) -> bool:
+    """Tell whether an expression is cheap whatever it reads, as long as that is small."""
+    from whorl.language import light
+
+    try:
+        return light.is_light(parse(expression))
+    except LanguageError:
+        return True
 
 
 def path_in(expression: Expression) -> tuple[str, Path] | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from ast import literal_eval
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
@@ -20,6 +18,7 @@ from whorl.language.values import (
     to_json_text,
     to_text,
 )
+from whorl.lazily import dataclass, regex
 
 Kind: TypeAlias = Literal["filter", "test", "function", "method"]
 Scalar: TypeAlias = bool | int | float | str | None
@@ -27,7 +26,7 @@ Argument = TypeVar("Argument")
 # Where a place of a text begins and ends, and what comes there.
 Place: TypeAlias = tuple[int, int, str]
 
-_PARAMETER = re.compile(r"(\*{0,2}\w+|\.\.\.)(\?|=('[^']*'|[^,]+))?")
+_PARAMETER = regex(r"(\*{0,2}\w+|\.\.\.)(\?|=('[^']*'|[^,]+))?")
 _WORDS: dict[str, Scalar] = {"": None, "none": None, "true": True, "false": False}
 _WRITTEN = {"None": "none", "True": "true", "False": "false"}
 
@@ -163,6 +162,19 @@ def call_entry(
 
 FindFunction: TypeAlias = Callable[[Kind, str], FunctionEntry]
 
+# The newest version of what functions cost.
+PRICES = 2
+
+
+class Meter:
+    """Counts the fuel of many evaluations, which all pay the `prices` of one version."""
+
+    __slots__ = ("fuel", "prices")
+
+    def __init__(self, prices: int = PRICES) -> None:
+        self.fuel = 0
+        self.prices = prices
+
 
 class Run:
     """The state of one evaluation; it is made for it and thrown away after it."""
@@ -175,6 +187,7 @@ class Run:
         self.fuel = limits.fuel
         self.text_max = limits.text_max
         self.items_max = limits.items_max
+        self.meter: Meter | None = getattr(scope, "meter", None)
         self.depth = 0
         self.drawn = 0
         self.emitted = 0
@@ -187,6 +200,16 @@ class Run:
                 f"expression takes more than {self.limits.fuel} steps",
                 help="loop over fewer items, or prepare the value in a step of its own",
             )
+
+    @property
+    def prices(self) -> int:
+        """The version of the prices that are paid: a run keeps those that it began with."""
+        return PRICES if self.meter is None else self.meter.prices
+
+    def spend_since(self, prices: int, steps: int) -> None:
+        """Pay what is charged since a version of the prices."""
+        if self.prices >= prices:
+            self.spend(steps)
 
     def check_text(self, length: int, operation: str) -> None:
         """Refuse a text before it is built, and pay for it."""

@@ -6,7 +6,7 @@ name, and rules for how values are read, printed and given back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -15,6 +15,7 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.language.calls import FunctionEntry, Run
 from whorl.language.faults import LanguageError
 from whorl.language.values import Json, Limits, Value, item_of, member_of, to_result
+from whorl.lazily import dataclass
 from whorl.plugins import Plugins, load_reference
 
 if TYPE_CHECKING:
@@ -22,10 +23,25 @@ if TYPE_CHECKING:
 
     from whorl.language.tree import Tree
 
+# Changes the records of a memory: given them, what a workflow asks for, and the time in seconds.
+Amend: TypeAlias = "Callable[[list[Json], dict[str, Json], float], Amendment]"
 # Reads a source into the tree; the second text is the name of the library for its functions.
 Read: TypeAlias = "Callable[[str, str], Tree]"
 # Where our own libraries are listed; nothing of it is imported before the first one is opened.
 _BUILT_IN = "whorl.dialects.reader:LIBRARIES"
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """What a change of a memory gives; a record to keep, and the ids of those that go.
+
+    A record has an `id`; it takes the place of the one with the same. A `warning` is for people.
+    """
+
+    value: Json
+    record: dict[str, Json] | None = None
+    drops: frozenset[str] = frozenset()
+    warning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +70,8 @@ class Library:
     names the library, whatever its syntax, and for sources of the syntax. `recorder`, written
     `module:name`, keeps records of the nodes that have ended (`whorl.interpreter.plan.Recorder`).
     `title` names the expressions in which authors call its functions, and `signature` shows how;
-    one without a title is for readers, and not explained.
+    one without a title is for readers, and not explained. `amendments` are the changes of memories
+    that its workflows ask for by name, each written `module:name` (an `Amend`).
     """
 
     functions: tuple[FunctionEntry, ...] = ()
@@ -64,6 +81,7 @@ class Library:
     recorder: str = ""
     title: str = ""
     signature: Callable[[FunctionEntry], str] = attrgetter("signature")
+    amendments: Mapping[str, str] = field(default_factory=dict)
 
 
 _CORE_SEMANTICS = Semantics()

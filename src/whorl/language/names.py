@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import TypeAlias
 
 from whorl.language import tree
 from whorl.language.tree import children
+from whorl.lazily import dataclass
 
 Path: TypeAlias = tuple[str | int, ...]
 

@@ -6,26 +6,29 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language.calls import Place, Run
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, kind_of, well_formed
+from whorl.lazily import regex
+
+if TYPE_CHECKING:
+    import re
 
 WIDTH_MAX = 1_000
 _NONE_LEFT = object()
 
-_PERCENT = re.compile(
+_PERCENT = regex(
     r"%(?:\((?P<key>[^)]*)\))?(?P<flags>[-+ #0]*)(?P<width>\d*)(?:\.(?P<precision>\d*))?"
     r"(?P<type>[a-zA-Z%*]?)"
 )
-_BRACES = re.compile(r"\{\{|\}\}|\{(?P<field>[^}]*)\}|[{}]")
-_FIELD = re.compile(r"(?P<root>[^.\[\]!:{}]*)(?P<path>(?:\.[^.\[\]!:{}]+|\[[^\]{}]+\])*)\Z")
-_STEP = re.compile(r"\.([^.\[]+)|\[([^\]]+)\]")
-_SPECIFICATION = re.compile(
+_BRACES = regex(r"\{\{|\}\}|\{(?P<field>[^}]*)\}|[{}]")
+_FIELD = regex(r"(?P<root>[^.\[\]!:{}]*)(?P<path>(?:\.[^.\[\]!:{}]+|\[[^\]{}]+\])*)\Z")
+_STEP = regex(r"\.([^.\[]+)|\[([^\]]+)\]")
+_SPECIFICATION = regex(
     r"(?:.?[<>=^])?[-+ ]?#?0?(?P<width>\d*)[_,]?(?:\.(?P<precision>\d+))?[bcdeEfFgGnosxX%]?\Z"
 )
 

@@ -6,8 +6,10 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from whorl.language.calls import Family, FunctionEntry, Run, text
+from whorl.language.calls import PRICES, Family, FunctionEntry, Run, text
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.values import LIMITS
+from whorl.lazily import regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +20,7 @@ PATTERN_MAX = 4_096
 PROGRAM_MAX = 4_000
 MEMORY_MAX = 8_000_000
 TEXT_MAX = 1_000_000
+FEW_STATES = 12
 
 _UNSUPPORTED = {
     "look-ahead": ("(?=", "(?!"),
@@ -82,6 +85,22 @@ class Pattern:
         """Find all matches that do not overlap."""
         return map(Match, self._program.finditer(_checked(text)))
 
+    def price(self, length: int, prices: int = PRICES) -> int:
+        """The fuel of one search: at worst RE2 visits each state for each character."""
+        if prices == 1:
+            return 1 + (length * (self.cost + 64) >> (11 if self.groups else 12))
+        return 1 + (length * self.cost >> 7)
+
+    def check_price(self, length: int) -> None:
+        """Refuse a search that no evaluation could pay for."""
+        if self.price(length) > LIMITS.fuel:
+            most = (LIMITS.fuel << 7) // self.cost
+            raise LimitExceeded(
+                f"a regular expression of {self.cost} states searches at most {most} characters, "
+                f"not {length}",
+                help="search a part of the text, or use smaller repeat counts",
+            )
+
 
 def _checked(text: str) -> str:
     if len(text) > TEXT_MAX:
@@ -134,7 +153,7 @@ def _explained(source: str, error: Exception) -> LanguageError:
     return LanguageError(f"regular expression {source!r} is not valid: {reason}", 0)
 
 
-_REFERENCE = re.compile(r"\\(?:([0-9])|g<(\w+)>|(.))", re.DOTALL)
+_REFERENCE = regex(r"\\(?:([0-9])|g<(\w+)>|(.))", re.DOTALL)
 
 
 def compiled(run: Run, source: Value, operation: str, *, ignore_case: bool = False) -> Pattern:
@@ -150,11 +169,7 @@ def compiled(run: Run, source: Value, operation: str, *, ignore_case: bool = Fal
 
 
 def pay_search(run: Run, program: Pattern, length: int) -> None:
-    """Pay for one search: RE2 looks at each character, at worst once per state.
-
-    Where groups are wanted it may have to look in a second way, which keeps all ways apart.
-    """
-    run.spend(1 + (length * (program.cost + 64) >> (11 if program.groups else 12)))
+    run.spend(program.price(length, run.prices))
 
 
 def regex_search(run: Run, value: Value, source: Value, group: Value, ignorecase: Value) -> Value:
@@ -181,11 +196,19 @@ def regex_findall(run: Run, value: Value, source: Value, ignorecase: Value) -> l
 
 
 def _all(run: Run, program: Pattern, subject: str) -> list[Match]:
-    """All matches; each is paid for, as every one may read on to the end of the text."""
+    """All matches; each is paid for, as every one may read on to the end of the text.
+
+    A pattern of few states does so by one look at each character, a larger one perhaps by more.
+    """
     result: list[Match] = []
     pay_search(run, program, len(subject))
+    states, is_first_price = max(0, program.cost - FEW_STATES), run.prices == 1
     for match in program.search_all(subject):
-        pay_search(run, program, len(subject) - match.span[1] >> 4)
+        left = len(subject) - match.span[1]
+        if is_first_price:
+            pay_search(run, program, left >> 4)
+        else:
+            run.spend(5 + (left >> 9) + (left * states >> 9))
         result.append(match)
     return result
 

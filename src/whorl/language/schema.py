@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -7,9 +7,10 @@ nothing compares them, and classes that could would be a third slower to make at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, dataclass_transform
 from typing import Literal as OneOf
+
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from whorl.language.calls import FunctionEntry

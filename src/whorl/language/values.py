@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.pieces import write_pieces
+from whorl.lazily import dataclass
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -133,11 +134,16 @@ def measure(value: Value, limits: Limits = LIMITS, characters_max: int | None = 
 
 def to_json_text(value: Value, indent: int | None = None) -> str:
     """Write a measured value as JSON; undefined parts become null."""
+    if indent is None:
+        return "".join(write_pieces(value, _ENCODER.encode, " "))
     return json.dumps(value, ensure_ascii=False, indent=indent, default=_undefined_as_null)
 
 
-def _undefined_as_null(value: Value) -> None:
+def _undefined_as_null(value: object) -> None:
     assert value is UNDEFINED, value
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_undefined_as_null)
 
 
 def to_text(value: Value) -> str:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from whorl.lazily import dataclass
 from whorl.providers.task import Effect, Estimate, Request, TaskKind, Tasks, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language import Json
+    from whorl.language.libraries import Amendment
     from whorl.providers.models.client import Models
     from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import Settings
     from whorl.providers.tools.servers import Servers
+
+# What is to be done with records, given all of them, oldest first.
+Change: TypeAlias = "Callable[[list[Json]], Amendment]"
 
 
 class Memories(Protocol):
@@ -25,6 +29,9 @@ class Memories(Protocol):
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
         """Adds a record and keeps the newest ones; False: one whose `id` is `once` is there."""
+
+    async def amend(self, key: str, change: Change, *, keep: int) -> Amendment:
+        """Changes the records under a key in one step, which nobody else comes between."""
 
 
 @dataclass(frozen=True, slots=True)

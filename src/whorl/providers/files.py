@@ -16,7 +16,6 @@ import os
 import secrets
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.ir.values import workspace_of
+from whorl.lazily import dataclass
 from whorl.providers.context import OwnTask
 from whorl.providers.json_values import NotJson, as_text, clean, parse_json
 from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
@@ -56,7 +56,7 @@ class FileRights:
     def may_read(self, path: Path) -> bool:
         """Whether a file may be read, or a folder looked through."""
         parts = self._parts(path)
-        if self._is_own(parts) or is_kept(parts):
+        if self._is_own(parts) or self._is_kept(parts):
             return self._is_own(parts)
         if self.allow.read is None:
             return not any(part.startswith(".") for part in parts)
@@ -64,7 +64,7 @@ class FileRights:
 
     def may_write(self, path: Path) -> bool:
         parts = self._parts(path)
-        if self._is_own(parts) or is_kept(parts):
+        if self._is_own(parts) or self._is_kept(parts):
             return self._is_own(parts)
         return any(fits_glob(parts, glob) for glob in self.allow.write)
 
@@ -74,10 +74,13 @@ class FileRights:
         is_plain = not any(part.startswith(".") for part in parts)
         named = (glob.split("/")[: len(parts)] for glob in self.allow.read or ())
         is_named = any(list(parts) == names for names in named)
-        return self._is_own(parts) or (not is_kept(parts) and (is_plain or is_named))
+        return self._is_own(parts) or (not self._is_kept(parts) and (is_plain or is_named))
 
     def _parts(self, path: Path) -> tuple[str, ...]:
         return path.relative_to(self.root).parts
+
+    def _is_kept(self, parts: tuple[str, ...]) -> bool:
+        return is_kept(parts) or "/".join(parts).casefold() in self.allow.closed
 
     def _is_own(self, parts: tuple[str, ...]) -> bool:
         """Whether it is the workspace of the run, or something in it."""

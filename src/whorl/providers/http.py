@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import time
 from dataclasses import replace
@@ -12,7 +13,7 @@ from urllib.parse import urlencode, urljoin
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.context import OwnTask
-from whorl.providers.json_values import NotJson, clean, json_bytes, parse_json
+from whorl.providers.json_values import NotJson, beside, clean, json_bytes, parse_json
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.outbound.client import Call, Credential, malformed, retry_after
 from whorl.providers.redaction import Secret
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.outbound.client import Outbound, Received
     from whorl.providers.settings import KeySettings
+
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 TIMEOUT_S = 60.0
@@ -39,19 +41,22 @@ ITEMS_MAX = 100_000
 BYTES_MAX = 25_000_000
 _NEXT = ("nextLink", "@odata.nextLink", "odata.nextLink")
 
+_NO_LINES = {ord("\r"): " ", ord("\n"): " "}
 _TEXT_TYPES = ("application/xml", "application/javascript", "application/x-www-form-urlencoded")
 
 
 class Http(OwnTask):
-    """Inputs: method, url, headers, query, body or json, auth, follow, accept_status, poll, pages.
+    """Inputs: method, url, headers, query, body or json, key or auth, follow, accept_status, poll,
+    pages.
 
-    A body that is no text is sent as JSON, and `json` always is. The value is `{status, headers,
+    A body that is no text is sent as JSON, and `json` always is; `content_of` says what is sent as
+    the bytes that it stands for. The value is `{status, headers,
     body}`. A status that is no success is an error unless `accept_status` names it: a number, a
     class such as `4xx`, `any`, or a list of them. `auth` is `{type, ...}`: Basic with username and
-    password, Bearer with token, Raw with value, or Key with the name of an operator's key. With
-    `poll`, work that was accepted (202) is asked after at its `location` until it is done. With
-    `pages`, a list is read until it has so many items. With `hide_reply` nobody is shown what the
-    other side said.
+    password, Bearer with token, Raw with value, or Key with the name of an operator's key, which
+    `key` names alone. With `poll`, work that was accepted (202) is asked after at its `location`
+    until it is done. With `pages`, a list is read until it has so many items. With `hide_reply`
+    nobody is shown what the other side said.
     """
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
@@ -66,7 +71,7 @@ class Http(OwnTask):
             credential = _credential_of(inputs, call.url, self._settings.keys)
             call = replace(call, credential=credential)
         received = await self._context.outbound.request(call)
-        value = checked_value(self._context.outbound, received, inputs)
+        value = await checked_value(self._context.outbound, received, inputs)
         detail = detail_of(received, inputs)
         if (pause := _later(inputs, received)) is not None:
             return Reply(value, Usage(calls=1), detail | {"later": pause})
@@ -81,11 +86,13 @@ class Http(OwnTask):
         if origin_of(url) != origin_of(call.url):
             call = replace(call, headers=(), credential=None)
         received = await self._context.outbound.request(replace(call, url=url))
-        return checked_value(self._context.outbound, received, inputs), len(received.body)
+        value = await checked_value(self._context.outbound, received, inputs)
+        return value, len(received.body)
 
 
-def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dict[str, Json]:
-    value, status = value_of(received), received.status
+async def checked_value(outbound: Outbound, received: Received, inputs: Inputs) -> dict[str, Json]:
+    value = await beside(partial(value_of, received), len(received.body))
+    status = received.status
     wanted = inputs.get("accept_status")
     words = [str(word).lower() for word in (wanted if isinstance(wanted, list) else [wanted])]
     accepted = any(word in ("any", str(status), f"{status // 100}xx") for word in words)
@@ -110,6 +117,10 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
     given, body, kind = inputs.get("body"), b"", ""
     if isinstance(given, str):
         body, kind = clean(given).encode(), "text/plain; charset=utf-8"
+    elif (content := content_of(given)) is not None:
+        body, kind = content
+        if "boundary=" in kind:
+            headers["content-type"] = kind
     elif given is not None or inputs.get("json") is not None:
         sent = inputs.get("json") if given is None else given
         body, kind = json_bytes(sent), "application/json"
@@ -135,6 +146,42 @@ def _call_of(inputs: Inputs, request: Request) -> Call:
         follow=inputs.flag("follow", default=True),
         timeout_s=request.timeout_s or TIMEOUT_S,
     )
+
+
+def content_of(value: Json) -> tuple[bytes, str] | None:
+    """The bytes that stand for themselves in JSON, and their type; None for any other value.
+
+    They are `{"$content-type": ..., "$content": BASE64}`, or several parts, `{"$content-type":
+    "multipart/...", "$multipart": [{"headers": {...}, "body": ...}]}`.
+    """
+    if not isinstance(value, dict) or not isinstance(kind := value.get("$content-type"), str):
+        return None
+    parts, content = value.get("$multipart"), value.get("$content")
+    if isinstance(content, str):
+        try:
+            return base64.b64decode(content, validate=True), kind
+        except ValueError:
+            raise ProviderError("'$content' of a body is no base64", code="P113") from None
+    if not isinstance(parts, list):
+        return None
+    written = [_part(part) for part in parts]
+    digest = hashlib.sha256(b"".join(written)).hexdigest()[:32]
+    mark = f"--{digest}\r\n".encode()
+    joined = b"".join(mark + part + b"\r\n" for part in written) + f"--{digest}--\r\n".encode()
+    return joined, f"{kind.partition(';')[0]}; boundary={digest}"
+
+
+def _part(part: Json) -> bytes:
+    table = part if isinstance(part, dict) else {"body": part}
+    body, headers = table.get("body"), table.get("headers")
+    lines = {k.lower(): str(v) for k, v in headers.items()} if isinstance(headers, dict) else {}
+    if (content := content_of(body)) is None:
+        is_text = isinstance(body, str)
+        kind = "text/plain; charset=utf-8" if is_text else "application/json"
+        content = str(body).encode() if is_text else json_bytes(body), kind
+    lines.setdefault("content-type", content[1])
+    head = "".join(f"{k}: {v}".translate(_NO_LINES) + "\r\n" for k, v in lines.items())
+    return head.encode() + b"\r\n" + content[0]
 
 
 def value_of(received: Received) -> dict[str, Json]:
@@ -214,6 +261,8 @@ async def all_pages(
 def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) -> Credential | None:
     """Headers for one origin; a file can only name a key, which goes to its own host only."""
     auth = {name.lower(): str(value) for name, value in inputs.texts("auth").items()}
+    if name := inputs.text("key"):
+        auth = {"type": "Key", "name": name}
     kind, origin = auth.get("type", ""), origin_of(url)
     match kind.lower():
         case "none" | "":

@@ -4,25 +4,49 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from whorl.language.pieces import read_pieces
+from whorl.lazily import regex
 from whorl.source import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from concurrent.futures import Executor
 
     from whorl.language import Json
 
+T = TypeVar("T")
+# So many characters take milliseconds to read.
+LARGE = 200_000
 DEPTH_MAX = 64
 INTEGER_MAX = 2**63
 # A reply of 10 MB may hold millions of values; each takes fifty times its two characters.
 VALUES_MAX = 500_000
 
-_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_STRING = regex(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 # What comes from outside is cleaned as files are.
 clean = without_surrogates
+
+
+@cache
+def _thread() -> Executor:
+    """One thread for all: with each further one the event loop would wait longer for its turn."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(1, thread_name_prefix="whorl-large")
+
+
+async def beside(work: Callable[[], T], size: int = LARGE) -> T:
+    """Does what takes milliseconds beside the event loop; what is of a small size, at once."""
+    if size < LARGE:
+        return work()
+    from asyncio import get_running_loop
+
+    return await get_running_loop().run_in_executor(_thread(), work)
 
 
 class NotJson(ValueError):
@@ -44,7 +68,8 @@ def parse_json(text: str, *, in_part: bool = False) -> Json:
 
     try:
         parse_float = _finite if in_part else None
-        parsed = json.loads(text, parse_constant=constant, parse_float=parse_float)
+        decoder = json.JSONDecoder(parse_constant=constant, parse_float=parse_float)
+        parsed = read_pieces(text, decoder)
     except NotJson:
         raise
     except RecursionError:
@@ -61,7 +86,16 @@ def _finite(digits: str) -> float | None:
 
 def check_values(text: str) -> None:
     """Refuses a text with more values than we hold, before they take memory; raises NotJson."""
-    if _marks(text) > VALUES_MAX and _marks(_STRING.sub("", text)) > VALUES_MAX:
+    if _marks(text) <= VALUES_MAX:
+        return
+    # What stands in texts does not count; one call for all of them would hold up other threads.
+    marks = end = 0
+    for string in _STRING.finditer(text):
+        marks += _marks(text[end : string.start()])
+        end = string.end()
+        if marks > VALUES_MAX:
+            break
+    if marks + _marks(text[end:]) > VALUES_MAX:
         raise NotJson(f"more than {VALUES_MAX:,} values")
 
 
@@ -88,7 +122,8 @@ def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
     if depth > DEPTH_MAX:
         raise _Unfit(f"is more than {DEPTH_MAX} levels deep")
     if isinstance(value, str):
-        return tidy(value)
+        # One of a kind of its own, such as a member of an enumeration, becomes a plain one.
+        return tidy(str.__str__(value))
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
@@ -115,7 +150,7 @@ def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
         if not isinstance(key, str):
             raise _Unfit(f"has the key {key!r}, which is no string")
         try:
-            table[clean(key)] = _copied(item, depth + 1, tidy)
+            table[clean(str.__str__(key))] = _copied(item, depth + 1, tidy)
         except _Unfit as fault:
             fault.path = f".{key}{fault.path}"
             raise

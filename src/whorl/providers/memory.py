@@ -1,19 +1,25 @@
-"""The tasks `memory` (texts kept from run to run, found by their words) and `validate`."""
+"""The tasks `memory` (what is kept from run to run, found by its words) and `validate`."""
 
 from __future__ import annotations
 
 import re
+import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError
+from whorl.language import LanguageError
+from whorl.language.libraries import Amendment, open_library
 from whorl.language.schema import fit
+from whorl.plugins import load_reference
 from whorl.providers.context import Memories, OwnTask
 from whorl.providers.json_values import NotJson, clean, parse_json, table_of
 from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
 
 if TYPE_CHECKING:
     from whorl.language import Json
+    from whorl.language.libraries import Amend
 
 KEPT_MAX = 1_000
 FOUND_MAX = 100
@@ -33,7 +39,12 @@ _COMMON = frozenset(
 
 
 class Memory(OwnTask):
-    """Inputs: operation (read or write), namespace, query and limit, or content and metadata."""
+    """Inputs: operation, namespace, and those of the operation.
+
+    `read` has query and limit, `write` has content and metadata. `amend` changes the records by a
+    function of a dialect: `library` and `change` name it, `with` is what it is given,
+    together with the `key` of the call.
+    """
 
     calls = 0
 
@@ -48,8 +59,10 @@ class Memory(OwnTask):
         if operation == "write":
             await _write(memories, namespace, inputs, request)
             return Reply(done | {"memory_key": request.key})
+        if operation == "amend":
+            return await _amend(memories, namespace, inputs, request)
         if operation != "read":
-            inputs.refuse("operation", f"must be read or write, not {operation!r}")
+            inputs.refuse("operation", f"must be read, write or amend, not {operation!r}")
         query = inputs.text("query")
         limit = min(inputs.count("limit") or USUAL_FOUND, FOUND_MAX)
         matches = search(memories.memory(key_of(namespace)), query)[:limit]
@@ -69,6 +82,42 @@ async def _write(memories: Memories, namespace: str, inputs: Inputs, request: Re
     kept = {name: request.redacted(value) for name, value in record.items()}
     # A write that is repeated after a crash adds nothing.
     await memories.remember(key_of(namespace), kept, once=request.key, keep=KEPT_MAX)
+
+
+async def _amend(memories: Memories, namespace: str, inputs: Inputs, request: Request) -> Reply:
+    name, library = inputs.needed("change"), inputs.needed("library")
+    try:
+        reference = open_library(library).amendments.get(name)
+    except LanguageError as fault:
+        inputs.refuse("library", f"is {library!r}: {fault}")
+    if reference is None:
+        inputs.refuse("change", f"is {name!r}, which the library {library!r} does not have")
+    function = cast("Amend", load_reference(reference))
+    given = {**inputs.table("with"), "key": request.key}
+
+    def change(records: list[Json]) -> Amendment:
+        return amended(function, records, given, request)
+
+    done = await memories.amend(key_of(namespace), change, keep=KEPT_MAX)
+    warning: dict[str, Json] = {"code": "R113", "message": done.warning}
+    return Reply(done.value, detail={"warnings": [warning]} if done.warning else {})
+
+
+def amended(
+    function: Amend, records: list[Json], given: dict[str, Json], request: Request
+) -> Amendment:
+    """What a change comes to; one that is repeated after a crash gives the same and keeps nothing.
+
+    So that it can, each record is kept with the key of its call and what that gave.
+    """
+    before = (record for record in map(table_of, records) if record.get("by") == request.key)
+    if (done := next(before, None)) is not None:
+        return Amendment(done.get("gave"))
+    made = function(records, given, time.time())
+    if made.record is None:
+        return made
+    kept = {**made.record, "by": request.key, "gave": made.value, "run": request.run}
+    return replace(made, record=table_of(request.redacted(kept)))
 
 
 def search(records: list[Json], query: str) -> list[dict[str, Json]]:

@@ -12,12 +12,12 @@ import signal
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import ProviderError
 from whorl.ir.values import workspace_of
+from whorl.lazily import dataclass
 from whorl.providers.json_values import clean
 
 if TYPE_CHECKING:

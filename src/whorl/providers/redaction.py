@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, overload
 from urllib.parse import quote
 
 from whorl.errors import ProviderError
+from whorl.lazily import regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,8 +32,8 @@ PLACEHOLDERS = frozenset(
     )
 )
 _BASE64_MIN = 5
-_CODED = re.compile("%[0-9A-F]{2}")
-_NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
+_CODED = regex("%[0-9A-F]{2}")
+_NUMBER = regex(r"-?[0-9]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 _URL_SAFE = str.maketrans("+/", "-_")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError, did_you_mean
+from whorl.lazily import dataclass
 from whorl.plugins import Plugins
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ KINDS = {
     "connector": "whorl.providers.use:Connector",
     "run": "whorl.providers.commands:Command",
     "agent": "whorl.providers.agents.agent:Agent",
-    "javascript": "whorl.providers.commands:JavaScript",
+    "javascript": "whorl.providers.code.javascript:JavaScript",
+    "xslt": "whorl.providers.code.xslt:Xslt",
     "use": "whorl.providers.use:Use",
     "memory": "whorl.providers.memory:Memory",
     "tool": "whorl.providers.use:Tool",
@@ -70,7 +71,7 @@ class Providers:
         from whorl.providers.models.client import Models
         from whorl.providers.outbound.addresses import Policy
         from whorl.providers.outbound.client import Outbound
-        from whorl.providers.task import Tasks, Threads
+        from whorl.providers.task import ProgramTasks, Threads
         from whorl.providers.tools.servers import Servers
 
         outbound = Outbound(Policy.of(self.settings), secrets=self.secrets, resolve=self._resolve)
@@ -78,7 +79,7 @@ class Providers:
             settings=self.settings,
             outbound=outbound,
             models=Models(self.settings, outbound),
-            functions=self._functions or Tasks(),
+            functions=self._functions or ProgramTasks(self.settings.programs, self.settings),
             servers=Servers(self.settings, outbound, self._earlier_pins, lambda: self.known_tools),
             plugin=self._plugin,
             threads=Threads(),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from contextvars import copy_context
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, TypeAlias, TypeVar, overload
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import asdict, field
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeAlias, TypeVar, overload
 
-from whorl.errors import ProviderError, UsageError
+from whorl.errors import ProviderError, UsageError, WhorlError
+from whorl.lazily import dataclass
 from whorl.providers.json_values import as_text
 
 if TYPE_CHECKING:
@@ -203,6 +204,71 @@ class Inputs:
         raise ProviderError(f"input {name!r} of task {self._kind!r} {why}", code="P113")
 
 
+@dataclass(slots=True, eq=False)
+class Call:
+    """The call of a function by a run, for functions that want to know of it.
+
+    `key` is the same when the call is made again of which nobody knows what came of it: an
+    idempotency key for whoever is called.
+    """
+
+    run: str = ""
+    address: str = ""
+    attempt: int = 1
+    key: str = ""
+    _emit: Emit = field(default=lambda text: None, repr=False)
+    _usage: Usage = field(default_factory=lambda: Usage(calls=1), repr=False)
+
+    def emit(self, text: str) -> None:
+        """Shows text to those who watch, while the function still works."""
+        self._emit(text)
+
+    def used(
+        self, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = None
+    ) -> None:
+        """Adds what a model of the function's own has used, which counts against budgets.
+
+        Without a cost, its price is not known.
+        """
+        self._usage += Usage(0, input_tokens, output_tokens, cost_usd)
+
+    @property
+    def usage(self) -> Usage:
+        return self._usage
+
+
+_call: ContextVar[Call | None] = ContextVar("call", default=None)
+
+
+def current_call() -> Call:
+    """The call that is made at the moment; outside of runs, one that nobody watches."""
+    return _call.get() or Call()
+
+
+@contextmanager
+def calling(request: Request, emit: Emit) -> Iterator[Call]:
+    """Functions see this call; what they emit comes to the event loop from any thread."""
+    loop = asyncio.get_running_loop()
+    call = Call(request.run, request.address, request.attempt, request.key)
+    call._emit = lambda text: _emit_in(loop, emit, text)
+    token = _call.set(call)
+    try:
+        yield call
+    finally:
+        _call.reset(token)
+
+
+def _emit_in(loop: asyncio.AbstractEventLoop, emit: Emit, text: str) -> None:
+    try:
+        is_inside = asyncio.get_running_loop() is loop
+    except RuntimeError:
+        is_inside = False
+    if is_inside:
+        emit(text)
+    else:
+        loop.call_soon_threadsafe(emit, text)
+
+
 @dataclass(frozen=True, slots=True)
 class Registered:
     """A function and whether repeating it is free: a pure one is not journaled before it runs."""
@@ -255,6 +321,19 @@ class Tasks:
             raise UsageError(f"task {name!r} is registered twice", code="W024")
         self._registered[name] = Registered(function, pure)
 
+    def include(self, others: Tasks | None) -> None:
+        """Takes over the functions of a workflow; one that was defined anew takes its own place.
+
+        Raises UsageError W024 where another function has its name.
+        """
+        for name, registered in (others._registered if others is not None else {}).items():
+            known = self._registered.get(name)
+            if known is not None and _origin(known.function) != _origin(registered.function):
+                advice = "name one of them: @whorl.step(name=...)"
+                why = f"two functions of the program are called {name!r}"
+                raise UsageError(why, help=advice, code="W024")
+            self._registered[name] = registered
+
     def get(self, name: str) -> Registered | None:
         return self._registered.get(name)
 
@@ -262,6 +341,42 @@ class Tasks:
         return tuple(self._registered)
 
 
+class ProgramTasks(Tasks):
+    """The functions of workflows that are written in Python, imported when one is looked for."""
+
+    def __init__(self, places: Sequence[str], settings: Settings) -> None:
+        super().__init__()
+        self._places, self._settings = tuple(places), settings
+        self._fault: WhorlError | None = None
+
+    def _load(self) -> None:
+        places, self._places = self._places, ()
+        for place in places:
+            try:
+                definition: Any = import_function(place, self._settings)
+                self.include(getattr(definition, "workflow", None) and definition.workflow.tasks)
+            except WhorlError as fault:
+                # It concerns nobody but those who look for its functions.
+                self._fault = fault
+
+    def get(self, name: str) -> Registered | None:
+        self._load()
+        found = super().get(name)
+        if found is None and self._fault is not None:
+            raise self._fault
+        return found
+
+    def names(self) -> tuple[str, ...]:
+        self._load()
+        return super().names()
+
+
+def _origin(function: Function) -> tuple[object, object]:
+    return getattr(function, "__module__", None), getattr(function, "__qualname__", function)
+
+
+# What to do about a task that nobody knows.
+MISSING = "add it to [tasks] of whorl.toml; in Python, give it: tasks=whorl.Tasks()"
 # How many plain functions run at the same time; more of them wait for their turn.
 THREADS_MAX = 100
 

@@ -2,7 +2,8 @@
 `tool` (of an MCP server), and the tools that a model is offered.
 
 For a connector these answer, in this order: a task of the operator (`connector:<action>`), a
-recorded reply, the one address that answers for all connectors (`POST /<action>`).
+recorded reply, the one address that answers for all connectors (`POST /<action>`), or what the
+file itself says how it is called. A reply 202 to a task that `awaits_call` is no result yet.
 """
 
 from __future__ import annotations
@@ -11,23 +12,27 @@ import asyncio
 import inspect
 import re
 import traceback
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from whorl.errors import ProviderError, did_you_mean
+from whorl.language.pieces import is_large
 from whorl.language.schema import fit
+from whorl.lazily import dataclass
 from whorl.providers.context import Context, OwnTask
-from whorl.providers.http import checked_value, detail_of, value_of
-from whorl.providers.json_values import NotJson, as_json, json_bytes
+from whorl.providers.http import Http, checked_value, detail_of, value_of
+from whorl.providers.json_values import LARGE, NotJson, as_json, beside, json_bytes
 from whorl.providers.models.conversation import ToolCall, ToolOffer, without_nulls
 from whorl.providers.outbound.client import Call
 from whorl.providers.task import (
+    MISSING,
     Inputs,
     Raised,
     Reply,
     Usage,
+    calling,
     import_function,
     iteration_of,
     time_limit,
@@ -40,9 +45,12 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Estimate, Function, Request, TaskKind, Threads
 
+
 URL_TIMEOUT_S = 60.0
 CONNECTOR_TIMEOUT_S = 120.0
+_ACCEPTED = 202
 OFFERS_MAX = 128
+_TRACEBACK_MAX = 4_000
 NAME_MAX = 64
 _ATTEMPT = re.compile(r"#[0-9]+$")
 _UNUSUAL = re.compile(r"[^a-zA-Z0-9_-]")
@@ -90,7 +98,8 @@ class Use(OwnTask):
             call = _json_call(place, inputs.table("with"), request, URL_TIMEOUT_S)
             received = await self._context.outbound.request(call, check_status=True)
             detail: dict[str, Json] = {"task": name, "url": received.url}
-            return Reply(value_of(received)["body"], Usage(calls=1), detail)
+            answer = await beside(partial(value_of, received), len(received.body))
+            return Reply(answer["body"], Usage(calls=1), detail)
         own = _inner(request)
         plugin = self._own_plugin(name)
         if plugin is not None:
@@ -99,12 +108,13 @@ class Use(OwnTask):
             if not place:
                 names = [*self._context.functions.names(), *self._settings.tasks]
                 near = f"; {near}" if (near := did_you_mean(name, names)) else ""
-                why = f"task {name!r} is not known; add it to [tasks] of whorl.toml{near}"
+                why = f"task {name!r} is not known; {MISSING}{near}"
                 raise ProviderError(why, code="P114")
             self._imported[name] = import_function(place, self._settings)
         function = self._imported[name] if registered is None else registered.function
-        value = await _call(function, own, self._context.threads)
-        return Reply(value, Usage(calls=1), {"task": name})
+        with calling(own, emit) as made:
+            value = await _call(function, own, self._context.threads)
+        return Reply(value, made.usage, {"task": name})
 
     def _own_plugin(self, name: str) -> TaskKind | None:
         """The plugin of that name, unless the program or the operator has a task of the name."""
@@ -157,15 +167,23 @@ async def _call(function: Function, request: Request, threads: Threads) -> Json:
         if is_ours or isinstance(cause, ProviderError | KeyboardInterrupt):
             raise cause from None
         # Nobody knows whether the fault passes, so a step's `retry` tries again.
-        kind, lines = type(cause).__name__, "".join(traceback.format_exception(cause))
-        why, detail = f"task {name!r} raised {kind}: {cause}", {"traceback": lines[-4_000:]}
+        kind, why = type(cause).__name__, f"task {name!r} raised {type(cause).__name__}: {cause}"
+        detail = {"traceback": _traceback(cause)[-_TRACEBACK_MAX:]}
         fault = ProviderError(why, code="P100", retryable=True, detail={"type": kind, **detail})
         raise fault from cause
     try:
-        return as_json(result)
+        return await beside(partial(as_json, result), LARGE if is_large(result) else 0)
     except NotJson as cause:
         why = f"task {name!r} gave a value that is not JSON: {cause}"
         raise ProviderError(why, code="P115") from None
+
+
+def _traceback(cause: BaseException) -> str:
+    """The traceback without our own frames, which say nothing about the function."""
+    own = cause.__traceback__
+    while own is not None and str(own.tb_frame.f_globals.get("__name__")).startswith("whorl."):
+        own = own.tb_next
+    return "".join(traceback.format_exception(type(cause), cause, own or cause.__traceback__))
 
 
 async def _result(
@@ -179,13 +197,25 @@ async def _result(
 
 
 class Connector(OwnTask):
-    """Inputs: action (its name), type, input, result. The value is `{status, headers, body}`."""
+    """Inputs: action (its name), type, input, result, call (a request of the task `http`), missing
+    (why we do not answer ourselves).
+
+    The value is `{status, headers, body}`.
+    """
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._use = Use(context)
+        self._http = Http(context)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
+        reply = await self._perform(request, emit)
+        value = reply.value
+        if not (isinstance(value, dict) and value.get("status") == _ACCEPTED):
+            return reply
+        return replace(reply, detail=reply.detail | {"awaits_call": True})
+
+    async def _perform(self, request: Request, emit: Emit) -> Reply:
         inputs = Inputs("connector", request.inputs)
         name, result, given = inputs.needed("action"), inputs.get("result"), inputs.get("input")
         if isinstance(result, dict):
@@ -210,12 +240,17 @@ class Connector(OwnTask):
             url = f"{url}/{quote(name, safe='')}"
             call = _json_call(url, given, request, CONNECTOR_TIMEOUT_S)
             received = await self._context.outbound.request(call)
-            value = checked_value(self._context.outbound, received, inputs)
+            value = await checked_value(self._context.outbound, received, inputs)
             return Reply(value, Usage(calls=1), detail_of(received, inputs))
+        if own := inputs.table("call"):
+            reply = await self._http.perform(replace(request, kind="http", inputs=own), emit)
+            return replace(reply, detail=reply.detail | {"awaits_call": True})
+        why, missing = f"nobody answers for the connector {name!r}", inputs.text("missing")
+        why += f" ({inputs.text('type')}{f': {missing}' if missing else ''})"
         raise ProviderError(
-            f"nobody answers for the connector {name!r} ({inputs.text('type')}); to stand in for "
-            'it, set [connectors] url = "http://..." in whorl.toml (it is sent POST /'
-            f'{quote(name, safe="")}), or replies, or [tasks] "{task}" = "python:module:function"',
+            f'{why}; to stand in for it, set [connectors] url = "http://..." in whorl.toml (it is '
+            f'sent POST /{quote(name, safe="")}), or replies, or [tasks] "{task}" = '
+            '"python:module:function"',
             code="P114",
         )
 

@@ -9,52 +9,38 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from contextlib import suppress
-from dataclasses import InitVar, asdict, dataclass, field, replace
+from dataclasses import InitVar, field, replace
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
-from whorl.errors import ProviderError, StoreError, UsageError
-from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, Send, SetTimer
-from whorl.providers.redaction import StreamedText
-from whorl.providers.task import Effect, Request, TaskKind
-from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer, throughout
-from whorl.runtimes.replies import failed_body, finished_body
-from whorl.runtimes.sealing import redaction_of, sealed, sealed_state
+from whorl.errors import ProviderError, StoreError
+from whorl.interpreter.events import Cancel, Command, Event, Perform, Send, SetTimer
+from whorl.interpreter.machine import AT_REST
+from whorl.language.pieces import is_large
+from whorl.lazily import dataclass
+from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
+from whorl.runtimes.performing import Performing, Workers
+from whorl.runtimes.pilot import in_doubt
+from whorl.runtimes.replies import finished_body
+from whorl.runtimes.sealing import RunSealing
+from whorl.runtimes.turns import CPU_MAX_S, Computing
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Callable, Iterable
 
     from whorl.interpreter.machine import Machine
-    from whorl.language import Json
-    from whorl.providers.redaction import Redaction
     from whorl.runtimes.folding import Folded
-
+    from whorl.runtimes.turns import Turns
 
 SNAPSHOT_EVERY = 256
-GRACE_S = 0.5
+SNAPSHOT_CPU_S = 0.5
 # A store that cannot be written is tried again so often; a watcher is told each fourth time.
 TROUBLE_PAUSE_S = 0.5
 _WARN_EVERY = 4
 # How often a wait for a time of day looks at the clock, which somebody may have set.
 DATE_POLL_S = 1.0
-# What a request has of the command that it is made of.
-RESERVED = ("cost_usd", "tokens", "input_tokens", "calls")
-
-
-class Workers(Protocol):
-    """Who performs tasks; `whorl.providers.registry` has the real ones."""
-
-    def kind(self, name: str) -> TaskKind:
-        """The kind of task of a name."""
-
-    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        """What performing a task of this kind with these inputs does to the world."""
-
-    def redacted(self, value: Json) -> Json:
-        """The same value without the operator's secrets."""
 
 
 class Watcher(Protocol):
@@ -68,25 +54,6 @@ class Watcher(Protocol):
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         """The store cannot be written; the run waits until it can."""
-
-
-class RunClock:
-    """The time of a run: the time of day at its `start`, counted on by the event loop.
-
-    Whoever sets the clock of the machine thereby changes no wait.
-    """
-
-    def __init__(self, start: float) -> None:
-        self._passed = asyncio.get_running_loop().time
-        self._start = start - self._passed() - _suspended_s()
-
-    def __call__(self) -> float:
-        return self._start + self._passed() + _suspended_s()
-
-
-def _suspended_s() -> float:
-    """How long the machine has been suspended since it started."""
-    return throughout() - time.monotonic()
 
 
 @dataclass(eq=False)
@@ -103,6 +70,10 @@ class Driver:
     watcher: Watcher | None = None
     timer: CommitTimer = field(default_factory=CommitTimer)
     wall: Callable[[], float] | None = None
+    turns: Turns | None = None
+    # How many seconds the run may compute, and how many it has.
+    cpu_max_s: float = CPU_MAX_S
+    cpu_s: float = 0.0
     asleep_until: tuple[float, float] = (math.inf, math.inf)
 
     def __post_init__(self, folded: Folded) -> None:
@@ -120,8 +91,13 @@ class Driver:
         self._wall = self.wall or self.clock
         self._timers: dict[str, tuple[SetTimer, asyncio.TimerHandle]] = {}
         self._stopping = self._draining = self._started = False
-        self._redaction: Redaction | None = None
-        self._secrets_known = 0
+        self.computing = Computing(self.machine, self.turns, self.cpu_s, self.cpu_max_s)
+        self._snapshot_cpu_s = self.cpu_s
+        redacted = self.workers.redacted
+        self._sealing = RunSealing(self.run, self.machine, self.journal.seals, redacted)
+        self._performing = Performing(
+            self.run, self.workers, self._sealing.redaction, self._hold, self._show
+        )
 
     def deliver(self, event: Event, message: int | None = None) -> None:
         self._arrived.append((event, message))
@@ -133,12 +109,12 @@ class Driver:
 
     def drain(self) -> None:
         """Leaves the run resumable, once what is under way has ended; nothing new begins."""
-        self._draining = True
+        self._draining = self.computing.is_draining = True
         self._awake.set()
 
     def stop(self) -> None:
         """Leaves the run resumable, as soon as possible."""
-        self._stopping = True
+        self._stopping = self.computing.is_stopped = True
         self._awake.set()
 
     @property
@@ -150,11 +126,10 @@ class Driver:
         """Drives until the run ends, waits, is paused, or will be `asleep` for `patience_s`."""
         machine = self.machine
         for address in machine.in_flight():
-            body: dict[str, Json] = {"reserve": machine.held_for(address)}
-            self.deliver(Event("task.in_doubt", address, self.clock(), body))
+            self.deliver(in_doubt(machine, address, self.clock()))
         if self._arrived:
             # Whoever pauses or cancels a run that nobody drives does not want its next call made.
-            self._take_arrived()
+            await self._take_arrived()
         try:
             while not self._stopping:
                 self._buffer.add(machine.take_notes())
@@ -164,17 +139,19 @@ class Driver:
                     await asyncio.sleep(0)
                 intents = self._carry_out(machine.poll())
                 if intents:
-                    self._feed(intents, now=True)
+                    await self._feed(intents, now=True)
                 elif self._buffer and (self._buffer.must_be_written() or self._is_over()):
                     await self._write()
                 elif self._to_send:
                     self._send()
-                elif self._arrived or self._repeatable:
-                    self._take_arrived()
+                elif self._repeatable or (self._arrived and self._ready()):
+                    await self._take_arrived()
                 elif self._is_over():
                     return machine.status
                 elif self._draining and not self._work:
                     break
+                elif machine.is_busy and not self._draining:
+                    await self._compute()
                 elif self._sleeps_longer_than(patience_s):
                     self.asleep_until = self._wakes_at()
                     return "asleep"
@@ -194,25 +171,46 @@ class Driver:
         await self._awake.wait()
         self._awake.clear()
 
-    def _feed(self, events: list[Event], *, now: bool) -> None:
+    async def _feed(self, events: list[Event], *, now: bool) -> None:
         """Tells the machine what has happened; `now` has it written before anything else."""
-        self._buffer.add(events, now=now)
         for event in events:
-            self.machine.feed(event)
+            if self.machine.is_busy:
+                self._place(event)
+            self._buffer.add([event], now=now)
+            if not self.computing.at_once(event):
+                await self._compute(event)
 
-    def _take_arrived(self) -> None:
+    def _place(self, event: Event) -> None:
+        """Notes the step of the machine's work that an event comes at, for whoever replays it."""
+        if event.kind not in AT_REST:
+            event.body = {**event.body, "step": self.machine.steps}
+
+    async def _compute(self, event: Event | None = None) -> None:
+        if await self.computing.in_turn(event) and not self.machine.done:
+            self.deliver(Event("run.exhausted", "", self.clock(), {"cpu_s": self.cpu_max_s}))
+
+    def _ready(self) -> list[tuple[Event, int | None]]:
+        """What has come; what looks at a run as it stands waits until its work is done."""
+        if not self.machine.is_busy:
+            return self._arrived
+        return [pair for pair in self._arrived if pair[0].kind not in AT_REST]
+
+    async def _take_arrived(self) -> None:
         """Feeds what has come; only what can be had again may wait to be written."""
-        is_urgent = bool(self._arrived)
-        self._feed(self._open_arrived(), now=is_urgent)
+        ready = self._ready()
+        if ready is not self._arrived:
+            self._arrived = [pair for pair in self._arrived if pair[0].kind in AT_REST]
+        is_urgent = bool(ready)
+        await self._feed(self._opened(ready), now=is_urgent)
 
-    def _open_arrived(self) -> list[Event]:
-        """All that has come; what came from outside leaves the inbox once it is written."""
+    def _opened(self, ready: list[tuple[Event, int | None]]) -> list[Event]:
+        """The events that are ready; what came from outside leaves the inbox once it is written."""
         events, self._repeatable = self._repeatable, []
-        for event, message in self._arrived:
+        for event, message in ready:
             events.append(event)
             if message is not None:
                 self._messages.append(message)
-        self._arrived.clear()
+        ready.clear()
         return events
 
     def _send(self) -> None:
@@ -225,7 +223,13 @@ class Driver:
     async def _save_the_rest(self) -> None:
         """Writes what has arrived when the run is stopped; it is fed when the run is resumed."""
         self._buffer.add(self.machine.take_notes())
-        self._buffer.add(self._open_arrived())
+        # What looks at the run as it stands comes after the rest, and after all of its work.
+        for event in sorted(self._opened(self._arrived), key=lambda event: event.kind in AT_REST):
+            if self.machine.is_busy:
+                self._place(event)
+            self._buffer.add([event])
+            if event.kind not in AT_REST:
+                self.machine.take(event)
         if not self._buffer:
             return
         try:
@@ -287,50 +291,14 @@ class Driver:
     def _prepare(self, perform: Perform) -> Event | None:
         """Starts a task without effects; gives the intent of any other, or why there is none."""
         try:
-            if self.workers.effect(perform.kind, perform.inputs) == "none":
+            if not self._performing.has_effects(perform):
                 self._start(perform)
                 return None
-            intent = self._intent(perform)
-        except ProviderError as fault:
-            return self._failed(perform, fault)
-        except UsageError as fault:
-            return self._failed(perform, ProviderError(str(fault), code=fault.code))
+            body = self._performing.intent(perform)
         except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the driver
-            return self._failed(perform, ProviderError(_words_of(fault), code="I900"))
+            return self._failed(perform, fault)
         self._asked[perform.address] = perform
-        return intent
-
-    def _intent(self, perform: Perform) -> Event:
-        estimate = self.workers.kind(perform.kind).estimate(self._request(perform))
-        reserve = {name: amount for name in RESERVED if (amount := getattr(estimate, name))}
-        body: dict[str, Json] = {"kind": perform.kind}
-        if reserve:
-            body["reserve"] = reserve
-        if estimate.cap is not None:
-            body["cap"] = asdict(estimate.cap)
-        if estimate.at_worst is not None:
-            body["at_worst"] = asdict(estimate.at_worst)
-        if not perform.secure:
-            body["inputs"] = self.workers.redacted(perform.inputs)
         return Event("task.started", perform.address, self.clock(), body)
-
-    def _request(self, perform: Perform, cap: int | None = None) -> Request:
-        redaction = self._known_redaction()
-        return Request(
-            self.run,
-            perform.address,
-            perform.kind,
-            perform.inputs,
-            perform.attempt,
-            f"{self.run}:{perform.key or perform.address}",
-            perform.timeout_s,
-            perform.returns,
-            perform.session,
-            perform.repair,
-            cap,
-            partial(self._hold, perform.address),
-            *(() if redaction is None else (redaction.value,)),
-        )
 
     def _hold(self, address: str, is_held: bool) -> None:
         """A call waits for its provider, or no longer; if that is lost, it is in doubt."""
@@ -350,17 +318,19 @@ class Driver:
     async def _perform(self, perform: Perform, send: Send | None) -> None:
         address = perform.address
         try:
-            reply = await self._answer(perform, send.cap if send is not None else None)
-            body = finished_body(perform, reply, self.workers.redacted)
+            reply = await self._performing.answer(perform, send.cap if send is not None else None)
+            given = (perform, reply, self.workers.redacted)
+            if is_large(getattr(reply, "value", None)):
+                body = await self.computing.aside(partial(finished_body, *given), is_long=True)
+            else:
+                body = finished_body(*given)
             event = Event("task.finished", address, self.clock(), body)
-        except ProviderError as fault:
-            event = self._failed(perform, fault)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as fault:  # whatever a task does must not end the driver
-            if address not in self._work:
+            if address not in self._work and not isinstance(fault, ProviderError):
                 raise  # it was cancelled by us
-            event = self._failed(perform, ProviderError(_words_of(fault), code="I900"))
+            event = self._failed(perform, fault)
         if self._work.pop(address, None) is None:
             return
         if send is None:
@@ -368,26 +338,14 @@ class Driver:
         else:
             self.deliver(event)
 
-    async def _answer(self, perform: Perform, cap: int | None) -> object:
-        kind, show = self.workers.kind(perform.kind), partial(self._show, perform)
-        request, redaction = self._request(perform, cap), self._known_redaction()
-        if redaction is None:
-            return await _in_time(kind.perform(request, show), perform.timeout_s)
-        stream = StreamedText((), redaction)
-        call = kind.perform(request, lambda text: show(stream.take(text)))
-        answer = await _in_time(call, perform.timeout_s)
-        show(stream.rest())
-        return answer
-
     def _show(self, perform: Perform, text: str) -> None:
         # Text is only shown: whoever cannot take it must not make a task fail that was paid.
         if self.watcher is not None and text and not perform.secure_outputs:
             with suppress(Exception):
                 self.watcher.text(self.run, perform.address, text)
 
-    def _failed(self, perform: Perform, fault: ProviderError) -> Event:
-        held = self.machine.held_for(perform.address)
-        body = failed_body(perform, fault, held, self.workers.redacted)
+    def _failed(self, perform: Perform, fault: BaseException) -> Event:
+        body = self._performing.failed(perform, fault, self.machine.held_for(perform.address))
         return Event("task.failed", perform.address, self.clock(), body)
 
     def _set_timer(self, timer: SetTimer) -> None:
@@ -411,12 +369,18 @@ class Driver:
             timer[1].cancel()
 
     async def _write(self, *, snapshot: bool = True) -> None:
-        events = [self._sealed(event) for event in self._buffer.take()]
+        work = partial(self._sealed, self._buffer.take())
+        events, has_large = await self.computing.aside(work)
         messages, self._messages = self._messages, []
         for attempt in count():
             try:
                 last = await self.journal.append(
-                    self.run, self.owner, events, messages=messages, after=self._seq
+                    self.run,
+                    self.owner,
+                    events,
+                    messages=messages,
+                    after=self._seq,
+                    is_large=has_large,
                 )
                 break
             except StoreError as fault:
@@ -430,33 +394,27 @@ class Driver:
             entries = [Entry(first + index, event) for index, event in enumerate(events)]
             self.watcher.entries(self.run, entries)
         self._seq = last
-        # Reading the state back is the shorter way only once enough has happened.
-        if snapshot and last - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
+        if snapshot and self._is_snapshot_due(last) and self.machine.is_whole:
             await self._snapshot(last)
 
-    def _sealed(self, event: Event) -> Event:
-        """The entry of an event. What the machine was fed is without the operator's secrets."""
-        if event.kind not in FED_KINDS:
-            body = cast("dict[str, Json]", self.workers.redacted(event.body))
-            if body is not event.body:
-                event = Event(event.kind, event.address, event.at, body)
-        if not self.machine.plan.is_confidential:
-            return event
-        return sealed(event, self.run, self.journal.seals, self._known_redaction())
+    def _sealed(self, events: list[Event]) -> tuple[list[Event], bool]:
+        """The entries of events, and whether some of them are large."""
+        entries = [self._sealing.entry(event) for event in events]
+        return entries, not self.computing.is_light and any(is_large(e.body) for e in entries)
 
-    def _known_redaction(self) -> Redaction | None:
-        """What takes the run's own secrets out; a workflow that is called may bring more."""
-        secrets = self.machine.state.get("secrets", ())
-        if len(secrets) != self._secrets_known:
-            self._secrets_known, self._redaction = len(secrets), redaction_of(secrets)
-        return self._redaction
+    def _is_snapshot_due(self, seq: int) -> bool:
+        """Whether enough has happened, or was computed, to make the state the shorter way back."""
+        if seq - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
+            return True
+        least = SNAPSHOT_CPU_S * (1 + self._snapshot_size / 250_000)
+        return self.computing.cpu_s - self._snapshot_cpu_s > least
 
     async def _snapshot(self, seq: int) -> None:
         """Stores the state: all that it was fed, and all that it said, is in the journal."""
-        state: Json = self.machine.snapshot()
-        self._snapshot_seq, self._snapshot_size = seq, len(str(state))
-        if self.machine.plan.is_confidential:
-            state = sealed_state(str(state), self.run, seq, self.journal.seals)
+        work = partial(self._sealing.state, seq, in_pieces=not self.computing.is_light)
+        size, state = await self.computing.aside(work)
+        self._snapshot_seq, self._snapshot_size = seq, size
+        self._snapshot_cpu_s = self.computing.cpu_s
         try:
             await self.journal.snapshot(self.run, self.owner, seq, state)
         except StoreError as fault:
@@ -472,24 +430,3 @@ class Driver:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _words_of(fault: BaseException) -> str:
-    try:
-        return f"{type(fault).__name__}: {fault}"
-    except Exception:  # noqa: BLE001 - an error that cannot even be printed
-        return type(fault).__name__
-
-
-async def _in_time(call: Awaitable[object], limit_s: float | None) -> object:
-    """What a call gives; most kinds keep to the time by themselves, and say more of it."""
-    if limit_s is None:
-        return await call
-    try:
-        async with asyncio.timeout(limit_s + GRACE_S) as deadline:
-            return await call
-    except TimeoutError:
-        if not deadline.expired():
-            raise
-    message = f"no answer within {limit_s:g} s; raise the timeout of the step"
-    raise ProviderError(message, code="P108", retryable=True)

@@ -1,34 +1,42 @@
-"""A run is a fold over its journal: rebuilding a machine, as it is now or as it was, and forking.
-
-A fork is a new run that keeps the iterations before one of another run, and redoes that one.
-"""
+"""A run is a fold over its journal: rebuilding a machine, as it is now or as it was."""
 
 from __future__ import annotations
 
 import json
 import math
-import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from whorl.errors import StoreError, UsageError, did_you_mean
+from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, Event, numbered, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
-from whorl.ir import Workflow, content_hash, from_json, to_json
-from whorl.runtimes.journal import Entry, Journal, NewRun, RunId, records_in
+from whorl.interpreter.state import Observer
+from whorl.ir import from_json
+from whorl.lazily import dataclass
+from whorl.runtimes.journal import Entry, Journal, RunId
 from whorl.runtimes.keys import CODE
-from whorl.runtimes.sealing import hide, opened, opened_state, redaction_of, sealed, sealed_state
+from whorl.runtimes.sealing import hide, opened, opened_state, redacted, redaction_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
+    from whorl.interpreter.state import State
     from whorl.language import Json
     from whorl.runtimes.keys import Seals
 
 
 T = TypeVar("T")
+
+# What most events lead to is done within so many steps; a long work is left to whoever drives.
+STEPS_AT_END, FUEL_AT_END = 500, 10_000
+# So many entries are taken before others may have their turn.
+ENTRIES_AT_ONCE = 20
+# So many notes at most the machine is behind the journal while that is read.
+BEHIND_MAX = 64
+# What comes of an entry or a state that the machine has not written.
+_MISSHAPEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 
 
 @dataclass(slots=True)
@@ -43,8 +51,15 @@ class Folded:
     run: RunId
     seals: Seals | None
     unsaid: list[Event] = field(default_factory=list)
+    # How many of these are in the journal all the same; they are left out in the end.
+    journaled: int = 0
     # What it said between the beginning of the iteration that it stopped at and its stop.
     late: list[Event] = field(default_factory=list)
+
+    def forget_journaled(self) -> None:
+        count = min(self.journaled, len(self.unsaid))
+        del self.unsaid[:count]
+        self.journaled -= count
 
 
 def fold(
@@ -53,17 +68,45 @@ def fold(
     """The machine as the journal leaves it, from its newest snapshot on.
 
     It is for people to look at, so it tells no secrets, unless it is `to_drive` the run: that
-    needs them. Raises StoreError R909 where they cannot be had.
+    needs them. Raises StoreError R909 where they cannot be had. In the midst of long work it is
+    busy still.
     """
     plan = plan or Plan(from_json(journal.workflow(run)))
-    if to_drive:
-        return _fold(journal, run, plan, journal.seals)
-    folded = _as_far_as_open(journal, lambda seals: _fold(journal, run, plan, seals))
-    hide(folded.machine)
+    return _end_of(folding(journal, run, plan, to_drive=to_drive))
+
+
+def folding(
+    journal: Journal, run: RunId, plan: Plan, *, to_drive: bool
+) -> Generator[None, None, Folded]:
+    """Folds a run in steps of milliseconds, between which others may have their turn."""
+    try:
+        folded = yield from _folding(journal, run, plan, journal.seals)
+    except StoreError as fault:
+        if to_drive or fault.code != CODE:
+            raise
+        folded = yield from _folding(journal, run, plan, None)
+    if not to_drive:
+        hide(folded.machine)
     return folded
 
 
-def _as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
+def look_on(journal: Journal, run: RunId, plan: Plan) -> Folded:
+    """The machine as the journal leaves it, for one who feeds it what follows (`take`).
+
+    It may hold secrets: only its frames are for people, not the values in them.
+    """
+    return as_far_as_open(journal, lambda seals: _end_of(_folding(journal, run, plan, seals)))
+
+
+def _end_of(steps: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return ended.value  # type: ignore[no-any-return]
+
+
+def as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
     """What there is to see, with the key; without it, with what people see of secrets."""
     try:
         return look(journal.seals)
@@ -73,38 +116,95 @@ def _as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
         return look(None)
 
 
-def _fold(journal: Journal, run: RunId, plan: Plan, seals: Seals | None) -> Folded:
-    stored = _stored(journal, run, seals)
-    if stored is None:
-        replay = Replay(journal, run, plan, seals=seals)
-        folded, take_next = replay.folded, replay.take
-    else:
-        folded = Folded(Machine.restore(plan, stored[1]), stored[0], run, seals)
-        take_next = partial(take, folded)
-    journaled = sum(map(take_next, journal.read(run, after=folded.seq)))
-    folded.unsaid = folded.unsaid[journaled:]
-    folded.machine.recover()
+def _folding(
+    journal: Journal, run: RunId, plan: Plan, seals: Seals | None
+) -> Generator[None, None, Folded]:
+    stored = stored_in(journal, run, seals)
+    if stored is not None:
+        try:
+            folded = Folded(Machine.restore(plan, stored[1]), stored[0], run, seals)
+            return (yield from _folded_on(journal, folded, partial(take, folded)))
+        except _MISSHAPEN:
+            pass  # somebody else wrote it: the journal has all of it
+    replay = Replay(journal, run, plan, seals=seals)
+    try:
+        return (yield from _folded_on(journal, replay.folded, replay.take))
+    except _MISSHAPEN as fault:
+        words = f"entry {replay.folded.seq} of run {run} has not what its kind has ({fault!r:.80})"
+        advice = "restore a backup; other runs are not touched by it"
+        raise StoreError(words, code="R903", help=advice) from fault
+
+
+def _folded_on(
+    journal: Journal, folded: Folded, take_next: Callable[[Entry], bool]
+) -> Generator[None, None, Folded]:
+    machine = folded.machine
+    for entry in journal.read(folded.run, after=folded.seq):
+        while entry.event.kind in FED_KINDS and machine.is_before(entry.event):
+            machine.advance(steps=STEPS_AT_END, fuel=FUEL_AT_END, to=machine.place_of(entry.event))
+            yield
+        take_next(entry)
+        if entry.seq % ENTRIES_AT_ONCE == 0:
+            yield
+    yield from _coming_to_rest(folded)
+    folded.forget_journaled()
+    machine.recover()
     return folded
 
 
-def take(folded: Folded, entry: Entry) -> int:
-    """Feeds one entry; gives 1 for a note, which the machine has said by itself before."""
+def take(folded: Folded, entry: Entry) -> bool:
+    """Feeds one entry; notes are only counted, since the machine says them by itself.
+
+    False: the machine has stopped before what has happened then.
+    """
     if entry.seq != folded.seq + 1:
         raise StoreError(f"the journal has a gap before entry {entry.seq}", code="R903")
     folded.seq = entry.seq
     if entry.event.kind not in FED_KINDS:
-        return 1
+        folded.journaled += 1
+        if folded.journaled - len(folded.unsaid) > BEHIND_MAX:
+            catch_up(folded)
+        return True
+    is_taken = folded.machine.take(opened(entry.event, folded.run, folded.seals))
+    folded.machine.poll()
+    hear(folded)
+    return is_taken
+
+
+def catch_up(folded: Folded) -> None:
+    """Has the machine go on until it has said what the journal says, and no further."""
+    _end_of(_catching_up(folded))
+
+
+def _catching_up(folded: Folded) -> Generator[None, None, None]:
+    while len(folded.unsaid) < folded.journaled and folded.machine.is_busy:
+        folded.machine.advance(steps=1)
+        hear(folded)
+        yield
+
+
+def come_to_rest(folded: Folded) -> None:
+    """Has the machine say what the journal says, and do what follows, unless that is long."""
+    _end_of(_coming_to_rest(folded))
+
+
+def _coming_to_rest(folded: Folded) -> Generator[None, None, None]:
+    yield from _catching_up(folded)
+    folded.machine.advance(steps=STEPS_AT_END, fuel=FUEL_AT_END)
+    hear(folded)
+
+
+def hear(folded: Folded) -> None:
+    """Takes what the machine has said since."""
     machine = folded.machine
-    machine.feed(opened(entry.event, folded.run, folded.seals))
-    machine.poll()
     notes = machine.take_notes()
-    if machine.stopped_at:
+    at = machine.stopped_at
+    index = next((i for i, note in enumerate(notes) if at and begins(note, at)), None)
+    if index is not None:
         # The fork that follows begins this iteration, and says so.
-        index = next(i for i, note in enumerate(notes) if begins(note, machine.stopped_at))
         folded.late = notes[index + 1 :]
         del notes[index]
     folded.unsaid.extend(notes)
-    return 0
 
 
 def begins(event: Event, iteration: str) -> bool:
@@ -154,12 +254,24 @@ class Replay:
         stopped_at = self.folded.machine.stopped_at
         return bool(stopped_at) and stopped_at != self._forked_at()
 
-    def take(self, entry: Entry) -> int:
+    def take(self, entry: Entry) -> bool:
         if entry.event.kind == "run.forked":
+            self.finish()
             self._part += 1
             self.folded.machine.plan = self._plans[self._part]
             self._set_stops()
         return take(self.folded, entry)
+
+    def finish(self) -> None:
+        """Does all that the entries so far lead to."""
+        self.folded.machine.advance()
+        hear(self.folded)
+
+    def catch_up(self) -> None:
+        catch_up(self.folded)
+
+    def come_to_rest(self) -> None:
+        come_to_rest(self.folded)
 
     def _forked_at(self) -> str:
         if self._part == len(self._forks):
@@ -189,19 +301,21 @@ def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
     """The machine as it was when an iteration began, for people to look at."""
 
     def look(seals: Seals | None) -> Machine | None:
-        stored = _stored_before(journal, run, iteration, seals)
+        stored = stored_before(journal, run, iteration, seals)
         replay = Replay(journal, run, until=iteration, seals=seals, stored=stored)
         for entry in journal.read(run, after=replay.folded.seq):
             replay.take(entry)
+            if begins(entry.event, iteration):
+                replay.catch_up()
             if replay.has_arrived:
                 hide(replay.folded.machine)
                 return replay.folded.machine
         return None
 
-    return _as_far_as_open(journal, look)
+    return as_far_as_open(journal, look)
 
 
-def _stored_before(
+def stored_before(
     journal: Journal, run: RunId, iteration: str, seals: Seals | None
 ) -> tuple[int, str] | None:
     """The newest snapshot from before an iteration began; none: only the whole journal will do."""
@@ -213,10 +327,10 @@ def _stored_before(
     else:
         before = numbered(loop, number - 1)
         earlier = journal.iteration_ends(run, (before,)).get(before)
-    return _stored(journal, run, seals, before=earlier - 1) if earlier is not None else None
+    return stored_in(journal, run, seals, before=earlier - 1) if earlier is not None else None
 
 
-def _stored(
+def stored_in(
     journal: Journal, run: RunId, seals: Seals | None, *, after: int = 0, before: int | None = None
 ) -> tuple[int, str] | None:
     """The newest snapshot of a part of a run; none: it is encrypted, and there are no seals."""
@@ -236,7 +350,7 @@ def look_into(
     def look(seals: Seals | None) -> dict[str, dict[str, Json]]:
         return _observations(journal, run, iterations, seals, to_drive=to_drive)
 
-    return look(journal.seals) if to_drive else _as_far_as_open(journal, look)
+    return look(journal.seals) if to_drive else as_far_as_open(journal, look)
 
 
 def _observations(
@@ -250,26 +364,49 @@ def _observations(
     ends = journal.iteration_ends(run, iterations)
     for iteration in iterations - set(ends):
         ends[iteration] = _end_of_unfinished(journal, run, iteration, seals)
-    observations: dict[str, dict[str, Json]] = {}
+    observer = _Results(iterations)
     replay: Replay | None = None
     for iteration in sorted(iterations, key=ends.__getitem__):
         at = 0 if replay is None else replay.folded.seq
-        stored = _stored(journal, run, seals, after=at, before=ends[iteration] - 1)
+        stored = stored_in(journal, run, seals, after=at, before=ends[iteration] - 1)
         if replay is None or stored is not None:
             replay = Replay(journal, run, seals=seals, stored=stored)
-            replay.folded.machine.observed = iterations
-            replay.folded.machine.observations = observations
+            replay.folded.machine.observer = observer
             entries = journal.read(run, after=replay.folded.seq)
-        if iteration not in observations:
-            _observe(replay, entries, iteration)
+        if iteration not in observer.results:
+            _observe(replay, entries, iteration, observer.results)
+    redaction = None
     if replay is not None and not to_drive:
-        hide(replay.folded.machine)
-    return observations
+        redaction = redaction_of(replay.folded.machine.state.get("secrets", ()))
+    if redaction is None:
+        return observer.results
+    return {place: redacted(given, redaction) for place, given in observer.results.items()}
+
+
+class _Results(Observer):
+    """What iterations gave, whichever attempt at each went through."""
+
+    def __init__(self, iterations: frozenset[str]) -> None:
+        self._iterations = iterations
+        self.results: dict[str, dict[str, Json]] = {}
+
+    def closed(self, machine: State, key: str, note: dict[str, Json]) -> None:
+        frame = machine.loop_frames[key]
+        address = numbered(frame["address"], frame["count"])
+        if note["status"] != "succeeded" or address not in self._iterations:
+            return
+        last = {collect.name for collect in machine.loop(key).collect if collect.take == "last"}
+        collected = frame.get("collected", {})
+        self.results[address] = {
+            "results": frame["previous"],
+            "score": frame.get("score"),
+            "collected": {name: value for name, value in collected.items() if name in last},
+        }
 
 
 def _end_of_unfinished(journal: Journal, run: RunId, iteration: str, seals: Seals | None) -> int:
     """An entry before which what an iteration gave is not known; 1: nobody can tell."""
-    stored = _stored(journal, run, seals)
+    stored = stored_in(journal, run, seals)
     loop, number = split_iteration(iteration)
     frames = json.loads(stored[1])["frames"].values() if stored is not None else ()
     at = (f["count"] for f in frames if f["kind"] == "loop" and f["address"] == loop)
@@ -277,115 +414,17 @@ def _end_of_unfinished(journal: Journal, run: RunId, iteration: str, seals: Seal
     return stored[0] + 1 if stored and next(at, math.inf) <= (number or 0) else 1
 
 
-def _observe(replay: Replay, entries: Iterator[Entry], iteration: str) -> None:
+def _observe(
+    replay: Replay, entries: Iterator[Entry], iteration: str, results: Mapping[str, Json]
+) -> None:
     """Replays until an iteration has succeeded, or the next but one begins."""
     loop, number = split_iteration(iteration)
-    is_over = numbered(loop, (number or 0) + 2)
+    after_next = numbered(loop, (number or 0) + 2)
     for entry in entries:
         replay.take(entry)
-        replay.folded.unsaid.clear()
-        if iteration in replay.folded.machine.observations or begins(entry.event, is_over):
+        replay.folded.forget_journaled()
+        if begins(entry.event, after_next):
+            break
+        if iteration in results:
             return
-
-
-@dataclass(frozen=True, slots=True)
-class Fork:
-    """Where to fork, and what is to be different."""
-
-    at: str
-    values: dict[str, Json] = field(default_factory=dict)
-    limits: dict[str, Json] = field(default_factory=dict)
-    workflow: Workflow | None = None
-    sources: dict[str, str] | None = None
-    file: str = ""
-    key: str = ""
-    origin: str = ""
-
-
-async def fork_run(
-    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
-) -> tuple[RunId, bool]:
-    """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
-    before, machine, shared = _begun(store, source, fork.at)
-    if machine.plan.is_confidential:
-        # The snapshots of the source are encrypted for it alone.
-        shared = 0
-    workflow = fork.workflow or from_json(store.workflow(source))
-    old, digest = machine.plan.workflow, content_hash(workflow)
-    body: dict[str, Json] = {
-        "at": fork.at,
-        "exact": True,
-        "run": run,
-        "source": source,
-        "stood_at": machine.now,
-        "seed": secrets.token_hex(8),
-        "set": fork.values,
-        "limits": machine.state["limits"] | fork.limits,
-    }
-    if content_hash(old) != digest:
-        # Whoever replays the fork from its start needs it, and the source may be deleted.
-        body["workflow"] = to_json(old)
-    forked = Event("run.forked", fork.at, now, body)
-    _move(machine, Plan(workflow), fork.at)
-    machine.stops = frozenset()
-    machine.feed(forked)
-    notes = machine.take_notes()
-    redaction = redaction_of(machine.state.get("secrets", ()))
-    events = [
-        sealed(event, run, store.seals, redaction, workflow=workflow)
-        for event in (*before, forked, *notes)
-    ]
-    state: Json = machine.snapshot()
-    if machine.plan.is_confidential:
-        state = sealed_state(str(state), run, len(events), store.seals)
-    about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
-    sources = store.sources(source) if fork.sources is None else fork.sources
-    made = NewRun(run, to_json(workflow), digest, *about, sources=sources, origin=fork.origin)
-    memories = records_in(events[-len(notes) :] if notes else ())
-    made = replace(made, memories=memories, state=state, shared=shared)
-    return await store.create(made, *events)
-
-
-def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine, int]:
-    """The source's journal up to the moment in which an iteration began, and the machine there.
-
-    And how many entries before that moment have snapshots that a fork can use.
-    """
-    stored = _stored_before(store, source, at, store.seals)
-    replay = Replay(store, source, until=at, seals=store.seals, stored=stored)
-    first = replay.folded.seq
-    events: list[Event] = []
-    begun: list[str] = []
-    for entry in store.read(source):
-        event = entry.event
-        if event.kind == "iteration.started":
-            begun.append(event.address)
-        if not replay.has_arrived:
-            if entry.seq > first:
-                replay.take(entry)
-            replay.folded.unsaid.clear()
-        elif begins(event, at):
-            return events + replay.folded.late, replay.folded.machine, replay.folded.seq - 1
-        elif event.kind in FED_KINDS:
-            # It came in the same breath, and the iteration owes it nothing.
-            continue
-        events.append(opened(event, source, store.seals))
-    loop, number = split_iteration(at)
-    if number is None:
-        raise UsageError(f"say which iteration to redo: `--at {loop}[NUMBER]`", code="W903")
-    words = f"run {source!r} has no iteration {at!r}"
-    advice = did_you_mean(at, begun) or f"it has {', '.join(begun[:20]) or 'none'}"
-    raise UsageError(words, help=advice, code="W903")
-
-
-def _move(machine: Machine, plan: Plan, at: str) -> None:
-    """Puts the state under another version of the workflow, which must have the same places."""
-    frames = machine.frames.values()
-    missing = {f["node"] for f in frames if "node" in f} - set(plan.nodes)
-    missing |= {f["block"] for f in frames if f["kind"] == "block"} - set(plan.blocks)
-    if missing:
-        names = ", ".join(key.partition(":")[2] or key for key in sorted(missing))
-        words = f"the other version has no place for what the run is doing at {at!r}: {names}"
-        advice = "keep the names of the steps and loops around the iteration"
-        raise UsageError(words, help=advice, code="W903")
-    machine.plan = plan
+    replay.catch_up()

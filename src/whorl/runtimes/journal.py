@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NewType, Protocol
 
 from whorl.interpreter import BEHAVIOUR
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,6 +29,7 @@ RunId = NewType("RunId", str)
 KEEPING = frozenset({"server", "detached"})
 # A clock that goes on while the machine is suspended, unlike that of an event loop.
 _THROUGHOUT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+_SUSPENDED_MIN_S = 0.5
 WAIT_S = 0.1
 # A process that is this busy would be held up even more if it wrote as often as it should.
 LATE_S = 0.02
@@ -61,11 +63,15 @@ class NewRun:
     key: str = ""
     parent: str = ""
     sources: dict[str, str] = field(default_factory=dict)
+    # How many runs of its workflow run at once; None: it does not wait for others.
+    at_once: int | None = None
     behaviour: int = BEHAVIOUR
     memories: Sequence[Record] = ()
     state: Json = None
     origin: str = ""
     shared: int = 0
+    # When it was made, where that was not now.
+    created_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,9 @@ class RunRow:
 
     It shows one loop: the outermost one that runs, or that ran last; `iteration` is how many of it
     have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
-    `due` is when a run that waits goes on by itself, `held` why a server did not take it up.
+    `due` is when a run that waits goes on by itself, `held` why a server did not take it up;
+    `seconds` is how long it has worked, 0 where nothing tells; `position` is its place among those
+    that wait for their turn.
     """
 
     id: RunId
@@ -103,6 +111,8 @@ class RunRow:
     origin: str = ""
     due: float | None = None
     held: str = ""
+    seconds: float = 0.0
+    position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,11 +188,13 @@ class Journal(Protocol):
         *,
         messages: Sequence[int] = (),
         after: int | None = None,
+        is_large: bool = False,
     ) -> int:
         """Appends events in one transaction and returns once they are durable; gives the last seq.
 
         The requests that the events answer leave the inbox, and the memories in them are kept.
-        `after` is the seq that the run is at. Raises Fenced where another process has claimed it.
+        `after` is the seq that the run is at; where some event `is_large`, they are written down
+        beside the event loop. Raises Fenced where another process has claimed the run.
         """
 
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
@@ -225,6 +237,27 @@ def throughout() -> float:
     return time.monotonic() if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT)
 
 
+class RunClock:
+    """The time of a run: the time of day at its `start`, counted on by the event loop.
+
+    Whoever sets the clock of the machine thereby changes no wait.
+    """
+
+    def __init__(self, start: float) -> None:
+        self._passed = asyncio.get_running_loop().time
+        # How long the machine has been suspended since it started.
+        self._suspended_s = throughout() - time.monotonic()
+        self._start = start - self._passed()
+
+    def __call__(self) -> float:
+        suspended_s = throughout() - time.monotonic() - self._suspended_s
+        # A little is the time between reading two clocks.
+        if suspended_s > _SUSPENDED_MIN_S:
+            self._start += suspended_s
+            self._suspended_s += suspended_s
+        return self._start + self._passed()
+
+
 def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict[str, Json]:
     """The records by key that a new run begins with; `records` gives those of one key."""
     from whorl.ir import Loop
@@ -246,15 +279,17 @@ def tool_pins(journal: Journal, run: str) -> dict[str, str]:
     """The hash of what each tool said about itself when the run first heard of it, by its name."""
     pins: dict[str, str] = {}
     for entry in journal.read(RunId(run), kinds=frozenset({"task.finished"})):
-        body = entry.event.body
-        tools = body.get("tools")
-        heard = dict(tools) if isinstance(tools, dict) else {}
-        if isinstance(name := body.get("tool"), str):
-            heard[name] = body.get("pin")
-        for name, pin in heard.items():
-            if isinstance(pin, str):
-                pins.setdefault(name, pin)
+        pins = pins_in(entry.event.body) | pins
     return pins
+
+
+def pins_in(reply: dict[str, Json]) -> dict[str, str]:
+    """The hash of what each tool said about itself, as one reply has it."""
+    tools = reply.get("tools")
+    heard = dict(tools) if isinstance(tools, dict) else {}
+    if isinstance(name := reply.get("tool"), str):
+        heard[name] = reply.get("pin")
+    return {name: pin for name, pin in heard.items() if isinstance(pin, str)}
 
 
 class CommitTimer:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import binascii
 import hashlib
+import hmac
 import os
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from whorl.errors import StoreError
+from whorl.lazily import dataclass
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class Seals:
     file: Path | None = None
     given: str = ""
     _cipher: AESGCM | None = field(default=None, repr=False)
+    _signing: bytes = field(default=b"", repr=False)
     _name: str = ""
 
     def seal(self, text: str, *place: str) -> str:
@@ -70,6 +73,11 @@ class Seals:
                 raise _damaged(place) from None
             raise
 
+    def signature(self, *place: str) -> str:
+        """What only the holder of the key can make, for an address that is given away."""
+        self._ready(make=True)
+        return hmac.new(self._signing, _bound(place), "sha256").hexdigest()
+
     def _ready(self, *, make: bool) -> AESGCM:
         if self._cipher is None:
             # 25 ms, which nobody pays who has no secrets.
@@ -77,6 +85,7 @@ class Seals:
 
             key = self._key(make=make)
             self._name = hashlib.sha256(b"whorl:" + key).hexdigest()[:8]
+            self._signing = hmac.digest(key, b"addresses that are given away", "sha256")
             self._cipher = AESGCM(key)
         return self._cipher
 

@@ -13,17 +13,29 @@ import logging
 import secrets
 import time
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, field, replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError
+from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import Refused, objection
 from whorl.ir import Workflow, content_hash, from_json, to_json
-from whorl.runtimes.driver import Driver, RunClock, Watcher, Workers
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import KEEPING, CommitTimer, Entry, Message, NewRun, RunId, remembered
+from whorl.lazily import dataclass
+from whorl.runtimes.driver import Driver, Watcher
+from whorl.runtimes.folding import fold, folding
+from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.journal import (
+    KEEPING,
+    CommitTimer,
+    Entry,
+    Message,
+    NewRun,
+    RunClock,
+    RunId,
+    remembered,
+)
 from whorl.runtimes.sealing import (
     opened,
     redaction_of,
@@ -32,12 +44,15 @@ from whorl.runtimes.sealing import (
     shown_sources,
     without_defaults,
 )
+from whorl.runtimes.turns import CPU_MAX_S, Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
+    from whorl.runtimes.folding import Folded
+    from whorl.runtimes.performing import Workers
     from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -50,6 +65,8 @@ log = logging.getLogger("whorl")
 # more for each run: a run holds about as many while it waits, and next to none of them is garbage.
 OBJECTS = 20_000
 OBJECTS_PER_RUN = 100
+# So many entries are replayed in milliseconds.
+SHORT = 100
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
@@ -64,7 +81,38 @@ class Start:
     file: str = ""
     sources: dict[str, str] = field(default_factory=dict)
     cold: bool = False
+    # How many runs of its workflow run at once, of those that servers keep going.
+    at_once: int | None = None
+    # How many iterations loops make, by name, whatever their rules say.
+    explore: dict[str, int] = field(default_factory=dict)
     refused: dict[str, Json] | None = None
+
+
+def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
+    """What the first event of a run tells the machine; `url` is where a server can be called."""
+    own = plan.workflow.limits.cost_usd
+    limits = ({} if own is None else {"cost_usd": own}) | start.limits
+    options: dict[str, Json] = {
+        "run": run,
+        "seed": secrets.token_hex(8),
+        "behaviour": BEHAVIOUR,
+        "input": start.input,
+        "limits": limits or None,
+        "iterations": start.iterations,
+        "explore": {**start.explore} or None,
+        "refused": start.refused,
+    }
+    if plan.awaits_calls:
+        options["callback"] = {"url": url, "token": secrets.token_urlsafe(16)}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def without_secrets(
+    workflow: Workflow, given: dict[str, Json], redacted: Callable[[Json], Json]
+) -> dict[str, Json]:
+    """The input without the operator's secrets, unless it is one that is stored encrypted."""
+    secret = {port.name for port in workflow.inputs if port.secret}
+    return {n: value if n in secret else redacted(value) for n, value in given.items()}
 
 
 def new_run_id(now: float) -> RunId:
@@ -90,6 +138,9 @@ class LocalRuntime:
     check: Callable[[Sequence[Event]], None] = lambda requests: None
     # Who starts runs here: a server, a detached process, a terminal, or a Python program.
     origin: str = ""
+    cpu_max_s: float = CPU_MAX_S
+    # Where a server of this store can be called.
+    url: str = ""
 
     def __post_init__(self) -> None:
         self._drivers: dict[RunId, Driver] = {}
@@ -102,6 +153,7 @@ class LocalRuntime:
         self._inbox_task: asyncio.Task[None] | None = None
         self._delivered: set[int] = set()
         self._timer = CommitTimer()
+        self.turns = Turns()
         self._stopping = asyncio.Event()
         self._is_stopped_by_person = False
 
@@ -109,35 +161,23 @@ class LocalRuntime:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
         run = new_run_id(self.clock())
         workflow, given = without_defaults(workflow, start.input)
-        own = workflow.limits.cost_usd
-        limits = ({} if own is None else {"cost_usd": own}) | start.limits
-        options: dict[str, Json] = {
-            "run": run,
-            "seed": secrets.token_hex(8),
-            "input": self._redacted(workflow, given),
-            "limits": limits or None,
-            "iterations": start.iterations,
-            "refused": start.refused,
-            "memory": (not start.cold and remembered(workflow, self.store.memory)) or None,
-        }
-        body: dict[str, Json] = {k: value for k, value in options.items() if value is not None}
         pinned, digest = self._pin(workflow)
+        shown = without_secrets(workflow, given, self.workers.redacted)
+        body = started(run, self._plans[digest], replace(start, input=shown), self.url)
+        if not start.cold and (memory := remembered(workflow, self.store.memory)):
+            body["memory"] = memory
         about = (workflow.name, workflow.dialect, start.file, start.key)
         redaction = redaction_of(secrets_of(workflow, given))
         sources = shown_sources(start.sources, redaction)
         made = NewRun(run, pinned, digest, *about, sources=sources, origin=self.origin)
+        if self.origin in KEEPING:
+            made = replace(made, at_once=start.at_once)
         first = Event("run.started", "", self.clock(), body)
         first = sealed(first, run, self.store.seals, redaction, workflow=workflow)
         stored, is_new = await self.store.create(made, first)
         if is_new:
             self._digests[run] = digest
         return stored, is_new
-
-    def _redacted(self, workflow: Workflow, given: dict[str, Json]) -> Json:
-        """The input without the operator's secrets, unless it is one that is stored encrypted."""
-        secret = {port.name for port in workflow.inputs if port.secret}
-        redacted = self.workers.redacted
-        return {n: value if n in secret else redacted(value) for n, value in given.items()}
 
     async def drive(
         self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
@@ -155,18 +195,27 @@ class LocalRuntime:
             self._count_driven(-1)
             await self._give_up(run, owner)
 
+    async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
+        """Makes a run that redoes an iteration of another one; False: one with its key exists."""
+        now = self.clock()
+        return await fork_run(self.store, source, fork, run=new_run_id(now), now=now)
+
     async def request(self, run: RunId, event: Event) -> bool:
         """Brings a request to a run that is being driven; False: nobody drives it."""
         driver = self._drivers.get(run)
         if driver is not None:
-            _object(objection(driver.machine, event))
+            async with driver.computing.lock:
+                raise_objection(objection(driver.machine, event))
             driver.request(event)
             return True
-        if self.store.run(run).status != "running" and not self.store.is_owned(run):
+        row = self.store.run(run)
+        is_idle = row.status != "running" or row.position is not None
+        if is_idle and not self.store.is_owned(run):
             return False
-        machine = fold(self.store, run, self.plan(run)).machine
-        _object(objection(machine, event))
-        redaction = redaction_of(machine.state.get("secrets", ()))
+        folded = await self._folded(run, to_drive=False)
+        assert folded is not None
+        raise_objection(objection(folded.machine, event))
+        redaction = redaction_of(folded.machine.state.get("secrets", ()))
         await self.store.post(run, sealed(event, run, self.store.seals, redaction))
         return True
 
@@ -210,9 +259,10 @@ class LocalRuntime:
 
     def plan(self, run: RunId) -> Plan:
         if run not in self._digests:
-            workflow = from_json(self.store.workflow(run))
-            digest = content_hash(workflow)
-            self._plans.setdefault(digest, Plan(workflow))
+            encoded = self.store.workflow(run)
+            digest = content_hash(encoded)
+            if digest not in self._plans:
+                self._plans[digest] = Plan(from_json(encoded))
             self._digests[run] = digest
         return self._plans[self._digests[run]]
 
@@ -222,7 +272,8 @@ class LocalRuntime:
         if pinned is None or pinned[0] is not workflow:
             if len(self._pinned) >= PINNED_MAX:
                 self._pinned.clear()
-            pinned = (workflow, to_json(workflow), content_hash(workflow))
+            encoded = to_json(workflow)
+            pinned = (workflow, encoded, content_hash(encoded))
             self._pinned[id(workflow)] = pinned
         if pinned[2] not in self._plans:
             self._plans[pinned[2]] = Plan(workflow)
@@ -242,16 +293,19 @@ class LocalRuntime:
         self, run: RunId, owner: int, requests: list[Event], at_least: float
     ) -> str:
         clock: RunClock | None = None
+        cpu_s = 0.0
         while True:
-            folded = fold(self.store, run, self.plan(run), to_drive=True)
+            folded = await self._folded(run, to_drive=True)
+            if folded is None:
+                return "stopped"
             for event in requests:
-                _object(objection(folded.machine, event))
+                raise_objection(objection(folded.machine, event))
             # Never earlier than what the run knows: a clock set back meanwhile holds nothing up.
             if clock is None:
                 now = self.clock() - self.store.clock_step(run)
                 clock = RunClock(max(now, folded.machine.now, at_least))
             whom = (self.store, self.workers, clock, self.watcher, self._timer, self.clock)
-            driver = Driver(run, folded, owner, *whom)
+            driver = Driver(run, folded, owner, *whom, self.turns, self.cpu_max_s, cpu_s)
             self._drivers[run] = driver
             for message in await self._requests_for(folded.machine, run, owner):
                 # Whoever was brought it before has not journaled it, or it would be gone.
@@ -266,7 +320,19 @@ class LocalRuntime:
             status = await driver.drive(patience_s=self.patience_s)
             if status != "asleep":
                 return status
+            cpu_s = driver.computing.cpu_s
             await self._sleep_until(run, clock, *driver.asleep_until)
+
+    async def _folded(self, run: RunId, *, to_drive: bool) -> Folded | None:
+        """The run as it stands; what takes long to replay is replayed beside the event loop.
+
+        None: it was to be driven, and this process stops driving.
+        """
+        plan = self.plan(run)
+        if plan.is_light and self.store.run(run).last_seq <= SHORT:
+            return fold(self.store, run, plan, to_drive=to_drive)
+        steps = folding(self.store, run, plan, to_drive=to_drive)
+        return await self.turns.go_through(steps, lambda: to_drive and self._stopping.is_set())
 
     async def _requests_for(self, machine: Machine, run: RunId, owner: int) -> list[Message]:
         """What was asked while nobody listened; a cancel that came too late must not count."""
@@ -333,6 +399,7 @@ class LocalRuntime:
                 driver.request(event, message.id)
 
 
-def _object(refusal: Refused | None) -> None:
+def raise_objection(refusal: Refused | None) -> None:
+    """Raises what a run has against a request."""
     if refusal is not None:
         raise UsageError(str(refusal), facts=refusal.facts)

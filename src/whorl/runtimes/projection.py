@@ -7,11 +7,12 @@ missing or has an odd type counts as not there: no entry is refused because of w
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from whorl.interpreter.events import Event, charged, split_iteration
+from whorl.lazily import dataclass
 from whorl.runtimes.journal import Entry, Journal, LoopRow, RunId
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _REQUESTS_KEPT: Final = 100
 _WARNINGS_MAX: Final = 1_000
 _WARNINGS: Final = frozenset({"warning"})
 _ABANDONED_MAX: Final = 1_000
+_ANSWERED_KEPT: Final = 1_000
 _MARKS: Final = ("limit", "budget")
 _USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 # What a loop and its row call alike.
@@ -148,12 +150,16 @@ class RunFold(Generic[AnyLoop]):
     # While it is paused for a budget: the iterations whose first calls that refuses.
     not_begun: tuple[str, ...] | None = None
     loops: dict[str, AnyLoop] = field(default_factory=dict)
-    # The charges of calls that were given up on their way, by their addresses.
-    abandoned: dict[str, dict[str, Json]] = field(default_factory=dict)
+    # The events that charge calls which were given up on their way, by their addresses.
+    abandoned: dict[str, Event] = field(default_factory=dict)
+    # The calls that were answered last.
+    answered: deque[str] = field(default_factory=lambda: deque(maxlen=_ANSWERED_KEPT))
     # The requests of people that stand in the journal, by their names.
     requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))
     # When a run that waits goes on by itself.
     due: float | None = None
+    # How long it has worked: not while it had ended, was paused or waited for a person.
+    seconds: float = 0.0
 
     @property
     def tokens(self) -> int:
@@ -162,6 +168,8 @@ class RunFold(Generic[AnyLoop]):
     def take(self, event: Event) -> bool:
         """Takes the next event of the journal in; False: it is a request that came before."""
         self.last_seq += 1
+        if self.status == "running" and 0.0 < self.updated_at < event.at:
+            self.seconds += event.at - self.updated_at
         self.updated_at = event.at
         if "request" in event.body and (request := text_of(event.body["request"])):
             # One that stands in the journal twice is ignored by the run, too.
@@ -213,7 +221,7 @@ class RunFold(Generic[AnyLoop]):
         self.go_on(event)
         self.abandoned.clear()
         self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
-        self.cost_usd = 0.0
+        self.cost_usd = self.seconds = 0.0
 
     def wait(self, event: Event) -> None:
         self.status = text_of(event.body.get("status")) or "waiting"
@@ -249,32 +257,42 @@ class RunFold(Generic[AnyLoop]):
             loop.number = max(0, loop.number + step)
 
     def finish(self, event: Event) -> None:
-        """The run ends; it knows best what was used: calls given up are charged in no event."""
+        """The run ends; where no event charges calls that were given up, it tells of them."""
         self.status = text_of(event.body.get("status")) or "failed"
         error = event.body.get("error")
         self.error = text_of(error.get("message") if isinstance(error, dict) else error)
         self._hold(None)
-        if isinstance(event.body.get("usage"), dict):
+        usage = event.body.get("usage")
+        if isinstance(usage, dict) and count_of(usage.get("calls")) > self.calls:
             self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
             self.cost_usd = 0.0
-            self.spend(event)
+            self._add(usage)
 
     def spend(self, event: Event) -> None:
-        """A call is answered, or an end tells of all calls."""
+        """A call is answered, or given up."""
         if self.not_begun and event.kind != "node.finished":
             # An answer that needed no money: its iteration has begun after all.
             self._hold(tuple(at for at in self.not_begun if not event.address.startswith(f"{at}/")))
-        usage = event.body.get("usage")
-        if not isinstance(usage, dict):
+        if not isinstance(event.body.get("usage"), dict):
             return
         if event.kind == "node.finished":
-            self.abandoned[event.address] = usage
+            if event.address in self.answered:
+                # The reply came together with what gave the call up, and stands before it.
+                return
+            self.abandoned[event.address] = event
             if len(self.abandoned) > _ABANDONED_MAX:
                 del self.abandoned[next(iter(self.abandoned))]
-        elif (charge := self.abandoned.pop(event.address, None)) is not None:
-            # A reply that comes after all counts instead of what its call was charged with.
-            self._add(charge, -1)
-        self._add(usage)
+        else:
+            self.answered.append(event.address)
+            if (given_up := self.abandoned.pop(event.address, None)) is not None:
+                # A reply that comes after all counts instead of what its call was charged with.
+                self.charge(given_up, -1)
+        self.charge(event)
+
+    def charge(self, event: Event, sign: int = 1) -> None:
+        """Counts what an event charges a call with, or counts it no longer."""
+        usage: Any = event.body["usage"]
+        self._add(usage, sign)
 
     def doubt(self, event: Event) -> None:
         """Nobody will say what a call used, so that what was reserved for it is charged."""
@@ -304,7 +322,7 @@ _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
     "run.resumed": RunFold.go_on,
     "run.accepted": RunFold.go_on,
     "run.continued": RunFold.go_on,
-    "run.forked": RunFold.fork,
+    "run.forked": lambda run, event: run.fork(event),
     "run.paused": _pause,
     "run.waiting": RunFold.wait,
     "run.finished": RunFold.finish,
@@ -312,7 +330,7 @@ _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
     "task.failed": RunFold.spend,
     "node.finished": RunFold.spend,
     "task.in_doubt": RunFold.doubt,
-    "task.started": RunFold.begin,
+    "task.started": lambda run, event: run.begin(event),
 }
 LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *OF_ITERATIONS})
 
@@ -360,11 +378,16 @@ def number_of(value: Json) -> float | None:
 
 
 def amount_of(value: Json) -> float | None:
+    if type(value) is float and 0.0 <= value < _NUMBER_MAX:
+        return value
     number = number_of(value)
     return number if number is not None and number >= 0 else None
 
 
 def count_of(value: Json) -> int:
+    if type(value) is int and 0 <= value < 2**53:
+        # What nearly every usage is made of.
+        return value
     return min(int(amount_of(value) or 0), 2**53)
 
 

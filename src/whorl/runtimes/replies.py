@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Perform, charged
+from whorl.language.pieces import write_pieces
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import HIDDEN
 from whorl.providers.task import Reply
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 REPLY_MAX: Final = 48_000_000
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False).encode
 _LONG: Final = REPLY_MAX // 6
 _INTEGER_MAX: Final = 2**63
 _DEPTH_MAX: Final = 128
@@ -117,7 +119,7 @@ def fit(value: Json) -> Json:
             raise ProviderError(words, code="P115") from None
         size = _size(value, 0)
     # A line break is two characters in JSON, some others are six: what is long is counted exactly.
-    if size > _LONG and len(json.dumps(value, ensure_ascii=False)) > REPLY_MAX:
+    if size > _LONG and sum(map(len, write_pieces(value, _ENCODE))) > REPLY_MAX:
         raise ProviderError(
             f"the task gave more than {REPLY_MAX:,} characters; let it give less, or a place where"
             " the rest is",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from whorl.interpreter.constructs.run import InputError, check_inputs, secret_texts
 from whorl.interpreter.events import FED_KINDS, Event
@@ -17,12 +17,13 @@ from whorl.providers.redaction import HIDDEN, Redaction
 from whorl.runtimes.replies import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from whorl.interpreter.machine import Machine
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.runtimes.keys import Seals
+
 
 SEALED: Final = "sealed"
 # What is shown of a secure task, and of the details of its failure.
@@ -37,7 +38,8 @@ _KEPT: Final = ("status", "type", MARK)
 _WORDS: Final = """run seed source at kind status code path reason exit_reason cause branch scope
     limit of by met number iteration iterations not_begun best_iteration returned_iteration
     failed_iterations seconds score usage limits run_limits reserve cap at_worst due workflow
-    request mark pauses approved model provider finish retryable answered retry_after_s secure"""
+    request mark pauses approved model provider finish retryable answered retry_after_s secure
+    behaviour step cpu_s"""
 _OBJECTS: Final = frozenset({"error", "cause", "remember"})
 # Values by names that the workflow has given them.
 _NAMES: Final = "input inputs outputs set results collected carry previous person accepted values"
@@ -134,6 +136,44 @@ def opened_state(stored: tuple[int, Json], run: str, seals: Seals | None) -> str
     return None if seals is None else seals.open(str(state[SEALED]), run, "snapshot", str(seq))
 
 
+class RunSealing:
+    """What is written of a run that is driven; `redacted` takes the operator's secrets out."""
+
+    def __init__(
+        self, run: str, machine: Machine, seals: Seals, redacted: Callable[[Json], Json]
+    ) -> None:
+        self._run = run
+        self._machine = machine
+        self._seals = seals
+        self._redacted = redacted
+        self._redaction: Redaction | None = None
+        self._secrets_known = 0
+
+    def redaction(self) -> Redaction | None:
+        """What takes the run's own secrets out; a workflow that is called may bring more."""
+        secrets = self._machine.state.get("secrets", ())
+        if len(secrets) != self._secrets_known:
+            self._secrets_known, self._redaction = len(secrets), redaction_of(secrets)
+        return self._redaction
+
+    def entry(self, event: Event) -> Event:
+        """The entry of an event. What the machine was fed is without the operator's secrets."""
+        if event.kind not in FED_KINDS:
+            body = cast("dict[str, Json]", self._redacted(event.body))
+            if body is not event.body:
+                event = Event(event.kind, event.address, event.at, body)
+        if not self._machine.plan.is_confidential:
+            return event
+        return sealed(event, self._run, self._seals, self.redaction())
+
+    def state(self, seq: int, *, in_pieces: bool) -> tuple[int, Json]:
+        """The size of the state after an entry, and the state as it is stored."""
+        state = self._machine.snapshot(in_pieces=in_pieces)
+        if not self._machine.plan.is_confidential:
+            return len(state), state
+        return len(state), sealed_state(state, self._run, seq, self._seals)
+
+
 def redacted(body: Mapping[str, Json], redaction: Redaction) -> dict[str, Json]:
     """The fields of an entry without secrets."""
     clear: dict[str, Json] = {}
@@ -161,8 +201,6 @@ def hide(machine: Machine) -> None:
         for name in ("first", "best"):
             if name in frame:
                 frame[name] = redacted(frame[name], redaction)
-    observed = machine.observations
-    observed |= {place: redacted(given, redaction) for place, given in observed.items()}
 
 
 def shown_sources(sources: dict[str, str], redaction: Redaction | None) -> dict[str, str]:

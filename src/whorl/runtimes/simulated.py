@@ -5,22 +5,28 @@ from __future__ import annotations
 import asyncio
 import selectors
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from whorl.errors import Fenced, UsageError
+from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event, numbered, split_iteration
+from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, to_json
-from whorl.runtimes.driver import Driver, Watcher, Workers
-from whorl.runtimes.folding import Fork, fold, fork_run
+from whorl.lazily import dataclass
+from whorl.runtimes.driver import Driver, Watcher
+from whorl.runtimes.folding import fold
+from whorl.runtimes.forking import Fork, fork_run
 from whorl.runtimes.journal import Entry, LoopRow, NewRun, Record, RunId, records_in, remembered
 from whorl.runtimes.keys import Seals
 from whorl.runtimes.projection import loop_rows
 from whorl.runtimes.sealing import redaction_of, sealed, secrets_of
+from whorl.runtimes.turns import CPU_MAX_S
 
 if TYPE_CHECKING:
-    from whorl.interpreter.plan import Plan
     from whorl.language import Json
+    from whorl.runtimes.performing import Workers
+    from whorl.runtimes.turns import Turns
 
     T = TypeVar("T")
 
@@ -45,6 +51,13 @@ class MemoryJournal:
     seals: Seals = field(default_factory=Seals)
     _runs: dict[RunId, _Run] = field(default_factory=dict)
     _memories: dict[str, list[Json]] = field(default_factory=dict)
+
+    def copy(self, crash_hook: CrashHook | None = None) -> MemoryJournal:
+        runs = {
+            run: replace(made, entries=made.entries.copy(), snapshots=made.snapshots.copy())
+            for run, made in self._runs.items()
+        }
+        return MemoryJournal(crash_hook, self.seals, runs, self._memories.copy())
 
     async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
         for other in self._runs.values():
@@ -71,6 +84,7 @@ class MemoryJournal:
         *,
         messages: Sequence[int] = (),
         after: int | None = None,
+        is_large: bool = False,
     ) -> int:
         stored = self._run(run)
         if stored.owner != owner or (after is not None and after != len(stored.entries)):
@@ -157,12 +171,15 @@ class _JumpingSelector(selectors.SelectSelector):
         if not ready and timeout is None:
             raise RuntimeError("the simulation waits for something that can never happen")
         if not ready and timeout:
-            self.loop.jump(timeout)
+            self.loop.skip()
         return ready
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
     """An event loop whose time only passes when everybody waits."""
+
+    # The timers, as the base class keeps them: a heap.
+    _scheduled: list[asyncio.TimerHandle]
 
     def __init__(self) -> None:
         selector = _JumpingSelector()
@@ -176,6 +193,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def jump(self, seconds: float) -> None:
         self._virtual += seconds
 
+    def skip(self) -> None:
+        """Lets time pass until the next timer, to the last digit of it."""
+        self._virtual = max(self._virtual, self._scheduled[0].when())
+
     def now(self) -> float:
         return EPOCH + self._virtual
 
@@ -183,22 +204,34 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 class SimulatedRuntime:
     """Runs workflows in virtual time on a journal in memory."""
 
-    def __init__(self, workers: Workers, journal: MemoryJournal | None = None) -> None:
+    def __init__(
+        self,
+        workers: Workers,
+        journal: MemoryJournal | None = None,
+        *,
+        turns: Turns | None = None,
+        cpu_max_s: float = CPU_MAX_S,
+        passed_s: float = 0.0,
+    ) -> None:
         self.journal = journal or MemoryJournal()
         self._workers = workers
+        self._turns = turns
+        self._cpu_max_s = cpu_max_s
         self._driver: Driver | None = None
-        self._passed_s = 0.0
+        self._passed_s = passed_s
 
     def start(
         self, workflow: Workflow, given: dict[str, Json], *, run: str = "sim", **options: Json
     ) -> RunId:
-        body: dict[str, Json] = {"run": run, "seed": run, "input": given, **options}
+        body: dict[str, Json] = {"run": run, "seed": run, "input": given, "behaviour": BEHAVIOUR}
+        body |= options
+        if Plan(workflow).awaits_calls:
+            body["callback"] = {"url": "https://simulated.example", "token": run}
         memory = remembered(workflow, self.journal.memory)
         if memory:
             body["memory"] = memory
-        made = NewRun(
-            RunId(run), to_json(workflow), content_hash(workflow), workflow.name, workflow.dialect
-        )
+        encoded, about = to_json(workflow), (workflow.name, workflow.dialect)
+        made = NewRun(RunId(run), encoded, content_hash(encoded), *about)
         redaction = redaction_of(secrets_of(workflow, given))
         first = Event("run.started", "", EPOCH, body)
         first = sealed(first, run, self.journal.seals, redaction, workflow=workflow)
@@ -226,8 +259,10 @@ class SimulatedRuntime:
 
         async def drive() -> str:
             owner = await self.journal.claim(run)
-            driver = Driver(run, folded, owner, self.journal, self._workers, loop.now, watcher)
-            self._driver = driver
+            whom = (self.journal, self._workers, loop.now, watcher)
+            self._driver = driver = Driver(
+                run, folded, owner, *whom, turns=self._turns, cpu_max_s=self._cpu_max_s
+            )
             for request in requests:
                 driver.deliver(request)
             return await driver.drive()

@@ -7,10 +7,11 @@ command line or given as a table. Of the folder's file counts what has been trus
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import UsageError
+from whorl.lazily import dataclass, regex
 from whorl.services.trust import (
     USER_CONFIG,
     VARIABLE,
@@ -31,18 +32,23 @@ Table: TypeAlias = "dict[str, object]"
 # of another.
 _WHOLE = frozenset({"notify", "connectors"})
 
-_NAMED = re.compile(r"has no '([^']+)'|\] (\w+) must")
-_PLACE = re.compile(
-    r"\s*\(at (?:line (?P<line>[0-9]+), column (?P<column>[0-9]+)|end of document)\)$"
-)
+_NAMED = regex(r"has no '([^']+)'|\] (\w+) must")
+_PLACE = regex(r"\s*\(at (?:line (?P<line>[0-9]+), column (?P<column>[0-9]+)|end of document)\)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What counts as whorl.toml, and how the folder's own file stands, if there is one."""
+    """What counts as whorl.toml, and how the folder's own file stands, if there is one.
+
+    `variables` are those that a trusted configuration of another system brings, `notes` say what
+    of it has no effect, and `files` are all that it was read from.
+    """
 
     table: Table
     judged: Judged | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    files: frozenset[str] = frozenset()
 
 
 def read_configuration(
@@ -51,11 +57,18 @@ def read_configuration(
     *,
     given: Mapping[str, object] | None = None,
     is_own_word: bool = False,
+    foreign: Path | None = None,
 ) -> Configuration:
-    """The configuration of a project; `is_own_word`: the person named `file`, or trusts it."""
+    """The configuration of a project; `is_own_word`: the person named `file`, or trusts it.
+
+    `foreign` is a configuration of another system, which counts below whorl.toml and is trusted
+    together with it.
+    """
     user, grants = _user_table(environment)
     if given is not None:
         return Configuration(_merged(user, dict(given)))
+    if foreign is not None:
+        return _with_foreign(file, foreign, environment, (user, grants), is_own_word=is_own_word)
     if file is None:
         return Configuration(user)
     content = _read_bytes(file)
@@ -65,6 +78,33 @@ def read_configuration(
     judged = judge(file, content, table, environment, grants=grants)
     counting = _with_replies(judged.permitted, file.parent)
     return Configuration(_merged(counting, user), judged)
+
+
+def _with_foreign(
+    file: Path | None,
+    foreign: Path,
+    environment: Mapping[str, str],
+    own: tuple[Table, Table],
+    *,
+    is_own_word: bool,
+) -> Configuration:
+    """Both configurations of a folder as one; its hash is that of all files of both."""
+    from whorl.services.foreign import read_foreign
+
+    found = read_foreign(foreign)
+    content = b"" if file is None else _read_bytes(file)
+    table = {} if file is None else parsed(content, file)
+    written = _merged(found.sections.table, table)
+    judged = judge(file or foreign, content + found.content, written, environment, grants=own[1])
+    notes = found.sections.notes
+    if not is_own_word and not judged.is_trusted:
+        harmless = _merged(judged.harmless, own[0])
+        return Configuration(harmless, judged, notes=notes, files=found.files)
+    folder = (file or foreign).parent
+    counting = _with_replies(_merged(found.expanded(environment), table), folder)
+    whole = _merged(own[0], counting) if is_own_word else _merged(counting, own[0])
+    judged_as = None if is_own_word else judged
+    return Configuration(whole, judged_as, found.sections.variables, notes, found.files)
 
 
 def _user_table(environment: Mapping[str, str]) -> tuple[Table, Table]:

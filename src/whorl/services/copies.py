@@ -11,11 +11,11 @@ import asyncio
 import os
 import time
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import Event
+from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

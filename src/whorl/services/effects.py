@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InvalidWorkflow, ProviderError
 from whorl.ir import Constant, Expression, Fields, Items, Task
 from whorl.ir.walk import walk, workflows_of
+from whorl.lazily import dataclass, regex
 from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ COMPUTED_PROGRAM = "a program that is computed"
 COMPUTED_HOST = "an address that is computed"
 _LENGTH_MAX = 80
 # The host of a text that is an address up to its first computed part.
-_HOST = re.compile(r"https?://[^/?#{}\s]+(?=[/?#]|$)", re.IGNORECASE)
+_HOST = regex(r"https?://[^/?#{}\s]+(?=[/?#]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +138,10 @@ def _hosts(task: Task, settings: Settings) -> Iterator[str]:
         yield from filter(None, [_host(place)])
     elif task.kind == "connector" and settings.connectors.url:
         yield _host(settings.connectors.url)
+    elif task.kind == "connector" and isinstance(
+        call := dict(task.inputs.entries).get("call"), Fields
+    ):
+        yield _host(plain(dict(call.entries)["url"])) or COMPUTED_HOST
     for name in _servers(task, settings):
         yield from filter(None, [_host(settings.mcp[name].url)])
 

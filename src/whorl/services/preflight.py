@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, UsageError, did_you_mean, safe
 from whorl.ir import Constant, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in, expressions_in
 from whorl.ir.worst_case import PRICED, Priced, worst_case
+from whorl.lazily import dataclass
 from whorl.services.effects import Effects, effects_of, nodes_of, plain, refused_writes, started
 from whorl.services.trust import check_trusted
 
@@ -30,6 +31,7 @@ TOY = (
 SCRIPTED = "no model is asked: the replies are scripted"
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
+_NO_KEY = "add [keys.NAME] with its url and token to whorl.toml"
 _CHOOSING = frozenset({"model", "provider", "model_url"})
 
 
@@ -93,7 +95,7 @@ def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
         if words := refused_writes(task, settings):
             return {"code": "R114", "message": f"step {task.name!r}: {words}", "path": path}
         if task.kind == "javascript":
-            from whorl.providers.commands import check_node
+            from whorl.providers.code.javascript import check_node
 
             try:
                 check_node(settings)
@@ -111,7 +113,7 @@ def check_allowed(workflow: Workflow, providers: Providers) -> None:
 
 
 def check_performable(workflow: Workflow, providers: Providers) -> None:
-    """Refuses to take up a run that needs a task, a model or a permission that is not here."""
+    """Refuses to take up a run that needs a task, a model or a permission that is missing."""
     for _, path, node in nodes_of(workflow):
         if isinstance(node, Task):
             try:
@@ -152,22 +154,33 @@ class Unknown:
 
 
 def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
+    closed: set[str] = set()
     for asked, is_decided in _asked(workflow):
         if asked.kind in _MODELS and is_decided:
             yield from _unknown_model(asked, providers)
+            yield from _closed_address(asked, providers, closed)
         if asked.kind == "ask":
             yield from _unknown_tools(asked, providers)
     for _, path, node in nodes_of(workflow):
-        if not isinstance(node, Task) or node.kind != "use":
-            continue
-        context = providers.context
+        if isinstance(node, Task) and node.kind in ("use", "http"):
+            yield from _unknown_task_or_key(path, node, providers)
+
+
+def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:
+    from whorl.providers.task import MISSING
+
+    context, is_task = providers.context, node.kind == "use"
+    field, code, names, advice = "key", "P116", [*context.settings.keys], _NO_KEY
+    if is_task:
         names = [*context.functions.names(), *context.settings.tasks]
-        named = dict(node.inputs.entries).get("task")
-        name = named.value if isinstance(named, Constant) else None
-        if isinstance(name, str) and name not in names and context.plugin(name) is None:
-            near = did_you_mean(name, names)
-            message = f"uses the task {name!r}, which is not known; add it to [tasks] of whorl.toml"
-            yield Unknown(path, "P114", f"{message}; {near}" if near else message)
+        field, code, advice = "task", "P114", MISSING
+    named = dict(node.inputs.entries).get(field)
+    name = named.value if isinstance(named, Constant) else None
+    if not isinstance(name, str) or name in names or (is_task and context.plugin(name)):
+        return
+    near = did_you_mean(name, names)
+    message = f"uses the {field} {name!r}, which is not known; {advice}"
+    yield Unknown(path, code, f"{message}; {near}" if near else message)
 
 
 def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
@@ -188,13 +201,35 @@ def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
             yield Unknown(asked.address, _NO_PROVIDER, message, is_doubt=True)
 
 
+def _closed_address(asked: Request, providers: Providers, known: set[str]) -> Iterator[Unknown]:
+    """The private address of a model that a file names without permission, said once for each.
+
+    Only what is written as an address, or is this machine, is known without looking it up.
+    """
+    from whorl.providers.outbound.addresses import Policy, literal_of, target_of
+
+    url = asked.inputs.get("model_url")
+    if not isinstance(url, str) or url in known or "{" in url:
+        return
+    known.add(url)
+    try:
+        target = target_of(url)
+        is_local = target.host == "localhost" or target.host.endswith(".localhost")
+        address = "127.0.0.1" if is_local else str(literal_of(target.host) or "")
+        policy = Policy.of(providers.settings)
+        policy.check_host(target.scheme, target.host, target.port)
+        policy.check(target.scheme, target.host, target.port, [address] if address else [])
+    except ProviderError as fault:
+        yield Unknown(asked.address, fault.code, f"asks a model at {url!r}: {fault}", is_doubt=True)
+
+
 def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
     context = providers.context
     names = [*context.settings.mcp, *context.settings.tasks, *context.functions.names()]
     tools = asked.inputs.get("tools")
     for name in tools if isinstance(tools, list) else ():
         server = str(name).partition("/")[0]
-        # What is computed in the run stands here as its own text.
+        # What is computed in the run stands in it as its own text.
         if not isinstance(name, str) or "{" in name or name in names or server in names:
             continue
         near = did_you_mean(server, names)
@@ -221,12 +256,34 @@ def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[S
     if refused is not None:
         return replace(start, refused=refused), ""
     check_models(workflow, providers)
-    settings = providers.settings
-    default = settings.providers.get(settings.default_provider)
-    is_scripted = default is not None and default.kind == "scripted"
-    if (settings.providers and not is_scripted) or not asks_models(workflow):
-        return start, ""
-    return start, TOY if default is None else f"{SCRIPTED} (provider {safe(default.name)!r})"
+    at_once = limit_of(workflow, providers.settings)
+    return replace(start, at_once=at_once), _stand_in(workflow, providers.settings)
+
+
+def limit_of(workflow: Workflow, settings: Settings) -> int | None:
+    """How many runs of a workflow run at once: the operator says so, or its file."""
+    own = workflow.trigger.concurrency if workflow.trigger is not None else None
+    limit = settings.queue.get(workflow.name, settings.queue.get("*"))
+    return min(own, limit) if own and limit else own or limit
+
+
+def _stand_in(workflow: Workflow, settings: Settings) -> str:
+    """Who answers in the place of a model, where none is asked at all."""
+    asked = [each for each in _asked(workflow) if each[0].kind in _MODELS]
+    if not asked or not any(one.kind == "scripted" for one in settings.providers.values()):
+        return TOY if asked and not settings.providers else ""
+    from whorl.providers.models.selection import choose_models
+
+    names: set[str] = set()
+    for request, is_decided in asked:
+        named = request.inputs
+        if request.kind == "judge" and not named.get("model"):
+            named = {"model": settings.judge_model}
+        chosen = choose_models(settings, named).candidates if is_decided else ()
+        if not chosen or any(one.provider.kind != "scripted" for one in chosen):
+            return ""
+        names |= {repr(safe(one.provider.name)) for one in chosen}
+    return f"{SCRIPTED} (provider {', '.join(sorted(names))})"
 
 
 def forecast(
@@ -314,10 +371,26 @@ def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Reques
     if isinstance(node, Judge):
         given |= {"model": list(node.model)} if node.model else {}
         given |= {"question": plain(node.question), "text": ""}
+        given |= {"reason": node.reason, "evidence": node.evidence}
         return Request("", path, kind, given), True
     chosen = (value for name, value in node.inputs.entries if name in _CHOOSING)
     is_decided = all(isinstance(value, Constant) for value in chosen)
     return Request("", path, kind, given), is_decided
+
+
+def models_of(workflow: Workflow, settings: Settings) -> list[str]:
+    """The models that the steps of a workflow ask, as far as that is known before a run."""
+    from whorl.providers.models.selection import choose_models
+
+    names: set[str] = set()
+    for request, is_decided in _asked(workflow):
+        if request.kind in _MODELS and is_decided:
+            try:
+                chosen = choose_models(settings, request.inputs).candidates
+            except ProviderError:
+                continue
+            names |= {f"{one.provider.name}/{one.model}" for one in chosen}
+    return sorted(names)
 
 
 def _limit(part: Json, iterations: int) -> Json:

@@ -9,27 +9,40 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
-from whorl.errors import Diagnostic, InvalidWorkflow, StoreError, UsageError, safe
+from whorl.errors import (
+    Diagnostic,
+    InvalidWorkflow,
+    ProviderError,
+    SeveralWorkflows,
+    StoreError,
+    UsageError,
+    safe,
+)
+from whorl.lazily import dataclass, regex
 from whorl.services.configuration import Configuration, line_of, read_configuration
+from whorl.services.foreign import find_foreign, is_marked
 from whorl.services.trust import CONFIG_NAME, is_foreign
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from whorl.dialects import Reading
+    from whorl.dialects.projects import FindNamed
     from whorl.ir import Workflow
+    from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
     from whorl.runtimes.sqlite import SqliteStore
 
 
 STORE_FOLDER = ".whorl"
 STORE_NAME = "whorl.db"
+MIRROR_SUFFIX = ".mirror.db"
 WORK_FOLDER = "work"
-_STORE_ENDINGS = ("", "-wal", "-shm", "-journal")
+_STORE_ENDINGS = ("", "-wal", "-shm", "-journal", "-live")
 FILES_MAX = 500
 FOLDERS_MAX = 2_000
 BYTES_MAX = 200_000
@@ -37,6 +50,8 @@ DEPTH_MAX = 4
 # A folder that is no project may hold anything; what is not read in this time is read next time.
 READING_S = 5.0
 _SUFFIXES = (".yaml", ".yml", ".json")
+# `module:name`, a workflow that is written in Python.
+_CODE = regex(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "site-packages", "dist", "build"})
 Stamp: TypeAlias = tuple[int, int]
 # A text that is not even YAML or JSON may be anything; it is listed where people keep workflows.
@@ -48,7 +63,8 @@ class Project:
     """Where a command works. `config` is the file with the settings, if there is one.
 
     `table` stands for such a file where a program gives one. `is_own_word`: the person named the
-    configuration, or trusts it for this call. A store that the person named has to be there when
+    configuration, or trusts it for this call. `foreign` is the configuration that another system
+    has in the folder. A store that the person named has to be there when
     it is looked into; the project's own one is made by the first run.
     """
 
@@ -59,6 +75,7 @@ class Project:
     is_store_named: bool = False
     is_own_word: bool = False
     table: Mapping[str, object] | None = None
+    foreign: Path | None = None
 
     def settings(self) -> Settings:
         """The settings that count; of a file that nobody has trusted, without its rights."""
@@ -67,27 +84,92 @@ class Project:
         configuration = self.configuration()
         judged = configuration.judged
         try:
-            settings = settings_from(
-                configuration.table, self.environment, project_root=str(self.root)
-            )
+            environment = {**self.environment, **configuration.variables}
+            settings = settings_from(configuration.table, environment, project_root=str(self.root))
         except UsageError as fault:
             if self.config is None:
                 raise
             place = f"{self.config}{line_of(self.config, str(fault))}"
             raise UsageError(f"{place}: {fault}", help=fault.help, code="W901") from fault
-        return replace(settings, untrusted=None if judged is None else judged.refusal())
+        return replace(
+            settings,
+            untrusted=None if judged is None else judged.refusal(),
+            allow=replace(settings.allow, closed=configuration.files),
+        )
+
+    def secrets(self) -> tuple[Secret, ...]:
+        """The operator's own, which nobody is shown; none where the settings cannot be read."""
+        with suppress(UsageError):
+            return self.settings().secrets()
+        return ()
 
     def configuration(self) -> Configuration:
         return read_configuration(
-            self.config, self.environment, given=self.table, is_own_word=self.is_own_word
+            self.config,
+            self.environment,
+            given=self.table,
+            is_own_word=self.is_own_word,
+            foreign=self.foreign,
         )
 
-    def read(self, file: str) -> Reading:
+    def read(self, file: str, workflow: str = "") -> Reading:
+        """Reads a workflow file; `workflow` is the name of one where it has several."""
         from whorl.source.paths import open_file
 
-        return self.read_text(open_file(file), file)
+        # Servers know it as if it were a file of the project.
+        place = file.removeprefix(f"{self.root}/")
+        if _CODE.fullmatch(place) and not os.path.exists(file):
+            return self._read_code(place)
+        path = self.locate(file)
+        return self.read_text(open_file(path), path, workflow)
 
-    def read_text(self, text: str, file: str) -> Reading:
+    def _read_code(self, place: str) -> Reading:
+        """A workflow that is written in Python; it is imported where the operator permits it."""
+        from whorl.dialects import Reading
+        from whorl.providers.task import import_function
+
+        settings = self.settings()
+        if settings.untrusted is not None:
+            raise settings.untrusted
+        if place not in settings.programs:
+            advice = f'add it to whorl.toml: [workflows] python = ["{place}"], then `whorl trust`'
+            why = f"{place!r} is code, which this folder has no permission to import"
+            raise UsageError(why, help=advice, code="W908")
+        definition = import_function(place, settings)
+        build = getattr(definition, "build", None)
+        if build is None:
+            advice = "name a function with @whorl.workflow"
+            raise UsageError(f"{place!r} is no workflow", help=advice)
+        built = build(self)
+        return Reading(built.ir, built.warnings, built.sources)
+
+    def locate(self, file: str) -> str:
+        """The path of a workflow: the file itself, or the one that has this name in the project.
+
+        Some systems call a workflow by the stem of its file, or by a name inside of it. Raises
+        UsageError where a name means several.
+        """
+        if os.path.isfile(file) or not file.strip() or not file.isprintable():
+            return file
+        from whorl.dialects import ProjectFiles
+        from whorl.dialects.projects import NAMES
+        from whorl.plugins import load_reference
+
+        current = Path.cwd()
+        folders = self._folders(self.configuration().table)
+        for base in dict.fromkeys((current, self.root)):
+            files = ProjectFiles(str(base), folders if base == self.root else ())
+            for reference in NAMES:
+                find = cast("FindNamed", load_reference(reference))
+                named = list(dict.fromkeys(find(file, files, f"{base}/-")))
+                if len(named) > 1:
+                    words = f"{file!r} could be {' or '.join(map(safe, named[:5]))}"
+                    raise UsageError(words, help="write the path of the one that you mean")
+                if named:
+                    return os.path.relpath(base / named[0], current)
+        return file
+
+    def read_text(self, text: str, file: str, workflow: str = "") -> Reading:
         from whorl.dialects import ProjectFiles, read_workflow
 
         # A file inside the project may name all files of it, another one those beside it.
@@ -100,7 +182,7 @@ class Project:
         files = ProjectFiles(str(root), self._folders(table))
         # The limits of loops that have none of their own.
         limits = self.settings().limits if "limits" in table else {}
-        return read_workflow(text, file, files, limits=limits)
+        return read_workflow(text, file, files, limits=limits, workflow=workflow)
 
     def _folders(self, table: Mapping[str, object]) -> tuple[str, ...]:
         section = table.get("workflows")
@@ -123,6 +205,8 @@ class Project:
     def has_runs(self) -> bool:
         """Whether there is a store to look into. Raises UsageError W902 for one that was named."""
         self._check_store()
+        if self.is_on_cluster:
+            return True
         if self.is_store_named and not self.store.exists():
             raise self._no_store()
         return self.store.exists()
@@ -156,16 +240,39 @@ class Project:
             if path.parent.resolve() == path.parent and path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
 
+    @property
+    def is_on_cluster(self) -> bool:
+        """Whether others drive the runs: what is read here is a mirror of them."""
+        from whorl.providers.settings.runtime import chosen_kind
+
+        # Runs can be looked at where the configuration cannot be read.
+        with suppress(UsageError):
+            return chosen_kind(self.configuration().table, self.environment) == "temporal"
+        return False
+
+    @property
+    def mirror(self) -> Path:
+        """What is read of runs that others drive."""
+        return self.store.with_suffix(MIRROR_SUFFIX)
+
     def open_store(self, *, create: bool = False) -> SqliteStore:
         """The store; without `create`, one that is not there has no runs to speak of."""
         from whorl.runtimes.keys import seals_from
         from whorl.runtimes.sqlite import SqliteStore
 
         self._check_store()
+        seals = seals_from(self.environment)
+        if self.is_on_cluster:
+            mirror = self.mirror
+            if not create:
+                from whorl.services.cluster import refresh_mirror
+
+                refresh_mirror(self.settings().runtime.temporal, mirror, seals)
+            return SqliteStore(mirror, seals=seals, is_mirror=True)
         if not create and not self.store.exists():
             raise self._no_store()
         # A file that is still empty is a store that another process is about to fill.
-        return SqliteStore(self.store, create=True, seals=seals_from(self.environment))
+        return SqliteStore(self.store, create=True, seals=seals)
 
 
 def find_project(
@@ -182,12 +289,18 @@ def find_project(
     `trusts`: the whorl.toml that is found there counts for this call.
     """
     current = (folder or Path.cwd()).resolve()
-    root = next((p for p in (current, *current.parents) if (p / CONFIG_NAME).is_file()), current)
+    around = (current, *current.parents)
+    root = next((p for p in around if (p / CONFIG_NAME).is_file()), None)
+    root = root or next((p for p in around if _is_marked(p, environment)), current)
     chosen = root / CONFIG_NAME if (root / CONFIG_NAME).is_file() else None
+    foreign = find_foreign(root)
     if config:
         chosen = current / Path(config).expanduser()
         if is_checked and not chosen.is_file():
             raise UsageError(f"the configuration {config!r} does not exist", code="W901")
+        # One of another system is its folder's, too: its paths are seen from there.
+        foreign = chosen if chosen.suffix in (".yaml", ".yml") else None
+        chosen, root = (chosen, root) if foreign is None else (None, foreign.resolve().parent)
     home = environment.get("WHORL_HOME", "")
     place = (current / Path(home).expanduser() if home else root / STORE_FOLDER) / STORE_NAME
     if store:
@@ -197,7 +310,8 @@ def find_project(
         # Where the person has named it, a link is meant; a folder's own store is none.
         place = place.resolve()
     # Trust for a call is none in what another user has written.
-    is_own_word = bool(config) or (trusts and chosen is not None and not is_foreign(chosen))
+    read = chosen or foreign
+    is_own_word = bool(config) or (trusts and read is not None and not is_foreign(read))
     return Project(
         root,
         chosen,
@@ -205,7 +319,16 @@ def find_project(
         environment,
         is_store_named=bool(store),
         is_own_word=is_own_word,
+        foreign=foreign,
     )
+
+
+def _is_marked(folder: Path, environment: Mapping[str, str]) -> bool:
+    """Whether another system has a project here; what it keeps in the home folder is none."""
+    from whorl.dialects.projects import MARKS
+
+    is_home = str(folder) == environment.get("HOME")
+    return not is_home and any(is_marked(folder / mark.name, mark.pattern) for mark in MARKS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,43 +339,66 @@ class Listed:
     workflow: Workflow | None = None
     errors: int = 0
     trouble: str = ""
+    # Which one, of a file that has several.
+    named: str = ""
 
 
 @dataclass(eq=False)
 class Catalogue:
-    """The workflow files below a project's folder."""
+    """The workflow files below a project's folder, and its `programs`: workflows in Python."""
 
     project: Project
-    _files: dict[str, tuple[Stamp, Listed | None]] = field(default_factory=dict)
+    programs: Sequence[str] = ()
+    _files: dict[str, tuple[Stamp, tuple[Listed, ...]]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def listed(self) -> list[Listed]:
-        files: dict[str, tuple[Stamp, Listed | None]] = {}
+        files: dict[str, tuple[Stamp, tuple[Listed, ...]]] = {}
         deadline = time.monotonic() + READING_S
         with self._lock:
-            for path, stamp in sorted(_candidates(str(self.project.root))):
+            for path, stamp in sorted(candidates(str(self.project.root))):
                 before = self._files.get(path)
                 if before is not None and before[0] == stamp:
                     files[path] = before
                 elif time.monotonic() < deadline:
                     files[path] = (stamp, self._read(path))
+            for path in (str(self.project.root / place) for place in self.programs):
+                # Python imports a module once.
+                files[path] = self._files.get(path) or ((0, 0), self._read(path))
             self._files = files
-        return [listed for _, listed in files.values() if listed is not None]
+        return [listed for _, each in files.values() for listed in each]
 
-    def _read(self, path: str) -> Listed | None:
+    def named(self, name: str) -> Listed:
+        """The workflow of that name; raises UsageError W902 for none, W903 for several."""
+        lowered = name.lower()
+        listed = [each for each in self.listed() if each.workflow is not None]
+        found = [each for each in listed if each.workflow and each.workflow.name.lower() == lowered]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            files = " and ".join(safe(each.file) for each in found[:5])
+            raise UsageError(f"several workflows are called {name[:80]!r}: {files}", code="W903")
+        raise UsageError(f"there is no workflow {name[:80]!r}", code="W902")
+
+    def _read(self, path: str, named: str = "") -> tuple[Listed, ...]:
         name = os.path.relpath(path, self.project.root).replace(os.sep, "/")
         try:
-            return Listed(name, self.project.read(path).workflow)
+            return (Listed(name, self.project.read(path, named).workflow, named=named),)
+        except SeveralWorkflows as fault:
+            each = (self._read(path, other) for other in fault.names)
+            return () if named else tuple(listed for part in each for listed in part)
         except InvalidWorkflow as fault:
             codes = {diagnostic.code for diagnostic in fault.diagnostics}
             # W018: the file is of no dialect.
             if "W018" in codes or (codes <= _SYNTAX and name.count("/") > 1):
-                return None
+                return ()
             first = safe(fault.diagnostics[0].message) if fault.diagnostics else ""
-            return Listed(name, None, max(1, len(fault.diagnostics)), first)
+            return (Listed(name, None, max(1, len(fault.diagnostics)), first, named),)
+        except (ProviderError, UsageError) as fault:
+            return (Listed(name, None, 1, safe(str(fault)), named),)
 
 
-def _candidates(root: str) -> Iterator[tuple[str, Stamp]]:
+def candidates(root: str) -> Iterator[tuple[str, Stamp]]:
     """Files that may be workflows, with what tells whether they have changed."""
     files = folders = 0
     waiting = deque([(root, 0)])

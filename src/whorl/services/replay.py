@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl.errors import ProviderError, StoreError, UsageError
 from whorl.interpreter.events import Event, split_iteration
 from whorl.ir import Loop, Workflow
 from whorl.ir.walk import index_nodes
+from whorl.lazily import dataclass
 from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
-from whorl.runtimes.driver import RESERVED, Watcher
 from whorl.runtimes.folding import fold
+from whorl.runtimes.performing import RESERVED
 from whorl.runtimes.projection import document
 from whorl.runtimes.replies import MARK
 from whorl.runtimes.sealing import masked, opened, redacted, redaction_of, secrets_of, shown
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.redaction import Redaction
+    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.local import Start
     from whorl.runtimes.sqlite import SqliteStore
@@ -51,6 +53,8 @@ _DEPTH_MAX = 16
 _INVENTED: dict[str, Json] = {
     "run": {"stdout": "(invented output)", "stderr": "", "exit_code": 0},
     "http": {"status": 200, "headers": {}, "body": {}},
+    "file_read": {"path": "", "size": 0, "content": "(invented content)"},
+    "file_write": {"path": "", "size": 0},
     "connector": {"statusCode": 200, "headers": {}, "body": {}},
     "use": {},
 }
@@ -153,7 +157,7 @@ class Replayed:
         return not (self.changes or self.misses or self.unused) and self.result == self.recorded
 
 
-class _Workers:
+class OneKind:
     """Implements `Workers` with one kind for every task; the journal looks as if it were real."""
 
     def __init__(self, kind: TaskKind) -> None:
@@ -169,7 +173,7 @@ class _Workers:
         return value
 
 
-def _simulate(
+def simulate(
     runtime: SimulatedRuntime,
     run: RunId,
     answers: Callable[[str], dict[str, Json] | None],
@@ -191,7 +195,7 @@ def _simulate(
     return document(run, status, final, runtime.journal)
 
 
-class _Playing:
+class Playing:
     """Answers every task with the reply that a cassette has for its address."""
 
     effect: Effect = "outside"
@@ -249,12 +253,12 @@ def replay(
 ) -> Replayed:
     """Plays a recording to a workflow; its secrets are `given`, or else what stands for them."""
     whole = cassette.input | (given or {})
-    player = _Playing(cassette, redaction_of(secrets_of(workflow, whole)))
-    runtime = SimulatedRuntime(_Workers(player))
+    player = Playing(cassette, redaction_of(secrets_of(workflow, whole)))
+    runtime = SimulatedRuntime(OneKind(player))
     # Under its own id, by which it knows its workspace.
     options: dict[str, Any] = {"run": "replay", **cassette.options}
     run = runtime.start(workflow, whole, **options)
-    result = _simulate(runtime, run, player.decision)
+    result = simulate(runtime, run, player.decision)
     answered = [a for a, call in cassette.calls.items() if "value" in call or "error" in call]
     unused = [address for address in answered if address not in player.played]
     return Replayed(_comparable(result), cassette.result, player.changes, player.misses, unused)
@@ -300,12 +304,12 @@ class _Inventing:
 
 
 def rehearse(workflow: Workflow, start: Start, watcher: Watcher | None = None) -> dict[str, Json]:
-    runtime = SimulatedRuntime(_Workers(_Inventing(workflow, start.iterations)))
+    runtime = SimulatedRuntime(OneKind(_Inventing(workflow, start.iterations)))
     given: dict[str, Json] = {"limits": start.limits or None, "iterations": start.iterations}
     options = {name: value for name, value in given.items() if value is not None}
     run = runtime.start(workflow, start.input, run="dry-run", **options)
     yes: dict[str, Json] = {"approved": True, "feedback": "", "by": "dry run"}
-    return _simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
+    return simulate(runtime, run, lambda _: yes, watcher) | {"dry_run": True}
 
 
 def invent(schema: Any, name: str = "value", depth: int = 0) -> Json:

@@ -6,23 +6,22 @@ without them; nobody is shown them.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.events import Event, charged, numbered, split_iteration, unescape
+from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
+from whorl.lazily import dataclass, regex
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.folding import fold, look_into, moment
-from whorl.runtimes.projection import document
+from whorl.runtimes.projection import document, usage_document
 from whorl.runtimes.sealing import shown
+from whorl.services.places import loops_meant, places_like, some
 from whorl.services.preflight import asks_models
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
@@ -30,15 +29,9 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 
-By: TypeAlias = Literal["model", "step", "loop", "iteration", "workflow", "run", "day"]
-WAYS: tuple[By, ...] = get_args(By)
-
-_PAID = ("task.finished", "task.failed")
-_CHARGED = frozenset({*_PAID, "task.started", "task.in_doubt", "node.finished"})
-_NUMBERS = re.compile(r"\[[0-9]+\]|#[0-9]+")
-_ATTEMPT = re.compile(r"#([0-9]+)$")
-# So many loops are named where a person has to choose one.
-_NAMED_MAX = 8
+_Row = TypeVar("_Row")
+_Made = TypeVar("_Made")
+_ATTEMPT = regex(r"#([0-9]+)$")
 _ENDS = {"task.finished": "succeeded", "task.failed": "failed", "node.skipped": "skipped"}
 TOY_ANSWERED = (
     "the embedded toy model answers: fine for trying things out, useless as a judge; configure a "
@@ -51,8 +44,21 @@ _LOOKS = 4
 _TAIL = 20
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
-_FORKS = frozenset({"run.forked"})
+_WARNINGS = frozenset({"warning", "loop.continued", "run.accepted"})
+_WARNINGS_MAX = 1_000
+_AT_LIMIT = "R102"
+_ITERATIONS_MAX = 1_000
 _VERBS = {"succeeded": "has", "failed": "has", "cancelled": "was", "interrupted": "was"}
+
+
+def each_left(rows: Iterable[_Row], made: Callable[[_Row], _Made]) -> Iterator[tuple[_Row, _Made]]:
+    """What is made of each run of a list, but of those that were deleted since it was read."""
+    for row in rows:
+        try:
+            yield row, made(row)
+        except UsageError as fault:
+            if fault.code != "W902":
+                raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +124,51 @@ def result_of(
     body["usage"] = dict(state["usage"])
     final = Event("run.finished", "", float(state["at"]), body)
     # Reading the whole journal for warnings is left out where none was given.
-    result = document(run, status, final, store, warnings=None if state["warned"] else [])
+    warnings = warnings_of(store, run) if state["warned"] else []
+    result = document(run, status, final, store, warnings=warnings)
+    _complete_usage(store, run, machine, cast("dict[str, Any]", result))
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         result["warnings"] = [*_of_toy(store, run), *cast("list[Json]", result["warnings"])]
     return result
+
+
+def warnings_of(store: SqliteStore, run: RunId) -> list[Json]:
+    """What a run warned of and still holds, with its place; of very many, the first.
+
+    That a loop has ended at a limit is no longer so once it goes on, or is accepted.
+    """
+    warnings: list[dict[str, Json]] = []
+    for entry in store.read(run, kinds=_WARNINGS):
+        event = entry.event
+        if event.kind == "warning":
+            warnings.append(event.body | {"path": event.address})
+        else:
+            ended = (_AT_LIMIT, event.address or event.body.get("at"))
+            warnings = [each for each in warnings if (each.get("code"), each["path"]) != ended]
+        if len(warnings) == _WARNINGS_MAX:
+            break
+    return [*warnings]
+
+
+def _complete_usage(
+    store: SqliteStore, run: RunId, machine: Machine, result: dict[str, Any]
+) -> None:
+    """Tells calls of models from others, and what loops have used that are under way."""
+    calls, of_models = store.calls_kept(run)
+    # A run that an earlier version of the program drove does not tell.
+    if calls == result["usage"]["calls"]:
+        result["usage"]["model_calls"] = of_models
+    loops = {f["address"]: f for f in machine.frames.values() if f["kind"] == "loop"}
+    for loop in result["loops"]:
+        if not loop["exit_reason"] and loop["path"] in loops:
+            loop["usage"] = usage_document(loops[loop["path"]].get("usage"))
+
+
+def input_of(store: SqliteStore, run: RunId) -> Json:
+    """What a run was given: its only input, or all of them by name."""
+    first = next(iter(store.read(run, limit=1))).event
+    given = shown(first).get("input")
+    return next(iter(given.values())) if isinstance(given, dict) and len(given) == 1 else given
 
 
 def _of_toy(store: SqliteStore, run: RunId) -> list[Json]:
@@ -157,6 +204,43 @@ def full_result(
         "paused_by": machine.state.get("paused_by") if is_paused else None,
         "waiting_for": waiting_for,
     }
+
+
+def traceback_of(store: SqliteStore, run: RunId, path: str) -> str:
+    """Where the function of a step raised what made it fail, if one did."""
+    found = ""
+    for entry in store.entries_at(run, path) if path else ():
+        if entry.event.kind == "task.failed":
+            error: Any = shown(entry.event).get("error") or {}
+            found = str((error.get("detail") or {}).get("traceback") or "")
+    return found
+
+
+def why_document(store: SqliteStore, run: RunId, rows: Sequence[LoopRow]) -> dict[str, Json]:
+    """Why loops ended: what their conditions saw in each iteration, and what people asked."""
+    loops: list[Json] = [
+        {
+            "path": row.address,
+            "exit_reason": row.exit_reason or None,
+            "stopped_by": row.stopped_by or None,
+            "iterations": [item.note for item in begun_iterations(store, run, row)],
+        }
+        for row in rows
+    ]
+    people: list[Json] = [
+        {"kind": request.kind, "place": request.place, "body": request.body}
+        for request in requests_of(store, run)
+    ]
+    result = full_result(store, run)
+    names = ("status", "paused_by", "waiting_for", "warnings", "error")
+    document: dict[str, Json] = {"run": run, "loops": loops, "people": people}
+    return document | {name: result[name] for name in names}
+
+
+def begun_iterations(store: SqliteStore, run: RunId, row: LoopRow) -> list[IterationRow]:
+    """The iterations of a loop that have ended, the newest of very many."""
+    rows = store.newest_iterations(run, row.address, _ITERATIONS_MAX)
+    return [iteration for iteration in rows if iteration.status != "not_begun"]
 
 
 def requests_of(store: SqliteStore, run: RunId) -> list[Request]:
@@ -250,22 +334,17 @@ class StepAttempt:
 
 
 def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
-    """The address of a loop that is named, or of the only outermost one."""
+    """The address of the loop that is meant, or of the only outermost one."""
     loops = [row.address for row in store.loops(run)]
-    wanted = split_iteration(at)[0]
-    if wanted in loops:
-        return wanted
-    rest = f" and {len(loops) - _NAMED_MAX} more: `whorl show {run}`"
-    names = ", ".join(loops[:_NAMED_MAX]) + (rest if len(loops) > _NAMED_MAX else "")
-    if wanted:
-        hint = did_you_mean(wanted, loops) or f"loops: {names or 'none'}"
-        raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
-    outer = [address for address in loops if "[" not in address]
+    meant = loops_meant(at, loops) if at else [loop for loop in loops if "[" not in loop]
+    if len(meant) == 1:
+        return meant[0]
     if not loops:
         raise UsageError(f"run {run} has no loop", help=f"`whorl show {run}`", code="W907")
-    if len(outer) != 1:
-        raise UsageError("say which loop with --at", help=f"loops: {names}", code="W903")
-    return outer[0]
+    if at and not meant:
+        hint = did_you_mean(at, loops) or f"loops: {some(loops)}"
+        raise UsageError(f"run {run} has no loop {at!r}", help=hint, code="W907")
+    raise UsageError("say which loop with --at", help=f"loops: {some(meant or loops)}", code="W903")
 
 
 def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> IterationRow:
@@ -304,18 +383,12 @@ def limit_now(machine: Machine, row: LoopRow) -> int | None:
     return limit if isinstance(limit, int) else None
 
 
-def computed(store: SqliteStore, run: RunId, address: str) -> Json:
-    above, _, name = address.rpartition("/")
-    loop, number = split_iteration(above)
-    if number is None:
-        return None
-    return results_of(store, run, loop, (number,)).get(number, {}).get(unescape(name))
-
-
 def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
+    words = f"nothing happened at {address!r} in run {run}"
+    if like := places_like(store, run, address):
+        return UsageError(words, help=f"there is {some(like)}", code="W907")
     addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
     hint = did_you_mean(address, [text for text in addresses if text])
-    words = f"nothing happened at {address!r} in run {run}"
     return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W907")
 
 
@@ -365,94 +438,3 @@ def _take(attempt: StepAttempt, event: Event) -> None:
             attempt.output, attempt.error = body.get("branch"), body.get("error")
             attempt.usage = body.get("usage") or attempt.usage
             attempt.in_doubt = attempt.in_doubt or bool(body.get("usage"))
-
-
-@dataclass(slots=True)
-class Line:
-    """What was used under one heading; calls without a known price are counted beside the sum."""
-
-    name: str
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced_calls: int = 0
-    in_doubt: int = 0
-
-    def add(self, usage: dict[str, Any]) -> None:
-        for name in ("calls", "input_tokens", "output_tokens", "in_doubt"):
-            setattr(self, name, getattr(self, name) + int(usage.get(name) or 0))
-        if usage.get("cost_usd") is None:
-            self.unpriced_calls += int(usage.get("calls") or 0)
-        else:
-            self.cost_usd += float(usage["cost_usd"])
-
-
-def roll_up(store: SqliteStore, runs: Iterable[RunId], by: By, at: str = "") -> list[Line]:
-    """The usage of runs under the headings of `by`, the dearest first; only what lies `at` it."""
-    lines: dict[str, Line] = {}
-    for run in runs:
-        name = store.run(run).name
-        for event, usage in _payments(store, run, at):
-            heading = _heading(by, run, name, event)
-            lines.setdefault(heading, Line(heading)).add(usage)
-    if by == "iteration":
-        return list(lines.values())
-    return sorted(lines.values(), key=lambda line: (-line.cost_usd, -line.calls, line.name))
-
-
-def _payments(store: SqliteStore, run: RunId, at: str) -> Iterator[tuple[Event, dict[str, Any]]]:
-    """What each call of a run is charged with; of one that was given up, until a reply comes."""
-    abandoned: dict[str, tuple[Event, dict[str, Any]]] = {}
-    models: dict[str, dict[str, Json]] = {}
-    for event in _own_events(store, run, at):
-        address, body = event.address, event.body
-        usage: Any = body.get("usage")
-        reserve: Any = body.get("reserve")
-        if event.kind == "task.started":
-            # The model that a call names, for one whose answer does not tell it.
-            inputs: Any = body.get("inputs")
-            named = ("model", "provider") if isinstance(inputs, dict) else ()
-            models[address] = {n: inputs[n] for n in named if isinstance(inputs.get(n), str)}
-            if address in abandoned:
-                yield abandoned.pop(address)
-        elif event.kind == "node.finished" and isinstance(usage, dict):
-            abandoned[address] = replace(event, body=models.pop(address, {})), usage
-        elif event.kind in _PAID:
-            models.pop(address, None)
-            if isinstance(usage, dict):
-                abandoned.pop(address, None)
-                yield event, usage
-        elif event.kind == "task.in_doubt" and address not in abandoned:
-            yield replace(event, body=models.get(address, {})), charged(reserve or {})
-    yield from abandoned.values()
-
-
-def _own_events(store: SqliteStore, run: RunId, at: str) -> Iterator[Event]:
-    """What calls were charged with, without what a fork has from the run that it was made of."""
-    forks = store.read(run, kinds=_FORKS) if store.run(run).parent else ()
-    # The run that it comes from may be a fork itself, with such an event of its own.
-    first = next((entry.seq for entry in forks if entry.event.body.get("run") == run), 0)
-    entries = store.entries_at(run, at, first) if at else store.read(run, first, kinds=_CHARGED)
-    return (entry.event for entry in entries)
-
-
-def _heading(by: By, run: RunId, workflow: str, event: Event) -> str:
-    match by:
-        case "model":
-            model, provider = event.body.get("model"), event.body.get("provider")
-            named = f"{provider}/{model}" if provider and "/" not in str(model) else str(model)
-            return named if model else "(no model)"
-        case "step":
-            return unescape(_NUMBERS.sub("", event.address))
-        case "loop" | "iteration":
-            head, bracket, _ = event.address.rpartition("]")
-            loop = unescape(_NUMBERS.sub("", head.rpartition("[")[0]))
-            innermost = loop if by == "loop" else head + bracket
-            return innermost if bracket else "(outside of loops)"
-        case "workflow":
-            return workflow
-        case "run":
-            return run
-        case "day":
-            return datetime.fromtimestamp(event.at, tz=UTC).date().isoformat()

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
@@ -18,10 +18,12 @@ from weakref import WeakValueDictionary
 from whorl.errors import StoreError, UsageError, WhorlError, nearest, safe
 from whorl.interpreter.requests import objection
 from whorl.ir import from_json
+from whorl.lazily import dataclass
 from whorl.providers.redaction import Secret, StreamedText, redact
 from whorl.runtimes.folding import fold
 from whorl.runtimes.journal import Entry, RunId, tool_pins
 from whorl.runtimes.sealing import opened, redaction_of, secrets_of, shown_sources
+from whorl.services.live_text import LiveText, folder_of
 from whorl.services.results import status_words
 from whorl.services.trust import check_trusted
 
@@ -33,18 +35,22 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Retention
     from whorl.runtimes.driver import Watcher
-    from whorl.runtimes.local import LocalRuntime, Start
+    from whorl.runtimes.local import Start
+    from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
 
 # How many of the newest runs are looked through for a key or a name that is near.
 RUNS_MAX = 10_000
+# Where the next server will be, unless somebody says otherwise.
+USUAL_URL = "http://127.0.0.1:7411"
 # A shorter text is near to anything.
 _HINT_LENGTH_MIN = 4
 _STREAMS_MAX = 10_000
 PATIENCE_S = 5.0
 OWNED_S = 1.0
+QUEUED_S = 0.5
 POLL_S = 0.01
 FAULTS_MAX = 1_000
 RETIRED_AT_ONCE = 50
@@ -60,11 +66,20 @@ log = logging.getLogger("whorl")
 
 @asynccontextmanager
 async def open_runtime(
-    project: Project, providers: Providers, *, origin: str = "", watcher: Watcher | None = None
-) -> AsyncIterator[LocalRuntime]:
-    """The runtime of a project; `origin` is who starts runs in it (see `NewRun`)."""
+    project: Project,
+    providers: Providers,
+    *,
+    origin: str = "",
+    watcher: Watcher | None = None,
+    is_watched: Callable[[RunId], bool] = lambda run: True,
+) -> AsyncIterator[Runtime]:
+    """The runtime of a project; `origin` is who starts runs in it (see `NewRun`).
+
+    `is_watched` tells of which runs the watcher wants what their tasks stream, where it costs.
+    """
     from whorl.providers.tools.known import FILE_NAME, KnownTools
     from whorl.runtimes.local import LocalRuntime
+    from whorl.runtimes.turns import CPU_MAX_S
 
     async with AsyncExitStack() as stack:
         watchers = [] if watcher is None else [watcher]
@@ -85,9 +100,39 @@ async def open_runtime(
         providers.memories = store
         providers.tool_pins = partial(tool_pins, store)
         providers.known_tools = KnownTools(project.store.with_name(FILE_NAME))
+        workers, settings = ProviderWorkers(providers), providers.settings
+        if settings.runtime.kind == "local":
+            live_text = LiveText(folder_of(project.store))
+            stack.callback(live_text.close)
+            watchers.append(live_text)
         everybody = RedactedWatchers(watchers, providers.secrets) if watchers else None
-        workers, check = ProviderWorkers(providers), partial(check_trusted, providers.settings)
-        yield LocalRuntime(store, workers, watcher=everybody, check=check, origin=origin)
+        url = settings.server.url or USUAL_URL
+        check = partial(check_trusted, settings)
+        if settings.runtime.kind == "temporal":
+            from whorl.services.cluster import open_cluster
+
+            yield await stack.enter_async_context(
+                open_cluster(
+                    providers,
+                    store,
+                    redacted=workers.redacted,
+                    watcher=everybody,
+                    is_watched=is_watched,
+                    check=check,
+                    origin=origin,
+                    url=url,
+                )
+            )
+            return
+        yield LocalRuntime(
+            store,
+            workers,
+            watcher=everybody,
+            check=check,
+            origin=origin,
+            cpu_max_s=settings.limits.get("cpu", CPU_MAX_S),
+            url=url,
+        )
 
 
 async def keep_to(retention: Retention, project: Project, store: SqliteStore) -> None:
@@ -206,7 +251,7 @@ class Driving:
     the time is over that a person was given to decide (`has_alarms`).
     """
 
-    runtime: LocalRuntime
+    runtime: Runtime
     left: Callable[[RunId], None] = lambda _: None
     has_alarms: bool = True
 
@@ -216,6 +261,14 @@ class Driving:
         self._faults: dict[RunId, BaseException] = {}
         self._closing = False
         self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    @property
+    def count(self) -> int:
+        """How many runs are driven here."""
+        return len(self._tasks)
 
     def is_driven(self, run: RunId) -> bool:
         return run in self._tasks
@@ -342,24 +395,28 @@ class Driving:
                 # Whoever drove it had ended before the request came; it is carried out once.
                 if not _is_lost(task):
                     self._raise(run, task)
-                task = await self._hand_over(run, event)
+                # In the inbox it is there for whoever drives next.
+                is_posted = any(_named(posted.event) == wanted for posted in store.inbox(run))
+                task = await self._hand_over(run, *(() if is_posted else (event,)))
             await asyncio.sleep(POLL_S)
         if task is not None:
             raise StoreError(f"run {run} was asked {event.kind!r}, which cannot be written yet")
 
-    async def _hand_over(self, run: RunId, event: Event) -> asyncio.Task[str] | None:
+    async def _hand_over(self, run: RunId, *requests: Event) -> asyncio.Task[str] | None:
         """Gives a request to whoever drives the run; None: another process, by its inbox."""
         if self._closing:
             raise UsageError(f"run {run} is being left, since its session ends", code="W905")
-        if await self.runtime.request(run, event):
+        if requests and await self.runtime.request(run, *requests):
             return self._tasks.get(run)
         task = self._tasks.get(run)
         if task is not None:
             # The last drive of this run may be about to give it up.
             await asyncio.wait({task}, timeout=PATIENCE_S)
-        return self.drive(run, event)
+        return self.drive(run, *requests)
 
     async def _drive(self, run: RunId, requests: tuple[Event, ...], at_least: float) -> str:
+        if not requests and not await self._has_turn(run):
+            return "queued"
         deadline = time.monotonic() + OWNED_S
         while True:
             try:
@@ -373,6 +430,18 @@ class Driving:
         if status == "waiting" and self.has_alarms:
             self._alarms[run] = asyncio.create_task(self._wake_later(run))
         return status
+
+    async def _has_turn(self, run: RunId) -> bool:
+        """Takes a place for a run among those of its workflow that run at once.
+
+        Where nobody else looks after the runs of the store, it is waited for.
+        """
+        store = self.runtime.store
+        while store.is_queued(run) and not await store.admit(run):
+            if not self.has_alarms or self._closing:
+                return False
+            await asyncio.sleep(QUEUED_S)
+        return True
 
     async def _wake_later(self, run: RunId) -> None:
         """A person may have been given a time to decide: the run goes on when it is over."""

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.constructs.loop_limits import to_go_on
-from whorl.interpreter.events import Event, split_iteration
+from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
-from whorl.runtimes.folding import Fork, fold, fork_run
+from whorl.ir import Constant, Expression, Fields, Task
+from whorl.ir.walk import walk, with_nodes
+from whorl.language import LanguageError, parse
+from whorl.lazily import dataclass
+from whorl.runtimes.folding import fold
 from whorl.services import results
+from whorl.services.places import loop_around, loops_meant, some
 from whorl.services.preflight import check_allowed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.ir import Node, Value, Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
+    from whorl.runtimes.forking import Fork
     from whorl.runtimes.journal import RunId
+    from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.results import Gate
 
@@ -36,12 +47,54 @@ def paused(store: SqliteStore, run: RunId) -> Event:
 
 
 def decided(
-    store: SqliteStore, run: RunId, at: str, *, approved: bool, feedback: str, by: str = "person"
+    store: SqliteStore,
+    run: RunId,
+    at: str,
+    *,
+    approved: bool,
+    feedback: str,
+    by: str = "person",
+    edits: Edits | None = None,
 ) -> Event:
     body: dict[str, Json] = {"approved": approved, "by": by}
     if feedback:
         body["feedback"] = feedback
-    return asked("gate.decided", body, _chosen_gate(store, run, at).address)
+    gate = _chosen_gate(store, run, at)
+    if edits is not None:
+        body["value"] = _checked_edits(gate, edits.value)
+    return asked("gate.decided", body, gate.address)
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """What a person made of the value that a question shows; of a loop, results by their names."""
+
+    value: Json
+
+
+def _checked_edits(gate: Gate, value: Json) -> Json:
+    if gate.show is None or gate.reason not in ("gate", "iteration", "limit"):
+        raise UsageError(f"what is asked at {gate.place!r} shows nothing that could be edited")
+    if gate.reason == "gate":
+        return value
+    known = list(gate.show) if isinstance(gate.show, dict) else []
+    if not isinstance(value, dict) or not value:
+        example = json.dumps({known[0] if known else "NAME": "..."})
+        words = f"the results of {gate.place!r} are edited by their names"
+        raise UsageError(words, help=f"such as {example}", code="W903")
+    for name in value:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"there are: {some(known)}"
+            raise UsageError(f"{gate.place!r} has no result {name!r}", help=hint, code="W907")
+    return value
+
+
+def called(store: SqliteStore, run: RunId, at: str, value: Json) -> Event:
+    """The call that a task of a run waits for, with what was sent."""
+    gate = _chosen_gate(store, run, at)
+    if gate.reason != "call":
+        raise UsageError(f"{at[:80]!r} of run {run} waits for no call")
+    return asked("gate.decided", {"approved": True, "by": "call", "value": value}, gate.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +186,14 @@ def cancelled(feedback: str = "") -> Event:
 def loop_at(store: SqliteStore, run: RunId, at: str, *, at_limit: bool = False) -> str:
     """The address of the loop that is meant; without `at`, the only one that it can be."""
     machine = fold(store, run).machine
-    wanted = split_iteration(at)[0]
     open_ones = [str(f["address"]) for f in machine.frames.values() if f["kind"] == "loop"]
-    if not open_ones or (wanted and wanted not in open_ones):
-        raise _no_loop(store, run, wanted, open_ones)
+    meant = loops_meant(at, open_ones) if at else []
+    if not open_ones or (at and not meant):
+        raise _no_loop(store, run, split_iteration(at)[0], open_ones)
+    if len(meant) > 1:
+        words = f"{at!r} holds several loops: {some(meant)}"
+        raise UsageError(words, help="say which with --at", code="W903")
+    wanted = meant[0] if meant else ""
     try:
         return chosen_loop(machine, wanted, at_limit=at_limit)
     except Refused as refusal:
@@ -181,23 +238,55 @@ def accepted(store: SqliteStore, run: RunId, loop: str, number: int) -> Event:
     return asked("run.accepted", {"at": loop, "iteration": number, **result})
 
 
+def stopped(store: SqliteStore, run: RunId, at: str) -> Event:
+    """No iteration of the loop that is meant begins after the one that is under way."""
+    return asked("run.accepted", {"at": loop_at(store, run, at)})
+
+
+def with_steps(workflow: Workflow, steps: Mapping[str, Mapping[str, str]]) -> Workflow:
+    """The workflow with another model or prompt in steps that ask, by their paths or names."""
+    asking = {p: n for p, n in walk(workflow.body) if isinstance(n, Task) and n.kind == "ask"}
+    changed: dict[int, Node] = {}
+    for name, fields in steps.items():
+        found = [node for path, node in asking.items() if name in (path, node.name)]
+        if len(found) != 1:
+            words = f"{len(found) or 'no'} steps that ask a model have the name {name!r}"
+            advice = did_you_mean(name, asking) or f"there are: {some(asking)}"
+            raise UsageError(words, help=advice, code="W907")
+        others = [entry for entry in found[0].inputs.entries if entry[0] not in fields]
+        written = dict(found[0].inputs.entries)
+        values = [(field, _rewritten(written.get(field), text)) for field, text in fields.items()]
+        changed[id(found[0])] = replace(found[0], inputs=Fields((*others, *values)))
+    return replace(workflow, body=with_nodes(workflow.body, lambda n: changed.get(id(n), n)))
+
+
+def _rewritten(written: Value | None, text: str) -> Value:
+    """Another text in the place of one, in the same syntax."""
+    if not isinstance(written, Expression):
+        return Expression("jinja", text) if "{{" in text else Constant(text)
+    expression = replace(written, source=text)
+    try:
+        parse(expression)
+    except LanguageError as fault:
+        raise UsageError(f"the text cannot be read: {fault}", code="W903") from fault
+    return expression
+
+
 async def new_fork(
-    store: SqliteStore, providers: Providers, source: RunId, fork: Fork
+    runtime: Runtime, providers: Providers, source: RunId, fork: Fork
 ) -> tuple[RunId, bool]:
     """Makes a run that redoes an iteration of another one; whoever asks for it drives it.
 
     False: a run with the fork's key exists already.
     """
-    from whorl.runtimes.local import new_run_id
-
-    await asyncio.to_thread(_check_fork, store, providers, source, fork)
-    now = time.time()
-    return await fork_run(store, source, fork, run=new_run_id(now), now=now)
+    fork = await asyncio.to_thread(_checked_fork, runtime.store, providers, source, fork)
+    return await runtime.fork(source, fork)
 
 
-def _check_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> None:
+def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork: Fork) -> Fork:
+    """The fork with the iteration that its address names or lies in."""
     workflow = fork.workflow or results.workflow_of(store, source)
-    loop = _check_iteration(store, source, fork.at)
+    loop, number = _iteration_meant(store, source, fork.at)
     path = next((row.path for row in store.loops(source) if row.address == loop), loop)
     node = results.loop_node(workflow, path)
     carried = [carry.name for carry in node.carry] if node is not None else []
@@ -210,14 +299,16 @@ def _check_fork(store: SqliteStore, providers: Providers, source: RunId, fork: F
                 help=did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}",
             )
     check_allowed(workflow, providers)
+    return replace(fork, at=numbered(loop, number))
 
 
-def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
-    loop, number = split_iteration(at)
+def _iteration_meant(store: SqliteStore, run: RunId, at: str) -> tuple[str, int]:
     rows = {row.address: row for row in store.loops(run)}
-    if loop not in rows:
-        hint = did_you_mean(loop, rows) or f"loops: {', '.join(rows) or 'none'}"
-        raise UsageError(f"run {run} has no loop {loop!r}", help=hint, code="W907")
+    loop, number = loop_around(at, rows)
+    if not loop:
+        wanted = split_iteration(at)[0]
+        hint = did_you_mean(wanted, rows) or f"loops: {some(rows)}"
+        raise UsageError(f"run {run} has no loop {wanted!r}", help=hint, code="W907")
     begun = rows[loop].iterations
     if number is None:
         words = f"say which iteration to redo, from '{loop}[1]' to '{loop}[{begun}]'"
@@ -225,7 +316,7 @@ def _check_iteration(store: SqliteStore, run: RunId, at: str) -> str:
     if not 1 <= number <= begun:
         words = f"{loop!r} has no iteration {number}; it has begun {_iterations(begun)}"
         raise UsageError(words, help=f"`whorl show {run}` lists them", code="W907")
-    return loop
+    return loop, number
 
 
 def _iterations(count: int, more: str = "") -> str:

@@ -11,11 +11,12 @@ import json
 import os
 import stat
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl.errors import UsageError
+from whorl.lazily import dataclass
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def check_grants(table: object, place: str) -> dict[str, object]:
 def _is_granted(path: Path, grants: Mapping[str, object]) -> bool:
     for grant in grants:
         named = Path(grant).expanduser()
-        if named.is_absolute() and path in (named / CONFIG_NAME, named.resolve() / CONFIG_NAME):
+        if named.is_absolute() and path in (named / path.name, named.resolve() / path.name):
             return True
     return False
 

@@ -1,5 +1,5 @@
 """What a server does for the runs of its store by itself: it takes up what nobody drives any more,
-and lets runs go on whose time to wait is over.
+lets runs begin whose turn it is, and lets runs go on whose time to wait is over.
 
 Each time it looks, a fixed number of rows is read, however many runs wait. A run that cannot be
 driven here is left alone, with the reason, until somebody has done something with it.
@@ -11,16 +11,18 @@ import asyncio
 import logging
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.lazily import dataclass
 from whorl.services import preflight
 from whorl.services.results import workflow_of
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.runs import Driving
 
 LOOK_S = 0.5
@@ -28,11 +30,25 @@ LOOK_S = 0.5
 TROUBLE_S = 1.0
 AGAIN_S = 2.0
 TIMERS_MAX = 200
+CHECK_PAUSES = 50
 _LOOK_MIN_S = 0.05
 _STRANDED_MAX = 200
 _FORGOTTEN_MAX = 100_000
 
 log = logging.getLogger("whorl")
+
+
+async def watch_file(store: SqliteStore) -> None:
+    """Looks for damage whenever others have written into the file of the store itself."""
+    while True:
+        began = time.monotonic()
+        try:
+            for words in await asyncio.to_thread(store.check_touched):
+                log.error("the store is damaged: %s", safe(words))
+        except WhorlError as fault:
+            log.warning("the store cannot be checked: %s", safe(str(fault)))
+        # Looking through a large store takes a small part of the time, whoever writes to it.
+        await asyncio.sleep(max(LOOK_S, CHECK_PAUSES * (time.monotonic() - began)))
 
 
 @dataclass(slots=True)
@@ -63,8 +79,8 @@ class Upkeep:
         self._holding: set[asyncio.Future[None]] = set()
 
     async def work(self) -> None:
-        """Goes on until it is cancelled."""
-        while True:
+        """Goes on until it is cancelled; the runs of a mirror are looked after elsewhere."""
+        while not self._store.is_mirror:
             has_more = False
             try:
                 has_more = await self._look()
@@ -111,7 +127,11 @@ class Upkeep:
         for run in stranded:
             if taken < room and self._is_open(run):
                 taken += await self._take_up(run)
-        return taken == room
+        admitted = 0
+        for run in await asyncio.to_thread(self._store.next_in_queue, room - taken):
+            if self._is_open(run) and await self._store.admit(run):
+                admitted += await self._take_up(run)
+        return admitted > 0 or taken == room
 
     def _note_timers(self, rows: list[tuple[RunId, float, float]]) -> None:
         """Of each timer that is new, reckons once how long it is by a clock that nobody sets."""

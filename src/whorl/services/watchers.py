@@ -199,10 +199,7 @@ class Telemetry:
         elif kind in ("task.finished", "task.failed"):
             if (run, address) not in self._spans:
                 self._open(run, event, f"task {address}", {})
-            attributes = _attributes(kind, body)
-            if body.get("finish_reason"):
-                attributes["gen_ai.response.finish_reasons"] = [str(body["finish_reason"])]
-            self._close(run, event, attributes, failed=kind == "task.failed")
+            self._close(run, event, _of_call(kind, body), failed=kind == "task.failed")
         elif kind == "loop.finished":
             loop = LoopFold(address)
             loop.take(event)
@@ -276,6 +273,17 @@ def _attributes(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
         if value is not None and value != "":
             is_plain = isinstance(value, bool | int | float | str | list)
             attributes[name] = value if is_plain else str(value)
+    return attributes
+
+
+def _of_call(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a call that has ended; the name of a model begins with its provider's."""
+    attributes = _attributes(kind, body)
+    provider, has_model, _ = str(body.get("model") or "").partition("/")
+    if has_model:
+        attributes.setdefault("gen_ai.provider.name", provider)
+    if body.get("finish"):
+        attributes["gen_ai.response.finish_reasons"] = [str(body["finish"])]
     return attributes
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import codecs
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isinf
-from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
+from whorl.lazily import dataclass, regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,11 +34,10 @@ _REPORTED_MAX = 50
 _REPEATED_MAX = 1_000
 _KEY_SHOWN_MAX = 60
 _SAVE_AS_UTF8 = "save the file as UTF-8"
-_INTEGER = re.compile(r"[-+]?[0-9]+")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_INTEGER = regex(r"[-+]?[0-9]+")
+_LINE_END = regex(r"\r\n|\n|\r")
 _BREAK = r"(?:\r\n|[\n\r\x85\u2028\u2029])"
-_YAML_BREAK = re.compile(_BREAK)
+_YAML_BREAK = regex(_BREAK)
 _FOLD = rf"[ \t]*+{_BREAK}(?:[ \t]*+{_BREAK})*+[ \t]*+"
 # Compiled when a place inside of a text is asked for: most files are never asked.
 _SINGLE = rf"(?P<fold>{_FOLD})|''"
@@ -55,7 +55,9 @@ class Limits:
 
     bytes_max: int = 2_000_000
     depth_max: int = 64
-    values_max: int = 100_000
+    values_max: int = 60_000
+    # How many mappings and lists one of them may hold: nothing that is run has more steps.
+    parts_max: int = 10_000
     alias_nodes_max: int = 10_000
 
 
@@ -91,10 +93,39 @@ class Scalar:
         return self.lines.locate(self.text, self.style, self.extent, (offset, length))
 
 
+class Place(NamedTuple):
+    """Where an entry or item stands: `at` its key or dash begins, its value from `start` to `end`.
+
+    An alias has a place of its own; its value is that of the anchor, whose extent it keeps.
+    """
+
+    at: int
+    start: int
+    end: int
+    is_alias: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a mapping or sequence is written: its stretch of the file, and that of each child.
+
+    `flow` means brackets, `anchored` that an alias elsewhere may repeat it.
+    """
+
+    extent: Segment
+    places: tuple[Place, ...]
+    flow: bool = True
+    anchored: bool = False
+
+
+NO_LAYOUT = Layout((0, 0), ())
+
+
 @dataclass(frozen=True, slots=True)
 class Sequence:
     items: tuple[Value, ...]
     span: Span
+    layout: Layout = field(default=NO_LAYOUT, compare=False, repr=False)
 
     def __iter__(self) -> Iterator[Value]:
         return iter(self.items)
@@ -119,6 +150,7 @@ class Mapping:
 
     entries: tuple[Entry, ...]
     span: Span
+    layout: Layout = field(default=NO_LAYOUT, compare=False, repr=False)
     _by_name: dict[str, Entry] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -165,9 +197,13 @@ def plain(value: Value) -> Json:
 
 def without_surrogates(text: str) -> str:
     """Join surrogate pairs and replace lone surrogates by U+FFFD."""
-    if _SURROGATE.search(text) is None:
+    if text.isascii():
         return text
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 class Lines:
@@ -198,6 +234,14 @@ class Lines:
         column = start - self._starts[number - 1] + 1
         return Span(self.file, number, column, max(1, stop - start))
 
+    def offset(self, span: Span) -> int:
+        """Return where a span begins, as an offset."""
+        return self._starts[min(span.line, len(self._starts)) - 1] + span.column - 1
+
+    def line_start(self, index: int) -> int:
+        """Return where the line begins that holds the character at `index`."""
+        return self._starts[self.line(index) - 1]
+
     def line_text(self, index: int) -> str:
         """Return the text of the line that holds the character at `index`."""
         number = self.line(index)
@@ -210,18 +254,25 @@ class Lines:
         """
         start, end = extent
         offset = max(0, min(wanted[0], len(value)))
-        segments = self._segments.get(start)
-        if segments is None:
-            segments = self._segments[start] = _segments(self.text, value, style, extent)
-        first = min(_source_index(segments, offset), max(start, end))
+        first = min(self.index(value, style, extent, offset), max(start, end))
         last = min(offset + max(1, wanted[1]), len(value)) - 1
-        stop = _source_index(segments, last) + 1 if last > offset else first + 1
+        stop = self.index(value, style, extent, last) + 1 if last > offset else first + 1
         return self.span(first, min(max(stop, first + 1), max(end, first + 1)))
 
+    def index(self, value: str, style: Style, extent: tuple[int, int], offset: int) -> int:
+        """Return where in the file the character at `offset` of a scalar's value stands."""
+        segments = self._segments.get(extent[0])
+        if segments is None:
+            segments = self._segments[extent[0]] = _segments(self.text, value, style, extent)
+        return _source_index(segments, offset)
+
     def _line_end(self, number: int) -> int:
+        # The line may be the whole file, so it is not copied.
         start = self._starts[number - 1]
-        end = self._starts[number] if number < len(self._starts) else None
-        return start + len(self.text[start:end].rstrip("\r\n"))
+        end = self._starts[number] if number < len(self._starts) else len(self.text)
+        while end > start and self.text[end - 1] in "\r\n":
+            end -= 1
+        return end
 
 
 def _source_index(segments: list[Segment], offset: int) -> int:
@@ -297,6 +348,15 @@ class Report:
         most = self.limits.values_max
         if self.value_count > most:
             self.refuse(f"the file holds more than {most:,} values", index, "split the file")
+
+    def parts_with(self, value: Value, parts: int, index: int) -> int:
+        """How many mappings and lists one of them holds, together with another value."""
+        most = self.limits.parts_max
+        parts += not isinstance(value, Scalar)
+        if parts > most:
+            message = f"one mapping or list holds more than {most:,} others"
+            self.refuse(message, index, "split the file")
+        return parts
 
     def check_depth(self, depth: int, index: int) -> None:
         if depth > self.limits.depth_max:

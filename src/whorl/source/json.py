@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import islice
 from typing import NoReturn
 
 from whorl.source import (
     LIMITS,
     Document,
     Entry,
+    Layout,
     Limits,
     Mapping,
+    Place,
     Repeated,
     Report,
     Scalar,
@@ -28,6 +31,10 @@ _STRING = re.compile(r'"((?:[^"\\\x00-\x08\x0a-\x1f]++|\\[^\x00-\x1f])*+)"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?![\w.+-])")
 _WORD = re.compile(r"[^\s,:\[\]{}\"/]{1,40}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+# What lies before each value but the outermost, or what does not count: a text, a comment.
+_BEFORE_VALUE = re.compile(
+    r'([,{\[](?=\s*[^\s}\]]))|"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL
+)
 _ESCAPED = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 _NO_NUMBER = "JSON has no such number; write null or a text in quotes"
@@ -47,8 +54,20 @@ def read_json(
 ) -> Document:
     """Read one JSON document; with `repeated="warn"` the last of two equal keys wins."""
     report = open_report(text, file, limits)
+    _refuse_too_many(report)
     root = _Scanner(report, repeated).read()
     return Document(root, report.finish(), report.lines.text, file)
+
+
+def _refuse_too_many(report: Report) -> None:
+    """Refuses too many values before they are read, which takes long."""
+    most = report.limits.values_max
+    if len(report.lines.text) > 2 * most:
+        marks = (mark for mark in _BEFORE_VALUE.finditer(report.lines.text) if mark[1])
+        surplus = next(islice(marks, most, None), None)
+        if surplus is not None:
+            report.value_count = most
+            report.count_value(surplus.start())
 
 
 class _Scanner:
@@ -95,22 +114,34 @@ class _Scanner:
     def _array(self, depth: int) -> Sequence:
         start = self._at
         items: list[Value] = []
+        places: list[Place] = []
+        parts = 0
         while self._goes_on(start, "]"):
+            at = self._at
             items.append(self._value(depth + 1))
-        return Sequence(tuple(items), self._lines.span(start, self._at))
+            places.append(Place(at, at, self._at))
+            parts = self._report.parts_with(items[-1], parts, self._at - 1)
+        layout = Layout((start, self._at), tuple(places))
+        return Sequence(tuple(items), self._lines.span(start, self._at), layout)
 
     def _object(self, depth: int) -> Mapping:
         start = self._at
         entries: list[Entry] = []
+        places: list[Place] = []
         names: dict[str, Entry] = {}
+        parts = 0
         while self._goes_on(start, "}"):
             key = self._key()
+            at = self._at
             entry = Entry(key, self._value(depth + 1))
+            places.append(Place(key.extent[0], at, self._at))
+            parts = self._report.parts_with(entry.value, parts, key.extent[0])
             first = names.setdefault(entry.name, entry)
             if first is not entry:
                 self._report.repeat(first, entry, self._repeated)
             entries.append(entry)
-        return Mapping(tuple(entries), self._lines.span(start, self._at))
+        layout = Layout((start, self._at), tuple(places))
+        return Mapping(tuple(entries), self._lines.span(start, self._at), layout)
 
     def _goes_on(self, start: int, closing: str) -> bool:
         """Go to the next value of the container that begins at `start`, or behind its end."""

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import stat
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
+from whorl.lazily import dataclass, regex
 from whorl.source import LIMITS, Limits, read_text, shown
 
 if TYPE_CHECKING:
@@ -29,8 +28,8 @@ DEPTH_MAX = 6
 FILES_MAX = 2_000
 ENTRIES_MAX = 20_000
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:|//")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_SCHEME = regex(r"[A-Za-z][A-Za-z0-9+.\-]*:|//")
+_CONTROL = regex(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _ONLY_FILES = "only files of the project can be named"
 _LENGTH_MAX = 1024
 _NEIGHBOURS_MAX = 1_000

@@ -6,19 +6,22 @@ No constructor of the YAML library is used. What its messages mean is said in pl
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NoReturn
 
 import yaml
 
 from whorl.errors import Diagnostic, Span
+from whorl.lazily import dataclass, regex
 from whorl.source import (
     LIMITS,
     SYNTAX,
     Document,
     Entry,
+    Layout,
     Limits,
     Mapping,
+    Place,
     Report,
     Scalar,
     Sequence,
@@ -34,17 +37,19 @@ if TYPE_CHECKING:
 
     from whorl.source import Lines, Style
 
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_TAG_DIRECTIVE = re.compile(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
-_BRACKET_RUN = re.compile(r"[\[{](?:\s*+[\[{])*+")
-_PROPERTY = re.compile(r"[&!]\S*+\s*+(?:#[^\n\r]*+\s*+)*+")
+_UNPRINTABLE = regex("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_TAG_DIRECTIVE = regex(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
+_BRACKET_RUN = regex(r"[\[{](?:\s*+[\[{])*+")
+_PROPERTY = regex(r"[&!]\S*+\s*+(?:#[^\n\r]*+\s*+)*+")
 _WORDS: dict[str, bool | None] = dict.fromkeys(("", "~", "null", "Null", "NULL"))
 _WORDS |= dict.fromkeys(("true", "True", "TRUE"), True)
 _WORDS |= dict.fromkeys(("false", "False", "FALSE"), False)
-_DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_DECIMAL = regex(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _RADIX = {"0o": (re.compile(r"0o[0-7]+"), 8), "0x": (re.compile(r"0x[0-9a-fA-F]+"), 16)}
-_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_BARE_TEMPLATE = re.compile(r"(?:^|[:\-,\[])\s*\{[{%]")
+_NOT_FINITE = regex(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_LAST_BREAK = regex(r"(?:\r\n|[\n\r\x85\u2028\u2029])?\Z")
+_HEADER = regex(r"[|>][-+0-9]*+")
+_BARE_TEMPLATE = regex(r"(?:^|[:\-,\[])\s*\{[{%]")
 _STYLES: dict[str | None, Style] = {"'": "single", '"': "double", "|": "literal", ">": "folded"}
 
 
@@ -96,6 +101,7 @@ class _Node:
     value: Value
     count: int = 1
     height: int = 0
+    extent: tuple[int, int] = (0, 0)
 
 
 class _Builder:
@@ -137,7 +143,8 @@ class _Builder:
         assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
         start = self._content_start(event)
         if isinstance(event, yaml.ScalarEvent):
-            node = _Node(self._scalar(event, start, is_key=is_key))
+            scalar = self._scalar(event, start, is_key=is_key)
+            node = _Node(scalar, extent=scalar.extent)
         else:
             self._report.count_value(start)
             self._report.check_depth(depth + 1, start)
@@ -162,6 +169,8 @@ class _Builder:
         if "\0" in text:
             self._report.fail("a text holds a NUL character", span, "", "remove the escape")
         quoted = bool(event.style)
+        if event.style in ("|", ">"):
+            end = self._block_end(start, end)
         value = text if quoted or is_key else self._resolve(text, span)
         style = _STYLES.get(event.style, "plain")
         if is_key and text == "<<" and not quoted:
@@ -187,40 +196,54 @@ class _Builder:
 
     def _sequence(self, event: yaml.CollectionStartEvent, start: int, depth: int) -> _Node:
         items: list[Value] = []
-        count, height = 1, 1
+        places: list[Place] = []
+        count, height, parts = 1, 1, 0
+        at, column = start, start - self._lines.line_start(start)
         while not isinstance(inner := next(self._events), yaml.SequenceEndEvent):
             node = self._node(inner, depth)
+            if event.flow_style:
+                at = _extent(inner)[0]
+            elif items:
+                at = self._dash(places[-1].end, column)
             items.append(node.value)
+            places.append(Place(at, *node.extent, isinstance(inner, yaml.AliasEvent)))
+            parts = self._report.parts_with(node.value, parts, _extent(inner)[0])
             count, height = count + node.count, max(height, node.height + 1)
         span = self._lines.span(start, _extent(inner)[1] if event.flow_style else None)
-        return _Node(Sequence(tuple(items), span), count, height)
+        layout = _layout(event, inner, start, places)
+        return _Node(Sequence(tuple(items), span, layout), count, height, layout.extent)
 
     def _mapping(self, event: yaml.CollectionStartEvent, start: int, depth: int) -> _Node:
-        places: dict[str, int] = {}
+        indexes: dict[str, int] = {}
         entries: list[Entry] = []
-        count, height = 1, 1
+        places: list[Place] = []
+        count, height, parts = 1, 1, 0
         while not isinstance(inner := next(self._events), yaml.MappingEndEvent):
             key = self._node(inner, depth, is_key=True)
-            node = self._node(next(self._events), depth)
+            node = self._node(written := next(self._events), depth)
+            place = Place(_extent(inner)[0], *node.extent, isinstance(written, yaml.AliasEvent))
+            parts = self._report.parts_with(node.value, parts, _extent(inner)[0])
             count += key.count + node.count
             height = max(height, node.height + 1)
             assert isinstance(key.value, Scalar)
             entry = Entry(key.value, node.value)
-            place = places.setdefault(entry.name, len(entries))
-            first = entries[place] if place < len(entries) else None
+            index = indexes.setdefault(entry.name, len(entries))
+            first = entries[index] if index < len(entries) else None
             if first is not None and entry.name in self._joined:
                 lists = first.value, entry.value
                 if isinstance(lists[0], Sequence) and isinstance(lists[1], Sequence):
                     both = Sequence(lists[0].items + lists[1].items, lists[0].span)
-                    entries[place] = Entry(first.key, both)
+                    entries[index] = Entry(first.key, both)
                     continue
             if first is not None:
                 self._report.repeat(first, entry, self._repeated)
             entries.append(entry)
+            places.append(place)
         span = self._lines.span(start, _extent(inner)[1] if event.flow_style else None)
         if entries and not event.flow_style and entries[0].key.span.line == span.line:
             span = entries[0].key.span
-        return _Node(Mapping(tuple(entries), span), count, height)
+        layout = _layout(event, inner, start, places)
+        return _Node(Mapping(tuple(entries), span, layout), count, height, layout.extent)
 
     def _repeated_node(self, event: yaml.AliasEvent, depth: int, *, is_key: bool) -> _Node:
         start = _extent(event)[0]
@@ -238,7 +261,23 @@ class _Builder:
         self._report.check_depth(depth + node.height, start)
         if is_key and not isinstance(node.value, Scalar):
             self._refuse_key(start)
-        return node
+        return replace(node, extent=_extent(event))
+
+    def _dash(self, index: int, column: int) -> int:
+        """Where the next item of a block sequence begins, behind the end of the last one."""
+        dash = re.compile(rf"[\n\r\x85\u2028\u2029] {{{column}}}-(?!\S)").search(
+            self._lines.text, index
+        )
+        return index if dash is None else dash.end() - 1
+
+    def _block_end(self, start: int, end: int) -> int:
+        """Where a block scalar ends: at its last line, or with the empty ones that it keeps."""
+        text = self._lines.text
+        header = _HEADER.match(text, start)
+        if header is not None and "+" in header.group():
+            end = start + len(text[start:end].rstrip(" \t"))
+            return end - len(_LAST_BREAK.search(text, start, end).group())  # type: ignore[union-attr]
+        return max(start + 1, start + len(text[start:end].rstrip(" \t\r\n\x85\u2028\u2029")))
 
     def _content_start(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> int:
         """Return where the value itself begins, after its anchor and tag."""
@@ -266,6 +305,14 @@ class _Builder:
             self._report.fail(message, span, "YAML reads this as a mapping", advice)
         message = "a key is a list or a mapping; keys are texts"
         self._report.fail(message, self._lines.span(index), "this key", "use a text as the key")
+
+
+def _layout(
+    event: yaml.CollectionStartEvent, closing: yaml.Event, start: int, places: list[Place]
+) -> Layout:
+    """How a collection is written; the mark behind a block lies at whatever follows it."""
+    end = _extent(closing)[1] if event.flow_style else places[-1].end if places else start
+    return Layout((start, end), tuple(places), bool(event.flow_style), event.anchor is not None)
 
 
 def _extent(event: yaml.Event) -> tuple[int, int]:

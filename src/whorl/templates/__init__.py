@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
 
+from whorl.lazily import dataclass
+
 _COMMANDS = "[allow] commands = true in whorl.toml"
-_FILES = f'{_COMMANDS}; its canvas form also files = {{write = ["solution.py"]}} there'
+_FILES = '[allow] commands = true and files = {write = ["solution.py"]} in whorl.toml'
 _SEARCH = "an MCP server: [mcp.search] in whorl.toml, with a tool `search` that takes a query"
 
 
@@ -17,6 +18,16 @@ class Template:
     name: str
     example: str
     needs: str = ""
+
+    @property
+    def dialects(self) -> list[str]:
+        """The dialects that it is written in."""
+        folder = files(__name__)
+        return [
+            form
+            for form, end in forms().items()
+            if folder.joinpath(form, f"{self.name}{end}").is_file()
+        ]
 
     @property
     def description(self) -> str:
@@ -48,6 +59,11 @@ def forms() -> dict[str, str]:
     folders = {item.name: item for item in files(__name__).iterdir() if item.is_dir()}
     names = {form: next(iter(folders[form].iterdir())).name for form in sorted(folders)}
     return {form: name[name.rindex(".") :] for form, name in names.items() if form[0] != "_"}
+
+
+def read_first(name: str) -> str:
+    """Return a file of the loop that a new folder begins with, as text."""
+    return files(__name__).joinpath("_start", name).read_text(encoding="utf-8")
 
 
 def read(name: str, form: str) -> str:

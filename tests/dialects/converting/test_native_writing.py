@@ -70,7 +70,9 @@ NODES: dict[str, ir.Node] = {
                 ir.When(ONE, "in words"),
                 ir.When(_expression("{{ 1 }}", "template")),
                 ir.Score(ONE, pattern="([0-9])", described="so"),
-                ir.Judge(ONE, ONE, ("m",), 3, ir.Fields((("x", ONE),))),
+                ir.Judge(
+                    ONE, ONE, ("m",), 3, ir.Fields((("x", ONE),)), reason=False, evidence=True
+                ),
                 ir.Stable(ir.Constant("write"), 0.5, whole=False),
                 ir.AnyOf((ir.Plateau(2, 0.5), ir.AnyOf((ir.When(ONE),)))),
             )
@@ -109,6 +111,7 @@ NODES: dict[str, ir.Node] = {
     "computed time": ir.Wait(name="a", until=_expression("x")),
     "wait for nothing": ir.Wait(name="a"),
     "stop": ir.Stop(name="a", message=ir.Constant("")),
+    "stop_called": ir.Stop(name="a", status="failed", code=ir.Constant("E"), ends="workflow"),
     "gate": ir.Gate(name="a", message=ir.Constant(5), timeout_s=3.0, show=ir.Items((ONE,))),
     "literal": ir.Compute(name="a", value=ir.Constant(["{{ no }}", {"expr": "x"}])),
     "parts": ir.Compute(
@@ -125,6 +128,8 @@ NODES: dict[str, ir.Node] = {
         name="a", value=ir.Fields(((ONE, ONE), ("{{ k }}", ONE), ("k", ONE), ("k", ONE)))
     ),
     "empty object": ir.Compute(name="a", value=ir.Fields()),
+    "answers": ir.Compute(name="a", value=ONE, answers=True),
+    "awaited": ir.Task(name="a", kind="http", awaits_call=True),
 }
 
 
@@ -146,6 +151,31 @@ WORKFLOWS: dict[str, dict[str, Any]] = {
     "no outputs": {"outputs": ()},
     "defaults": {"defaults": (("http", ir.Fields((("url", ir.Constant("x")),))),)},
     "words": {"words": {"events": ["{{ x }}"]}, "recorder": "loom"},
+    "early": {"early_outputs": ("a",)},
+    "answer": {"answer": ir.Fields((("status", ONE),)), "is_late": True},
+    "trigger": {
+        "inputs": (ir.Port("x"), ir.Port("y")),
+        "main_input": "x",
+        "trigger": ir.Trigger(
+            name="t",
+            kind="callback",
+            methods=("GET",),
+            path="a/{b}",
+            schema={"type": "array"},
+            recurrence={"frequency": "day", "interval": 1, "hours": [7]},
+            gives=(("body", "x"),),
+            fields=("y",),
+            conditions=(_expression("x"),),
+            split_on=_expression("x"),
+            items_max=5,
+            tracking=ONE,
+            concurrency=2,
+            waiting_max=3,
+            poll=ir.Fields((("kind", ONE), ("inputs", _expression("x")))),
+            subscribe=_expression("x"),
+            unsubscribe=ONE,
+        ),
+    },
     "open": {"open_inputs": True, "hidden_outputs": ("a",), "description": "d", "dialect": "x"},
 }
 

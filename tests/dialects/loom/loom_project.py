@@ -75,7 +75,7 @@ def web(answer: Callable[[Asked], Answer]) -> Iterator[Web]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST = do_PUT = _take  # noqa: N815
+        do_GET = do_POST = do_PUT = do_DELETE = _take  # noqa: N815
 
         def log_message(self, *given: Any) -> None:
             """Says nothing."""

@@ -65,6 +65,8 @@ class World:
             self.used["ask"] += 1
             answer = self.answers[min(self.used["ask"], len(self.answers)) - 1]
             return Reply(answer, Usage(1, 10, 5, 0.01))
+        if request.kind == "javascript":
+            return Reply(self.functions[f"javascript:{inputs['name']}"](inputs["inputs"]), Usage(1))
         if request.kind == "connector":
             answer = self.functions[f"connector:{inputs['action']}"](inputs["input"])
             return Reply({"status": 200, "headers": {}, "body": answer}, Usage(1))
@@ -163,9 +165,14 @@ def read(definition: Any, file: str = "workflow.json") -> Reading:
     return read_workflow(text, file, dialect="loom")
 
 
-def run(definition: Any, given: dict[str, Json] | None = None, **world: Any) -> Ran:
+def run(
+    definition: Any,
+    given: dict[str, Json] | None = None,
+    answering: World | None = None,
+    **world: Any,
+) -> Ran:
     """Runs a file from beginning to end."""
-    answering = World(**world)
+    answering = answering or World(**world)
     journal = MemoryJournal()
     runtime = SimulatedRuntime(Staff(answering), journal)
     started = runtime.start(read(definition).workflow, given or {}, run="run")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from loom_runs import SHARED, read, run
 
+from whorl.dialects.loom.linting import lint_for_azure
 from whorl.errors import InvalidWorkflow
+from whorl.source.json import read_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,6 +108,23 @@ def test_mistakes_that_its_compiler_finds_are_found(name: str, code: str) -> Non
 @pytest.mark.parametrize("file", DEFINITIONS, ids=lambda file: file.stem[:40])
 def test_definitions_of_azure_load(file: Path) -> None:
     assert read(file.read_text(encoding="utf-8-sig"), file.name).workflow.body.nodes
+
+
+@needs_corpus
+@pytest.mark.parametrize("file", DEFINITIONS, ids=lambda file: file.stem[:40])
+def test_nothing_false_is_said_of_definitions_of_azure(file: Path) -> None:
+    """What Azure has saved is refused nowhere; a warning names what the file does not hold."""
+    text = file.read_text(encoding="utf-8-sig")
+    for warning in read(text, file.name).warnings:
+        missing = re.search(r"^(?:there is no parameter|variable) '(.+?)'", warning.message)
+        is_deployed = "only after the deployment" in warning.message
+        # Who starts it there is not here; that says nothing about the file.
+        is_elsewhere = is_deployed or (warning.code == "W030" and "nobody" in warning.message)
+        assert is_elsewhere or (missing and f'"{missing[1]}": {{' not in text), warning
+    found, is_refused = lint_for_azure(read_json(text, file.name))
+
+    assert not is_refused
+    assert [d.message for d in found if "side by side, and they change" not in d.message] == []
 
 
 class Anybody(dict[str, Any]):

@@ -15,6 +15,8 @@ from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
 
+pytestmark = pytest.mark.threat(row="T16")
+
 INNER: dict[str, Any] = {
     "x": {"type": "compose", "inputs": {"@{1}": ["@variables('n')", {"a": None}]}}
 }

@@ -117,6 +117,29 @@ def _deep(levels: int) -> dict[str, Any]:
             },
             "exclude each other",
         ),
+        (
+            {
+                "type": "Foreach",
+                "foreach": [1],
+                "runtimeConfiguration": {"concurrency": {"repetitions": 51}},
+                "actions": {},
+            },
+            "from 1 to 50 items",
+        ),
+        (
+            {
+                "type": "Http",
+                "inputs": {"uri": "u", "retryPolicy": {"type": "fixed", "interval": "PT1S"}},
+            },
+            "from PT5S to P1D",
+        ),
+        (
+            {
+                "type": "Agent",
+                "tools": {"T": {"actions": {"n" * 81: {"type": "Compose", "inputs": 1}}}},
+            },
+            "at most 80 characters",
+        ),
         ({"type": "Compose", "inputs": f"@concat('{'x' * 9_000}')"}, "at most 8,192 characters"),
     ],
 )
@@ -131,3 +154,36 @@ def test_a_name_may_have_eighty_characters() -> None:
 
     assert lint({"n" * 80: compose}) == []
     assert "at most 80 characters" in lint({"n" * 81: compose})[0]
+
+
+def _definition(**parts: int) -> dict[str, Any]:
+    compose = {"type": "Compose", "inputs": 1}
+    return {
+        "actions": {"S": {"type": "Scope", "actions": {"C": compose}}}
+        | {f"A{n}": compose for n in range(parts.get("actions", 2) - 2)},
+        "triggers": {f"T{n}": {"type": "Request"} for n in range(parts.get("triggers", 1))},
+        "parameters": {f"p{n}": {"type": "Int"} for n in range(parts.get("parameters", 1))},
+        "outputs": {f"o{n}": {"value": 1} for n in range(parts.get("outputs", 1))},
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "most"), [("actions", 500), ("triggers", 10), ("parameters", 50), ("outputs", 10)]
+)
+def test_a_definition_has_so_much_of_everything(part: str, most: int) -> None:
+    def found(count: int) -> list[str]:
+        text = json.dumps({"definition": _definition(**{part: count})})
+        return [d.message for d in lint_for_azure(read_json(text, "flow.json"))[0]]
+
+    assert found(most) == []
+    assert found(most + 1) == [f"a workflow has at most {most} {part}, and this one {most + 1}"]
+
+
+def test_variables_are_counted_and_declared_once() -> None:
+    def declaring(names: list[str]) -> list[str]:
+        variables = [{"name": name, "type": "string"} for name in names]
+        return lint({"I": {"type": "InitializeVariable", "inputs": {"variables": variables}}})
+
+    assert declaring([f"v{n}" for n in range(250)]) == []
+    assert "at most 250 variables" in declaring([f"v{n}" for n in range(251)])[0]
+    assert declaring(["a", "A"]) == ["variable 'A' is declared twice"]

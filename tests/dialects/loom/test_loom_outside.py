@@ -425,3 +425,38 @@ def test_what_a_task_of_the_operator_gives_may_be_secure(tmp_path: Path) -> None
     assert server.asked[0].json == {"input": SECRET}
     assert ran.output == len(SECRET)
     assert SECRET not in json.dumps([shown(event) for event in ran.events])
+
+
+def test_bytes_and_parts_are_sent_as_what_they_stand_for(tmp_path: Path) -> None:
+    image = {"$content-type": "image/png", "$content": "iVBORwD/"}
+    parts = {
+        "$content-type": "multipart/form-data",
+        "$multipart": [
+            {"headers": {"Content-Disposition": 'form-data; name="a"'}, "body": "one"},
+            {"headers": {"Content-Disposition": 'form-data; name="b"\r\nx: y'}, "body": image},
+            {"body": {"n": 1}},
+        ],
+    }
+    with web(lambda asked: Answer(200, "ok")) as server:
+        actions = {
+            "Image": http(server.url, method="POST", body=image),
+            "Form": http(server.url, method="POST", body=parts)
+            | {"runAfter": {"Image": ["Succeeded"]}},
+            "Wrong": http(server.url, method="POST", body={"$content-type": "a/b", "$content": "%"})
+            | {"runAfter": {"Form": ["Succeeded"]}},
+        }
+        ran = run_in(tmp_path, azure(actions), config=ALLOWED)
+
+    first, second = server.asked
+    assert (first.headers["content-type"], first.body) == ("image/png", b"\x89PNG\x00\xff")
+    kind, _, boundary = second.headers["content-type"].partition("; boundary=")
+    pieces = second.body.split(b"--" + boundary.encode())
+    assert kind == "multipart/form-data"
+    assert [piece.partition(b"\r\n\r\n")[2] for piece in pieces[1:-1]] == [
+        b"one\r\n",
+        b"\x89PNG\x00\xff\r\n",
+        b'{"n": 1}\r\n',
+    ]
+    assert b'name="b"  x: y\r\n' in pieces[2]
+    assert pieces[-1] == b"--\r\n"
+    assert "'$content' of a body is no base64" in str(ran.document["error"])

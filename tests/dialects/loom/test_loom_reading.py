@@ -226,3 +226,75 @@ def test_the_file_of_a_deployment_bears_the_name_of_its_template(tmp_path: Path)
     (tmp_path / "workflow.parameters.json").write_text(json.dumps(values))
 
     assert run_in(tmp_path, template).output == "good morning"
+
+
+SETTING = {"definition": {"actions": {"Show": {"type": "Compose", "inputs": "@appsetting('Url')"}}}}
+
+
+def test_app_settings_are_those_of_the_project(tmp_path: Path) -> None:
+    settings = {"IsEncrypted": False, "Values": {"URL": "https://a.example", "Api-Key": "sesame"}}
+    (tmp_path / "local.settings.json").write_text(json.dumps(settings))
+    ran = run_in(tmp_path, SETTING)
+
+    assert ran.output == "https://a.example"
+    assert run_in(tmp_path, SETTING, given={"Url": "given"}).output == "given"
+    keyed = {"type": "Compose", "inputs": "@length(appsetting('Api-Key'))"}
+    ran = run_in(tmp_path, {"definition": {"actions": {"Show": keyed}}})
+    assert ran.output == len("sesame")
+    assert b"sesame" not in ran.bytes_stored()
+
+
+def test_an_app_setting_that_is_nowhere_must_be_given(tmp_path: Path) -> None:
+    """Also where only a workflow reads it that is called."""
+    (tmp_path / "Child").mkdir()
+    (tmp_path / "Child" / "workflow.json").write_text(json.dumps(SETTING))
+    call = {"type": "Workflow", "inputs": {"host": {"workflow": {"id": "Child"}}}}
+    parent = {"definition": {"actions": {"Call": call}}}
+
+    for definition in (SETTING, parent):
+        failed = run_in(tmp_path, definition).document
+        assert failed["error"]["code"] == "R111"
+        assert "Url" in failed["error"]["message"]
+    assert run_in(tmp_path, parent, given={"Url": "given"}).output == "given"
+
+
+def _retrying(count: str) -> ir.Node:
+    policy = {"type": "fixed", "count": count, "interval": "PT5S"}
+    action = {"type": "Http", "inputs": {"uri": "https://a.example", "retryPolicy": policy}}
+    return read({"definition": {"actions": {"Get": action}}}).workflow.body.nodes[0]
+
+
+def test_the_count_of_a_retry_may_be_an_expression_of_constants() -> None:
+    retry = _retrying("@int('2')").retry
+
+    assert retry is not None
+    assert retry.times == 2
+    with pytest.raises(InvalidWorkflow, match="expression of constants"):
+        _retrying("@parameters('n')")
+
+
+def test_a_long_text_with_short_expressions_can_be_put_into_a_variable() -> None:
+    variable = {"name": "s", "type": "string"}
+    text = "x" * 9_000 + "@{1}" + "y" * 9_000 + "@{2}"
+    actions = {
+        "V": {"type": "InitializeVariable", "inputs": {"variables": [variable]}, "runAfter": {}},
+        "S": {
+            "type": "SetVariable",
+            "inputs": {"name": "s", "value": text},
+            "runAfter": {"V": ["Succeeded"]},
+        },
+    }
+
+    assert read({"definition": {"triggers": {}, "actions": actions}}).warnings == ()
+    long = {"type": "Compose", "inputs": f"@concat('{text}')", "runAfter": {}}
+    with pytest.raises(InvalidWorkflow, match="8192"):
+        read({"definition": {"triggers": {}, "actions": {"C": long}}})
+
+
+@pytest.mark.parametrize("kind", ["ParseDocumentWithMetadata", "SwiftMTDecode", "RosettaNetDecode"])
+def test_actions_that_only_azure_has_are_connectors(kind: str) -> None:
+    reading = read({"definition": {"triggers": {}, "actions": {"A": {"type": kind, "inputs": {}}}}})
+
+    [node] = reading.workflow.body.nodes
+    assert isinstance(node, ir.Task)
+    assert node.kind == "connector"

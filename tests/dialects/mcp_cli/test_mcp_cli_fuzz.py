@@ -17,6 +17,8 @@ from whorl.errors import InvalidWorkflow
 from whorl.source import plain
 from whorl.source.yaml import read_yaml
 
+pytestmark = pytest.mark.threat(row="T16")
+
 EVERYTHING = """
 $schema: workflow/v2.0
 name: everything

@@ -71,6 +71,31 @@ def test_servers_are_tools_with_a_limit() -> None:
     assert one_step(", servers: [mine]", "servers: [filesystem]")["tools"] == ["mine"]
 
 
+def test_skills_of_the_file_or_of_the_step_are_told_to_the_model() -> None:
+    skill = "---\nname: {0}\ndescription: About {0}.\n---\nUse {0} well.\n"
+    files = {
+        "config/skills/docx/SKILL.md": skill.format("docx"),
+        "pdf/SKILL.md": skill.format("pdf") + "x" * 60_000,
+    }
+    text = HEAD.replace("model: b", "model: b, skills: [docx], servers: [skills, notes]") + (
+        "steps:\n  - {name: a, run: A}\n  - {name: b, run: B, skills: [pdf]}\n"
+        "  - {name: c, run: C, skills: []}\n"
+    )
+    a, b, c = (dict(node.inputs.entries) for node in nodes(text, files))
+
+    told = "You have these skills; use what fits.\n\n## docx: About docx.\nUse docx well."
+    assert a["system"] == ir.Constant(told)
+    assert a["tools"] == ir.Constant(["notes"])
+    assert isinstance(b["system"], ir.Constant)
+    assert 50_000 < len(str(b["system"].value)) < 51_000
+    assert "system" not in c
+
+
+def nodes(text: str, files: dict[str, str]) -> list[ir.Task]:
+    found = read(text, files, complete=False).workflow.body.nodes
+    return [node for node in found if isinstance(node, ir.Task)]
+
+
 def test_a_step_has_the_time_of_the_file_unless_it_has_its_own() -> None:
     text = (
         "$schema: workflow/v2.0\nname: n\nexecution: {timeout: 2m}\nsteps:\n"

@@ -7,10 +7,12 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from whorl.dialects import read_workflow
+from whorl.dialects.orka.functions import LIBRARY
 from whorl.errors import ProviderError
+from whorl.plugins import load_reference
 from whorl.providers.memory import key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.folding import fold
@@ -21,6 +23,7 @@ from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
+    from whorl.language.libraries import Amend
     from whorl.providers.task import Effect, Emit, Request
 
 PROJECT = Path(__file__).parents[3]
@@ -88,6 +91,15 @@ class Model:
     def _remember(self, request: Request) -> Json:
         inputs: dict[str, Any] = request.inputs
         kept = self.memories.setdefault(key_of(inputs["namespace"]), [])
+        if inputs["operation"] == "amend":
+            given = {**inputs["with"], "key": f"key-{len(self.requests)}"}
+            made = cast("Amend", load_reference(LIBRARY.amendments[inputs["change"]]))(
+                kept, given, 1_000_000.0
+            )
+            if made.record is not None:
+                kept[:] = [one for one in kept if one["id"] != made.record["id"]]  # type: ignore[index,call-overload]
+                kept.append(made.record)
+            return made.value
         if inputs["operation"] == "write":
             kept.append({"content": inputs["content"], "metadata": inputs.get("metadata")})
             return {"status": "success", "memory_key": request.key}

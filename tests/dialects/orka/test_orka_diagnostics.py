@@ -127,8 +127,8 @@ def test_mistakes(old: str, new: str, code: str, told: str) -> None:
     [
         ("openai-anser", "openai-answer"),
         ("local-llm", "local_llm"),
-        ("graph-scout", "router"),
-        ("brain", "memory"),
+        ("graph-scot", "graph-scout"),
+        ("kg-reader", "memory"),
         ("anthropic", "openai-answer"),
     ],
 )

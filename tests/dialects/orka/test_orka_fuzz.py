@@ -12,6 +12,8 @@ from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow
 from whorl.ir import from_json, to_json
 
+pytestmark = pytest.mark.threat(row="T16")
+
 EXAMPLES = sorted((PROJECT / "examples" / "orka").glob("*.yml"))
 ODD = [
     "null",

@@ -108,7 +108,14 @@ def test_only_the_newest_records_are_kept(store: SqliteStore) -> None:
 
 
 @pytest.mark.parametrize(
-    "inputs", [{"operation": "burn"}, {}, {"operation": "write", "content": "x" * 100_001}]
+    "inputs",
+    [
+        {"operation": "burn"},
+        {},
+        {"operation": "write", "content": "x" * 100_001},
+        {"operation": "amend", "library": "orka", "change": "burn"},
+        {"operation": "amend", "library": "nobody", "change": "learn"},
+    ],
 )
 def test_wrong_inputs_are_named(store: SqliteStore, inputs: dict[str, Json]) -> None:
     with pytest.raises(ProviderError) as caught:

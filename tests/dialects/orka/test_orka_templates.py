@@ -146,7 +146,7 @@ def test_all_functions_of_the_public_system_are_there() -> None:
         ("{{ safe_str(previous_outputs.polish) }}", "polished"),
         ("{{ has_context('writer') }}", True),
         ("{{ has_context('none') }}", False),
-        ("{{ get_execution_artifacts(previous_outputs).polish }}", "polished"),
+        ("{{ get_execution_artifacts(previous_outputs).nodes_executed }}", []),
         ("{{ to_json_string({'a': 1}) }}", '{"a": 1}'),
         ("{{ {'a': 1} | to_json_string }}", '{"a": 1}'),
         ("{{ truncate_text('abcdefghij', 8) }}", "abcde..."),

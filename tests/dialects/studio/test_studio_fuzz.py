@@ -15,6 +15,8 @@ from whorl import ir
 from whorl.dialects import NoFiles, read_workflow
 from whorl.errors import InvalidWorkflow
 
+pytestmark = pytest.mark.threat(row="T16")
+
 WHOLE: Any = json.loads((ROOT / "examples" / "studio" / "agentic-search.json").read_text())
 WHOLE["nodes"] += [
     {"id": "each", "type": "iterator", "data": {"expression": "$.a[*]"}},

@@ -18,6 +18,8 @@ from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.source import plain
 from whorl.source.yaml import read_yaml
 
+pytestmark = pytest.mark.threat(row="T16")
+
 WHOLE: Any = plain(read_yaml(EVERYTHING, "everything.yaml").root)
 TOKENS = [
     *("{{", "}}", "{%", "%}", "'", '"', "|", ":", "[", "]", "{", "}", ",", "-", "?", "#"),

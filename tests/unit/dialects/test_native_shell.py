@@ -13,6 +13,7 @@ from native_files import faults, read
 from campaign import amount
 from waiting import PATIENCE_S
 from whorl.dialects.native.shell import read_script
+from whorl.ir import Constant, Task
 
 SHELLS = [shell for shell in ("sh", "bash", "dash") if shutil.which(shell)]
 HOSTILE = "a b; $(touch p) `id` \"q\" 'r' \\ * ${HOME} \n &"
@@ -287,3 +288,28 @@ def test_no_value_of_a_list_becomes_code(command: str) -> None:
 
 def test_values_of_a_list_are_words() -> None:
     read('inputs: {x: string}\nsteps: {a: {run: [sh, script.sh, "{{ x }}", -c]}}\n')
+
+
+@pytest.mark.parametrize(
+    ("command", "steered"),
+    [
+        ('[git, ls-remote, "{{ x }}"]', [2]),
+        ('[git, "{{ x }}", "{{ x }}"]', [1, 2]),
+        ('[sudo, /usr/bin/tar, -xf, "{{ x }}"]', [3]),
+        ('[git, ls-remote, --, "{{ x }}"]', None),
+        ('[git, log, "--author={{ x }}", "v{{ x }}"]', None),
+        ("[git, log, --oneline]", None),
+        ('[echo, "{{ x }}"]', None),
+        ('["{{ x }}", "{{ x }}"]', None),
+    ],
+)
+def test_values_of_a_list_that_could_be_options_are_known(
+    command: str, steered: list[int] | None
+) -> None:
+    """The step fails where one of them begins with a dash, as it does in a script."""
+    workflow = read(f"inputs: {{x: string}}\nsteps: {{a: {{run: {command}}}}}\n")
+    (task,) = workflow.body.nodes
+    assert isinstance(task, Task)
+
+    inputs = dict(task.inputs.entries)
+    assert inputs.get("steered") == (None if steered is None else Constant(steered))

@@ -20,10 +20,13 @@ import jinja2
 import pytest
 
 from campaign import amount, seeds
+from threats import tally
 from whorl.language import EvaluationError, Expression, Json, MappingScope, render, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+pytestmark = pytest.mark.threat(row="T16")
 
 TEMPLATES_PER_SEED = amount(150, 250)
 SEEDS = seeds(6, 200)
@@ -364,6 +367,7 @@ def test_templates_mean_what_they_mean_in_jinja2(seed: int) -> None:
         actual = _rendered(source, scope)
 
         assert actual == expected, source
+        tally("templates as Jinja2 has them")
     assert refused < TEMPLATES_PER_SEED / 4
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from campaign import amount
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, functions
 
+pytestmark = pytest.mark.threat(row="T16")
+
 SCOPE = MappingScope(
     {
         "$variables": {"a": {"b": [1, 2.5, None, "x"]}, "t": "text", "n": 3},
@@ -159,6 +161,10 @@ def test_encodings_read_back(text: str) -> None:
 def test_slice_never_fails(text: str, start: int, end: int | None) -> None:
     scope = MappingScope({"$variables": {"t": text, "s": start, "e": end}})
 
-    assert text[start:end] == evaluate(
+    content = text.encode("utf-16-le")
+    units = [content[at : at + 2] for at in range(0, len(content), 2)]
+    expected = b"".join(units[start:end]).decode("utf-16-le", "replace")
+
+    assert expected == evaluate(
         Expression("logic", "@slice(variables('t'), variables('s'), variables('e'))"), scope
     )

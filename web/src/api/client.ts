@@ -1,4 +1,4 @@
-/** The calls of the HTTP interface: one function each, the token in a header, errors as one type. */
+/** The calls of the HTTP interface: one function each, in the session of the page, errors as one type. */
 import type * as api from "./contract";
 
 /** What the server (or the way to it) says when a call does not succeed; status 0: not reached. */
@@ -8,6 +8,8 @@ export class ApiError extends Error {
     readonly code: string,
     message: string,
     readonly help = "",
+    /** The whole answer, where it is JSON. */
+    readonly answer: unknown = null,
   ) {
     super(message);
     this.name = "ApiError";
@@ -15,14 +17,22 @@ export class ApiError extends Error {
 }
 
 export interface ClientOptions {
-  token: () => string | null;
-  /** Told once for each call that is refused for want of a (right) token. */
+  /** Told once for each call that is refused for want of a session. */
   onUnauthorized?: () => void;
   fetch?: typeof fetch;
   base?: string;
 }
 
 type Query = Record<string, string | number | null | undefined>;
+
+const PAGE_HEADER = "X-Whorl-Page";
+
+/** Exchanges a token for the cookie of a session; gives whether the server takes it. */
+export async function openSession(token: string): Promise<boolean> {
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const answer = await fetch("/api/session", { method: "POST", headers, body: "{}", credentials: "same-origin" }).catch(() => null);
+  return answer?.ok ?? false;
+}
 
 export type Client = ReturnType<typeof createClient>;
 
@@ -32,11 +42,11 @@ export function createClient(options: ClientOptions) {
 
   async function open(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
-    const token = options.token();
-    if (token) headers.set("Authorization", `Bearer ${token}`);
+    // The cookie of the session counts only with it.
+    headers.set(PAGE_HEADER, "1");
     let response: Response;
     try {
-      response = await send(base + path, { ...init, headers, cache: "no-store", credentials: "omit" });
+      response = await send(base + path, { ...init, headers, cache: "no-store", credentials: "same-origin" });
     } catch (fault) {
       if (fault instanceof DOMException && fault.name === "AbortError") throw fault;
       throw new ApiError(0, "unreachable", "the server cannot be reached", "is `whorl serve` running?");
@@ -65,14 +75,17 @@ export function createClient(options: ClientOptions) {
 
   const run = (id: string, rest = "") => `/api/runs/${encodeURIComponent(id)}${rest}`;
 
+  const experiment = (name: string, rest = "") => `/api/experiments/${encodeURIComponent(name)}${rest}`;
+
   return {
     /** A response that is read as it comes: what the event streams are made of. */
     open,
     project: (signal?: AbortSignal) => get<api.Project>("/api/project", {}, signal),
     runs: (
-      query: { status?: string; workflow?: string; search?: string; limit?: number; before?: string } = {},
+      query: Query = {},
       signal?: AbortSignal,
     ) => get<api.RunList>("/api/runs", query, signal),
+    costs: (query: { by: string; since: number }, signal?: AbortSignal) => get<api.CostList>("/api/costs", query, signal),
     run: (id: string, signal?: AbortSignal) => get<api.RunDetail>(run(id), {}, signal),
     events: (id: string, after = 0, limit = 1000, signal?: AbortSignal) =>
       get<api.EventPage>(run(id, "/events"), { after, limit }, signal),
@@ -89,6 +102,8 @@ export function createClient(options: ClientOptions) {
       get<api.Matrix>(run(id, "/matrix"), { loop, node }, signal),
     node: (id: string, address: string, signal?: AbortSignal) =>
       get<api.NodeDetail>(run(id, "/node"), { address }, signal),
+    records: (id: string, query: { address?: string; depth?: number; repetitions?: string; limit?: number }, signal?: AbortSignal) =>
+      get<api.RecordList>(run(id, "/records"), query, signal),
     value: (id: string, ref: string, signal?: AbortSignal) =>
       get<api.LargeValue>(run(id, `/values/${encodeURIComponent(ref)}`), {}, signal),
     start: (request: api.NewRun) => post<api.Started>("/api/runs", request),
@@ -98,9 +113,20 @@ export function createClient(options: ClientOptions) {
     continue: (id: string, more: api.Continue) => post<api.RunItem>(run(id, "/continue"), more),
     accept: (id: string, choice: api.Accept) => post<api.RunItem>(run(id, "/accept"), choice),
     fork: (id: string, fork: api.Fork) => post<api.Forked>(run(id, "/fork"), fork),
-    approve: (id: string, answer: api.Decision) => post<api.RunItem>(run(id, "/approve"), answer),
+    stop: (id: string, which: api.Stop = {}) => post<api.RunItem>(run(id, "/stop"), which),
+    approve: (id: string, answer: api.Approval) => post<api.RunItem>(run(id, "/approve"), answer),
     reject: (id: string, answer: api.Decision) => post<api.RunItem>(run(id, "/reject"), answer),
     validate: (request: api.Validation) => post<api.Validated>("/api/validate", request),
+    experiments: (signal?: AbortSignal) => get<api.ExperimentItem[]>("/api/experiments", {}, signal),
+    experiment: (name: string, signal?: AbortSignal) => get<api.ExperimentDetail>(experiment(name), {}, signal),
+    runExperiment: (file: string) => post<api.ExperimentDetail>("/api/experiments", { file }),
+    stopExperiment: (name: string) => post<api.ExperimentDetail>(experiment(name, "/stop")),
+    cases: (name: string, signal?: AbortSignal) => get<api.CaseList>(experiment(name, "/cases"), {}, signal),
+    gradings: (name: string, signal?: AbortSignal) => get<api.GradingList>(experiment(name, "/queue"), {}, signal),
+    /** The documents that the commands print with --json. */
+    report: async <T>(name: string, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/report"), {}, signal)).document,
+    judge: async <T>(name: string, query: { against: string; of: string }, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/judge"), query, signal)).document,
+    whatIf: async <T>(name: string, asked: api.AskedRule = {}) => (await post<{ document: T }>(experiment(name, "/what-if"), asked)).document,
     workflows: (signal?: AbortSignal) => get<api.WorkflowList>("/api/workflows", {}, signal),
     workflowGraph: (file: string, signal?: AbortSignal) =>
       get<api.Graph>("/api/workflows/graph", { file }, signal),
@@ -121,8 +147,9 @@ function withQuery(path: string, query: Query): string {
 async function errorFrom(response: Response): Promise<ApiError> {
   const usual = `the server answered ${response.status}`;
   try {
-    const { error } = (await response.json()) as { error: api.Fault };
-    return new ApiError(response.status, error.code, error.message || usual, error.help ?? "");
+    const answer = (await response.json()) as { error: api.Fault };
+    const { error } = answer;
+    return new ApiError(response.status, error.code, error.message || usual, error.help ?? "", answer);
   } catch {
     return new ApiError(response.status, "", usual);
   }

@@ -1,6 +1,6 @@
 /** The HTTP interface: calls, streams, types. */
-export { ApiError, createClient, type Client } from "./client";
+export { ApiError, createClient, openSession, type Client } from "./client";
 export type * from "./contract";
 export { isValueRef } from "./contract";
-export { type Connection } from "./sse";
-export { followChanges, followRun } from "./streams";
+export { retryNow, type Connection } from "./sse";
+export { followChanges, followExperiment, followRun } from "./streams";

@@ -1,5 +1,25 @@
 /** Generated from openapi.json by `npm run types`: do not edit. */
 export interface paths {
+    "/api/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Audit
+         * @description Who did what, over HTTP and on the command line, the newest first.
+         */
+        get: operations["list_audit_api_audit_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/changes": {
         parameters: {
             query?: never;
@@ -9,10 +29,282 @@ export interface paths {
         };
         /**
          * Changes
-         * @description `run` with a RunItem whenever a run of any process has changed.
+         * @description `run` with a RunItem whenever a run of any process has changed, as lists show them.
          */
         get: operations["changes_api_changes_get"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/costs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Costs
+         * @description What runs cost, by workflow, model, day, loop or run; by step and iteration of the newest.
+         */
+        get: operations["show_costs_api_costs_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Experiments
+         * @description The experiment files of the project, and experiments of which only runs are left.
+         */
+        get: operations["list_experiments_api_experiments_get"];
+        put?: never;
+        /**
+         * Run Experiment
+         * @description Runs what is missing of an experiment; this server, or another one, conducts it.
+         *
+         *     409: it is running already.
+         */
+        post: operations["run_experiment_api_experiments_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Experiment
+         * @description How far an experiment is.
+         */
+        get: operations["show_experiment_api_experiments__name__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}/cases": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Cases
+         * @description A row for each case, with the grade of each variant and links to the runs.
+         */
+        get: operations["list_cases_api_experiments__name__cases_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Experiment Events
+         * @description `experiment` with an ExperimentDetail whenever that changes.
+         */
+        get: operations["experiment_events_api_experiments__name__events_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}/facts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Facts
+         * @description What the conditions of a loop saw in each iteration of each run, with grades and costs.
+         *
+         *     With it any rule over the same conditions is answered without asking again.
+         */
+        get: operations["list_facts_api_experiments__name__facts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}/judge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Judge
+         * @description How far a judge agrees with the labels of a grader.
+         */
+        get: operations["show_judge_api_experiments__name__judge_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Gradings
+         * @description Results that wait for a person's grade; approve and reject of the run answer.
+         */
+        get: operations["list_gradings_api_experiments__name__queue_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Report
+         * @description What an experiment found so far; nothing is run.
+         */
+        get: operations["report_api_experiments__name__report_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop Experiment
+         * @description Begins no more trials; those under way go on to their end. 409: nobody conducts it.
+         */
+        post: operations["stop_experiment_api_experiments__name__stop_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/experiments/{name}/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What If
+         * @description What a rule, or without one many of them, would have given and cost; no call is made.
+         */
+        post: operations["what_if_api_experiments__name__what_if_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/palette": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Palette
+         * @description The kinds of steps that can be added to files of a dialect, with their forms.
+         */
+        get: operations["show_palette_api_palette_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pins": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Pins
+         * @description The results that stand for steps of a file in tries.
+         */
+        get: operations["list_pins_api_pins_get"];
+        /**
+         * Save Pins
+         * @description Keeps results for steps of a file, in the place of those that were kept; none: forgets.
+         */
+        put: operations["save_pins_api_pins_put"];
         post?: never;
         delete?: never;
         options?: never;
@@ -29,7 +321,7 @@ export interface paths {
         };
         /**
          * Show Project
-         * @description The project that is served, and who answers its model steps.
+         * @description The project that is served, who answers its model steps, and what the asker may do.
          */
         get: operations["show_project_api_project_get"];
         put?: never;
@@ -49,7 +341,7 @@ export interface paths {
         };
         /**
          * List Runs
-         * @description The newest runs first; `search` looks at ids, names and files.
+         * @description The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs.
          */
         get: operations["list_runs_api_runs_get"];
         put?: never;
@@ -214,6 +506,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run}/facts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Facts Of Run
+         * @description What the conditions of a loop of a run saw in each iteration.
+         */
+        get: operations["facts_of_run_api_runs__run__facts_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run}/fork": {
         parameters: {
             query?: never;
@@ -248,6 +560,26 @@ export interface paths {
          * @description The version of the workflow that the run pins, as nodes and edges.
          */
         get: operations["show_run_graph_api_runs__run__graph_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show History
+         * @description All records of a run, or of a place of it, in the shape of another system.
+         */
+        get: operations["show_history_api_runs__run__history_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -376,6 +708,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run}/records": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Records
+         * @description What became of steps, items and iterations: status, inputs, output, error, times, cost.
+         */
+        get: operations["list_records_api_runs__run__records_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run}/reject": {
         parameters: {
             query?: never;
@@ -436,6 +788,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run}/stop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Stop
+         * @description Ends a loop after the iteration that is under way, with what it returns then.
+         */
+        post: operations["stop_api_runs__run__stop_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run}/values/{ref}": {
         parameters: {
             query?: never;
@@ -450,6 +822,193 @@ export interface paths {
         get: operations["show_value_api_runs__run__values__ref__get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run}/what-if": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What If Of Run
+         * @description What a rule would have done in a run; no call is made.
+         */
+        post: operations["what_if_of_run_api_runs__run__what_if_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Schedules
+         * @description The schedules, when each is due, and what came of the last times.
+         */
+        get: operations["list_schedules_api_schedules_get"];
+        put?: never;
+        /**
+         * Add Schedule
+         * @description Lets the clock start a workflow file of the project. 409: there is one of that name.
+         */
+        post: operations["add_schedule_api_schedules_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove Schedule
+         * @description It is gone; its runs stay.
+         */
+        delete: operations["remove_schedule_api_schedules__schedule__delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause Schedule
+         * @description It starts nothing until it is resumed.
+         */
+        post: operations["pause_schedule_api_schedules__schedule__pause_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Resume Schedule
+         * @description It goes on from now; what was due meanwhile is left out.
+         */
+        post: operations["resume_schedule_api_schedules__schedule__resume_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schedules/{schedule}/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Run Schedule
+         * @description Starts its workflow now, also of one that is paused; its `overlap` counts.
+         */
+        post: operations["run_schedule_api_schedules__schedule__run_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/session": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Open Session
+         * @description Opens a session of the page: the answer sets a cookie that no script can read.
+         *
+         *     The cookie counts like the token, for requests with the header `X-Whorl-Page`, which only the
+         *     page of this very server can send from a browser. It ends with the browser, or with the token.
+         */
+        post: operations["open_session_api_session_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/templates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Templates
+         * @description The workflows to begin with.
+         */
+        get: operations["list_templates_api_templates_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Start Try
+         * @description Runs a step, or one iteration of a loop, from a draft; 409: it would do something outside.
+         */
+        post: operations["start_try_api_tries_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -489,6 +1048,50 @@ export interface paths {
          */
         get: operations["list_workflows_api_workflows_get"];
         put?: never;
+        /**
+         * New File
+         * @description A new workflow file: from a template, a copy, a native copy, or empty.
+         */
+        post: operations["new_file_api_workflows_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workflows/edit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Edit
+         * @description A text after operations; one that is refused is answered with 422. Nothing is saved.
+         */
+        post: operations["edit_api_workflows_edit_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workflows/etag": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Etag
+         * @description Which version of a file is on the disk.
+         */
+        get: operations["show_etag_api_workflows_etag_get"];
+        put?: never;
         post?: never;
         delete?: never;
         options?: never;
@@ -516,6 +1119,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workflows/names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * List Names
+         * @description The names that the texts of a step may read, for completion.
+         */
+        post: operations["list_names_api_workflows_names_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workflows/sketch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Sketch
+         * @description A workflow file as it is drawn to be edited, valid or not.
+         */
+        get: operations["show_sketch_api_workflows_sketch_get"];
+        put?: never;
+        /**
+         * Sketch
+         * @description The same for a text that is not saved.
+         */
+        post: operations["sketch_api_workflows_sketch_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/workflows/source": {
         parameters: {
             query?: never;
@@ -525,9 +1172,134 @@ export interface paths {
         };
         /**
          * Show File Source
-         * @description A workflow file with the files that it is made of.
+         * @description A workflow file with the files that it is made of; one with mistakes by itself.
          */
         get: operations["show_file_source_api_workflows_source_get"];
+        /**
+         * Save
+         * @description Saves a file; one that has changed meanwhile is answered with 409 and what it is now.
+         */
+        put: operations["save_api_workflows_source_put"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/hooks/runs/{run}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fetch Answer
+         * @description The answer of a run; 202 while there is none.
+         */
+        get: operations["fetch_answer_hooks_runs__run__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/hooks/runs/{run}/{address}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take Call
+         * @description Ends a task that waits for this call; what is sent is its result.
+         */
+        post: operations["take_call_hooks_runs__run___address__post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/hooks/workflows/{workflow}/{trigger}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Call Trigger
+         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         */
+        get: operations["call_trigger_hooks_workflows__workflow___trigger__get"];
+        /**
+         * Call Trigger
+         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         */
+        put: operations["call_trigger_hooks_workflows__workflow___trigger__put"];
+        /**
+         * Call Trigger
+         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         */
+        post: operations["call_trigger_hooks_workflows__workflow___trigger__post"];
+        /**
+         * Call Trigger
+         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         */
+        delete: operations["call_trigger_hooks_workflows__workflow___trigger__delete"];
+        options?: never;
+        head?: never;
+        /**
+         * Call Trigger
+         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         */
+        patch: operations["call_trigger_hooks_workflows__workflow___trigger__patch"];
+        trace?: never;
+    };
+    "/hooks/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take Webhook
+         * @description Starts the workflow that a hook was made for (`whorl hook add`); signed by its own secret.
+         *
+         *     The body has inputs by name, or is the main one. The same call is answered with the same run,
+         *     however often it comes. 401: the signature is wrong or too old. 429: too many calls.
+         */
+        post: operations["take_webhook_hooks__name__post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Metrics
+         * @description Numbers about runs, calls, money and this server, in the text format of Prometheus.
+         *
+         *     What is counted is counted since the server was started, by the server that drives a run.
+         */
+        get: operations["metrics_metrics_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -551,6 +1323,54 @@ export interface components {
             loop?: string | null;
             /** Seen */
             seen?: number | null;
+        };
+        /**
+         * Approval
+         * @description A yes, also to what the person made of what they were shown.
+         */
+        Approval: {
+            /**
+             * Address
+             * @description the question that is answered, as `gates` of the run names it
+             */
+            address: string;
+            /**
+             * Feedback
+             * @default
+             */
+            feedback: string;
+            /** Seen */
+            seen?: number | null;
+            /**
+             * Value
+             * @description what is taken in the place of what `show` of the question has; of a loop, the results that are other, by their names. Without this field nothing is edited.
+             */
+            value?: unknown;
+        };
+        /**
+         * AskedRule
+         * @description Another rule for a loop, in the words of the native format; what is left out stays.
+         */
+        AskedRule: {
+            /** At Most */
+            at_most?: number | null;
+            /**
+             * Loop
+             * @default
+             */
+            loop: string;
+            /** Returns */
+            returns?: string | null;
+            /**
+             * Until
+             * @default
+             */
+            until: string;
+            /**
+             * Variant
+             * @default
+             */
+            variant: string;
         };
         /**
          * Attempt
@@ -582,6 +1402,57 @@ export interface components {
             usage: components["schemas"]["UsageItem"];
         };
         /**
+         * AuditItem
+         * @description What somebody did.
+         */
+        AuditItem: {
+            /** Action */
+            action: string;
+            /** At */
+            at: number;
+            /** File */
+            file: string;
+            /** Id */
+            id: number;
+            /**
+             * Outcome
+             * @description `ok`, or the status and the code of the refusal
+             */
+            outcome: string;
+            /** Role */
+            role: string;
+            /** Run */
+            run: string;
+            /**
+             * Who
+             * @description the name of a token, `signed address`, or `command line USER`
+             */
+            who: string;
+        };
+        /**
+         * AuditList
+         * @description The rows; `next` is what `before` is for more of them.
+         */
+        AuditList: {
+            /** Audit */
+            audit: components["schemas"]["AuditItem"][];
+            /** Next */
+            next?: number | null;
+        };
+        /**
+         * BestItem
+         * @description The variant with the highest grade; `words` says whether that is seen to be better.
+         */
+        BestItem: {
+            /** @description to the baseline; null where it is the baseline */
+            difference: components["schemas"]["Span"] | null;
+            grade: components["schemas"]["Span"];
+            /** Variant */
+            variant: string;
+            /** Words */
+            words: string;
+        };
+        /**
          * Cancel
          * @description Ends the run for good.
          */
@@ -593,6 +1464,60 @@ export interface components {
             feedback: string;
             /** Seen */
             seen?: number | null;
+        };
+        /**
+         * CaseCell
+         * @description A case under a variant: means over its trials.
+         */
+        CaseCell: {
+            /** Cost Usd */
+            cost_usd: number;
+            /**
+             * Difference
+             * @description to the baseline
+             */
+            difference: number | null;
+            /** Grade */
+            grade: number | null;
+            /** Iterations */
+            iterations: number;
+            /** Solved */
+            solved: number;
+            /** Trials */
+            trials: components["schemas"]["TrialItem"][];
+        };
+        /**
+         * CaseItem
+         * @description A case; `spread` is its largest difference to the baseline.
+         */
+        CaseItem: {
+            /** Case */
+            case: string;
+            /**
+             * Cells
+             * @description by variant
+             */
+            cells: {
+                [key: string]: components["schemas"]["CaseCell"];
+            };
+            /** Group */
+            group: string;
+            /** Spread */
+            spread: number;
+        };
+        /**
+         * CaseList
+         * @description A row for each case, the largest differences first.
+         */
+        CaseList: {
+            /** Baseline */
+            baseline: string;
+            /** Cases */
+            cases: components["schemas"]["CaseItem"][];
+            /** Grader */
+            grader: string;
+            /** Variants */
+            variants: string[];
         };
         /**
          * Comparison
@@ -643,6 +1568,80 @@ export interface components {
             tokens?: number | null;
         };
         /**
+         * CostLine
+         * @description What was used under one heading.
+         */
+        CostLine: {
+            /**
+             * Calls
+             * @default 0
+             */
+            calls: number;
+            /**
+             * Cost Usd
+             * @default 0
+             */
+            cost_usd: number;
+            /**
+             * In Doubt
+             * @default 0
+             */
+            in_doubt: number;
+            /**
+             * Input Tokens
+             * @default 0
+             */
+            input_tokens: number;
+            /**
+             * Model Calls
+             * @description of the calls of a run, those of models and agents
+             */
+            model_calls?: number | null;
+            /** Name */
+            name: string;
+            /**
+             * Output Tokens
+             * @default 0
+             */
+            output_tokens: number;
+            /**
+             * Unpriced Calls
+             * @default 0
+             */
+            unpriced_calls: number;
+        };
+        /**
+         * CostList
+         * @description What runs used, under headings, the dearest first; days in their order.
+         */
+        CostList: {
+            /** By */
+            by: string;
+            /** Lines */
+            lines: components["schemas"]["CostLine"][];
+            /**
+             * More
+             * @description whether older runs were not looked into
+             */
+            more: boolean;
+            /**
+             * Runs
+             * @description how many runs were charged with anything
+             */
+            runs: number;
+            total: components["schemas"]["CostLine"];
+        };
+        /**
+         * Current
+         * @description What a file is, where it is not what was expected.
+         */
+        Current: {
+            /** Etag */
+            etag: string | null;
+            /** Text */
+            text: string;
+        };
+        /**
          * Decision
          * @description A person's answer to one question.
          *
@@ -688,15 +1687,82 @@ export interface components {
             line?: number | null;
             /** Message */
             message: string;
+            /**
+             * Node
+             * @description the path of the step that it is about
+             */
+            node?: string | null;
             /** Severity */
             severity: string;
+        };
+        /**
+         * Edit
+         * @description Operations on a text, in this order, all or none.
+         */
+        Edit: {
+            /** Name */
+            name: string;
+            /** Operations */
+            operations: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Readers
+             * @default rewire
+             * @enum {string}
+             */
+            readers: "rewire" | "leave";
+            /** Text */
+            text: string;
+            /**
+             * Validate
+             * @description whether it is validated
+             * @default true
+             */
+            validate: boolean;
+        };
+        /**
+         * Edited
+         * @description A text after operations. Nothing is saved.
+         */
+        Edited: {
+            /** Diagnostics */
+            diagnostics?: components["schemas"]["Diagnostic"][] | null;
+            /** Others */
+            others: {
+                [key: string]: {
+                    [key: string]: string | null;
+                };
+            };
+            /** Patches */
+            patches: components["schemas"]["Patch"][];
+            /** Rewired */
+            rewired: components["schemas"]["Rewired"][];
+            /** Select */
+            select: string[];
+            /** Sketch */
+            sketch: {
+                [key: string]: unknown;
+            };
+            /** Text */
+            text: string;
         };
         /**
          * ErrorAnswer
          * @description The answer to every request that was not carried out.
          */
         ErrorAnswer: {
+            /** @description of a file that has changed: it */
+            current?: components["schemas"]["Current"] | null;
             error: components["schemas"]["Fault"];
+        };
+        /**
+         * Etag
+         * @description What tells two versions of a file apart.
+         */
+        Etag: {
+            /** Etag */
+            etag: string;
         };
         /**
          * EventPage
@@ -716,6 +1782,181 @@ export interface components {
             more: boolean;
         };
         /**
+         * ExperimentDetail
+         * @description An experiment with all that a page about it begins with.
+         */
+        ExperimentDetail: {
+            /** Baseline */
+            baseline: string;
+            /** @description of one that is done */
+            best?: components["schemas"]["BestItem"] | null;
+            /** Budget Usd */
+            budget_usd?: number | null;
+            /**
+             * Cases
+             * @default 0
+             */
+            cases: number;
+            /**
+             * Done
+             * @default 0
+             */
+            done: number;
+            /**
+             * Expected Usd
+             * @description in all, at the rate so far
+             */
+            expected_usd?: number | null;
+            /** Explore */
+            explore: {
+                [key: string]: number;
+            };
+            /** File */
+            file?: string | null;
+            /** Generation */
+            generation: number;
+            /**
+             * Graded
+             * @description gradings that have ended
+             */
+            graded: number;
+            /**
+             * Graders
+             * @description the first one is the main one
+             */
+            graders: components["schemas"]["GraderItem"][];
+            /**
+             * Loops
+             * @description of the baseline; those that are explored first
+             */
+            loops: string[];
+            /** Margin */
+            margin: number;
+            /** Name */
+            name: string;
+            /**
+             * People
+             * @description gradings that wait for a person
+             */
+            people: number;
+            /** Progress */
+            progress: components["schemas"]["VariantItem"][];
+            /**
+             * Reason
+             * @description why it has failed
+             * @default
+             */
+            reason: string;
+            /** Repeat */
+            repeat: number;
+            /**
+             * Running
+             * @description runs that are under way
+             * @default 0
+             */
+            running: number;
+            /** Runs */
+            runs: number;
+            /** Spent Usd */
+            spent_usd: number;
+            /**
+             * State
+             * @description new, running, paused (by its budget), stopped, failed, open (trials are missing, and nobody conducts it) or done
+             */
+            state: string;
+            /**
+             * Trials
+             * @default 0
+             */
+            trials: number;
+            /**
+             * Trouble
+             * @description why its file cannot be used
+             * @default
+             */
+            trouble: string;
+            /** Updated At */
+            updated_at?: number | null;
+            /**
+             * Variants
+             * @description the baseline first
+             */
+            variants?: string[];
+            /**
+             * Whole Cases
+             * @description cases that all variants have
+             */
+            whole_cases: number;
+        };
+        /**
+         * ExperimentItem
+         * @description An experiment of the project; without a file, only runs are left of it.
+         */
+        ExperimentItem: {
+            /** @description of one that is done */
+            best?: components["schemas"]["BestItem"] | null;
+            /** Budget Usd */
+            budget_usd?: number | null;
+            /**
+             * Cases
+             * @default 0
+             */
+            cases: number;
+            /**
+             * Done
+             * @default 0
+             */
+            done: number;
+            /**
+             * Expected Usd
+             * @description in all, at the rate so far
+             */
+            expected_usd?: number | null;
+            /** File */
+            file?: string | null;
+            /** Name */
+            name: string;
+            /**
+             * Reason
+             * @description why it has failed
+             * @default
+             */
+            reason: string;
+            /**
+             * Running
+             * @description runs that are under way
+             * @default 0
+             */
+            running: number;
+            /** Runs */
+            runs: number;
+            /** Spent Usd */
+            spent_usd: number;
+            /**
+             * State
+             * @description new, running, paused (by its budget), stopped, failed, open (trials are missing, and nobody conducts it) or done
+             */
+            state: string;
+            /**
+             * Trials
+             * @default 0
+             */
+            trials: number;
+            /**
+             * Trouble
+             * @description why its file cannot be used
+             * @default
+             */
+            trouble: string;
+            /** Updated At */
+            updated_at?: number | null;
+            /**
+             * Variants
+             * @description the baseline first
+             */
+            variants?: string[];
+        };
+        /**
          * Fault
          * @description What went wrong, and what to do.
          */
@@ -725,18 +1966,49 @@ export interface components {
              * @description a stable code; `whorl explain CODE` says more
              */
             code: string;
+            /** Column */
+            column?: number | null;
             /**
              * Diagnostics
              * @description where the request is about a file: everything wrong in it
              */
             diagnostics?: components["schemas"]["Diagnostic"][] | null;
             /**
+             * File
+             * @description of an operation that is refused: where
+             */
+            file?: string | null;
+            /**
              * Help
              * @default
              */
             help: string;
+            /** Line */
+            line?: number | null;
             /** Message */
             message: string;
+            /**
+             * Operation
+             * @description which one it was, from 0
+             */
+            operation?: number | null;
+        };
+        /**
+         * FiringItem
+         * @description A time at which a schedule was due, and what came of it.
+         */
+        FiringItem: {
+            /** Due */
+            due: number;
+            /** Reason */
+            reason: string;
+            /** Run */
+            run: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "asked" | "waiting" | "started" | "skipped" | "failed";
         };
         /**
          * Fork
@@ -762,6 +2034,13 @@ export interface components {
             set?: {
                 [key: string]: unknown;
             };
+            /**
+             * Steps
+             * @description other models and prompts, by the path or name of a step
+             */
+            steps?: {
+                [key: string]: components["schemas"]["StepChange"];
+            };
         };
         /**
          * Forked
@@ -772,6 +2051,14 @@ export interface components {
             created: boolean;
             /** Run */
             run: string;
+        };
+        /**
+         * Found
+         * @description What was found, in the shape that the command prints with --json.
+         */
+        Found: {
+            /** Document */
+            document: unknown;
         };
         /**
          * GateItem
@@ -791,6 +2078,43 @@ export interface components {
             show: unknown;
             /** Waiting Since */
             waiting_since: number;
+        };
+        /**
+         * GraderItem
+         * @description A grader; `person`, `judge`, `ask`, `use` and `run` grade by runs of their own.
+         */
+        GraderItem: {
+            /** Kind */
+            kind: string;
+            /** Name */
+            name: string;
+        };
+        /**
+         * GradingItem
+         * @description A result that waits for a person's grade; which variant made it is not told.
+         */
+        GradingItem: {
+            /**
+             * Address
+             * @description the question, for approve and reject of the run
+             */
+            address: string;
+            /** Grader */
+            grader: string;
+            /** Message */
+            message: string;
+            /** Run */
+            run: string;
+            /** Show */
+            show?: unknown;
+        };
+        /**
+         * GradingList
+         * @description What waits for a person, in a drawn order.
+         */
+        GradingList: {
+            /** Gradings */
+            gradings: components["schemas"]["GradingItem"][];
         };
         /**
          * Graph
@@ -879,6 +2203,13 @@ export interface components {
             parent: string;
             /** Path */
             path: string;
+            /**
+             * Settings
+             * @description what the file says it is given, such as its prompt
+             */
+            settings?: {
+                [key: string]: string;
+            };
             /** Task */
             task: string | null;
             /** Title */
@@ -888,6 +2219,25 @@ export interface components {
              * @description a condition under which it runs
              */
             when: string | null;
+        };
+        /**
+         * History
+         * @description The history of a run in the shape of another system.
+         */
+        History: {
+            /** History */
+            history: unknown;
+        };
+        /**
+         * Hooked
+         * @description What a webhook has started.
+         */
+        Hooked: {
+            /**
+             * Run
+             * @description null where it asks for nothing, like a ping
+             */
+            run: string | null;
         };
         /**
          * InputItem
@@ -904,6 +2254,21 @@ export interface components {
             required: boolean;
             /** Type */
             type: string;
+        };
+        /**
+         * Iteration
+         * @description An iteration of a run.
+         */
+        Iteration: {
+            /** Iteration */
+            iteration: number;
+            /**
+             * Loop
+             * @description its address, such as `polish`
+             */
+            loop: string;
+            /** Run */
+            run: string;
         };
         /**
          * IterationDetail
@@ -1092,6 +2457,75 @@ export interface components {
             number: number;
         };
         /**
+         * Name
+         * @description What the texts of a step may read, spelled as it is written there.
+         */
+        Name: {
+            /** Name */
+            name: string;
+            /**
+             * Readers
+             * @description who reads it already
+             */
+            readers: components["schemas"]["Rewired"][];
+            /**
+             * Step
+             * @description the path of the step that gives it; empty: no step does
+             */
+            step: string;
+            /**
+             * Type
+             * @description text, number, boolean, object, list or any, where it is known
+             */
+            type: string;
+        };
+        /**
+         * NameList
+         * @description The names in scope at a step, those nearest to it first.
+         */
+        NameList: {
+            /** Names */
+            names: components["schemas"]["Name"][];
+        };
+        /**
+         * NewExperiment
+         * @description An experiment file of the project that is to be run, or gone on with.
+         */
+        NewExperiment: {
+            /**
+             * Budget Usd
+             * @description instead of the file's
+             */
+            budget_usd?: number | null;
+            /** File */
+            file: string;
+            /**
+             * Fresh
+             * @description everything anew, whatever is there already
+             * @default false
+             */
+            fresh: boolean;
+        };
+        /**
+         * NewFile
+         * @description A new file, from one of four.
+         */
+        NewFile: {
+            /** Convert */
+            convert?: string | null;
+            /** Copy Of */
+            copy_of?: string | null;
+            /**
+             * Empty
+             * @description the dialect of an empty file
+             */
+            empty?: string | null;
+            /** File */
+            file: string;
+            /** Template */
+            template?: string | null;
+        };
+        /**
          * NewRun
          * @description A run to be started; `key` makes sure that at most one is ever started for it.
          */
@@ -1106,9 +2540,62 @@ export interface components {
             key?: string | null;
             /** Max Iterations */
             max_iterations?: number | null;
+            /**
+             * Named
+             * @description which one, where the file has several workflows
+             * @default
+             */
+            named: string;
             /** Workflow */
             workflow: string;
         };
+        /**
+         * NewScheduleItem
+         * @description A schedule to be made: by `cron` on the clock of `zone`, or `every` so long.
+         */
+        NewScheduleItem: {
+            /**
+             * Backfill
+             * @default false
+             */
+            backfill: boolean;
+            /**
+             * Budget Usd
+             * @description of each run
+             */
+            budget_usd?: number | null;
+            /** Cron */
+            cron?: string | null;
+            /** Every */
+            every?: string | null;
+            /** Inputs */
+            inputs?: {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name?: string | null;
+            /**
+             * Named
+             * @description which one, where the file has several workflows
+             * @default
+             */
+            named: string;
+            /**
+             * Overlap
+             * @default skip
+             * @enum {string}
+             */
+            overlap: "skip" | "queue" | "parallel";
+            /** Workflow */
+            workflow: string;
+            /** Zone */
+            zone?: string | null;
+        };
+        /**
+         * NewSession
+         * @description A session of the page; nothing is to be said about it.
+         */
+        NewSession: Record<string, never>;
         /**
          * NodeChange
          * @description How much the result of a step differs between two iterations.
@@ -1136,11 +2623,95 @@ export interface components {
             /** Kind */
             kind: string;
             previous: components["schemas"]["Previous"] | null;
+            /** @description what became of it, the last time that it ran */
+            record: components["schemas"]["RecordItem"] | null;
             /**
              * Value
              * @description of a step that only computes, what it gave
              */
             value: unknown;
+        };
+        /**
+         * Nothing
+         * @description There is nothing to say.
+         */
+        Nothing: Record<string, never>;
+        /**
+         * Palette
+         * @description The kinds of steps that can be added.
+         */
+        Palette: {
+            /** Groups */
+            groups: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
+         * Patch
+         * @description What is replaced; offsets count UTF-16 units of the text that was sent.
+         */
+        Patch: {
+            /** End */
+            end: number;
+            /** Start */
+            start: number;
+            /** Text */
+            text: string;
+        };
+        /**
+         * Pin
+         * @description A result that stands for a step in tries; one that is stale does not count.
+         */
+        Pin: {
+            /**
+             * Stale
+             * @default false
+             */
+            stale: boolean;
+            /** Value */
+            value: unknown;
+        };
+        /**
+         * PinList
+         * @description The pins of a file, by path.
+         */
+        PinList: {
+            /** File */
+            file: string;
+            /** Pins */
+            pins: {
+                [key: string]: components["schemas"]["Pin"];
+            };
+        };
+        /**
+         * Pinned
+         * @description Pins to be kept; `text` is the draft that has the steps, where the file has not.
+         */
+        Pinned: {
+            /** File */
+            file: string;
+            /** Pins */
+            pins: {
+                [key: string]: components["schemas"]["Pin"];
+            };
+            /** Text */
+            text?: string | null;
+        };
+        /**
+         * Place
+         * @description A step of a text that need not be saved.
+         */
+        Place: {
+            /**
+             * At
+             * @description its path; empty: the workflow
+             * @default
+             */
+            at: string;
+            /** Name */
+            name: string;
+            /** Text */
+            text: string;
         };
         /**
          * Previous
@@ -1157,13 +2728,32 @@ export interface components {
          * @description The project that is served.
          */
         ProjectItem: {
+            /**
+             * Edit
+             * @description whether this server saves files
+             * @default false
+             */
+            edit: boolean;
             /** Name */
             name: string;
             provider: components["schemas"]["ProviderItem"];
+            /**
+             * Role
+             * @description what it may do: each all that those before may
+             * @default admin
+             * @enum {string}
+             */
+            role: "read" | "run" | "steer" | "admin";
             /** Root */
             root: string;
             /** Version */
             version: string;
+            /**
+             * Who
+             * @description the name of the token that asks
+             * @default
+             */
+            who: string;
             /** Workflows */
             workflows: number;
         };
@@ -1176,6 +2766,108 @@ export interface components {
             name: string;
             /** Note */
             note: string;
+        };
+        /**
+         * RecordAttempt
+         * @description One time that a task was tried.
+         */
+        RecordAttempt: {
+            /** Address */
+            address: string;
+            /** Ended At */
+            ended_at: number;
+            /** Error */
+            error: unknown;
+            /** Status */
+            status: string;
+        };
+        /**
+         * RecordItem
+         * @description What became of a step, an item or an iteration.
+         *
+         *     A large value in `inputs` or `output` is `{"$ref", "size", "preview"}`.
+         */
+        RecordItem: {
+            /** Address */
+            address: string;
+            /** Attempts */
+            attempts: components["schemas"]["RecordAttempt"][];
+            /**
+             * Because
+             * @description the facts of that
+             */
+            because: {
+                [key: string]: unknown;
+            };
+            /**
+             * Branch
+             * @description the case that a branch took
+             */
+            branch: string | null;
+            /** Ended At */
+            ended_at: number | null;
+            /** Error */
+            error: unknown;
+            /**
+             * Inputs
+             * @description what it was given, or the names that it reads
+             */
+            inputs: unknown;
+            /**
+             * Kind
+             * @description the kind of a task, or what else it is; `item`, `iteration`
+             */
+            kind: string;
+            /** Name */
+            name: string;
+            /**
+             * Number
+             * @description of an item or iteration
+             */
+            number: number | null;
+            /** Output */
+            output: unknown;
+            /**
+             * Path
+             * @description of the step in its file; `KEY:path` in a workflow that is called
+             */
+            path: string;
+            /**
+             * Reason
+             * @description why it was skipped: condition, order, halt, branch, around, end, budget; or `tolerated`, where the run went on without a step that failed
+             */
+            reason: string | null;
+            /**
+             * Repetitions
+             * @description how many items or iterations have begun
+             */
+            repetitions: number | null;
+            /** Seconds */
+            seconds: number | null;
+            /** Started At */
+            started_at: number | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "waiting" | "succeeded" | "failed" | "timed_out" | "cancelled" | "skipped";
+            /** @description of what is inside, too */
+            usage: components["schemas"]["UsageItem"];
+            /**
+             * Why
+             * @description why it was skipped, in words
+             */
+            why: string;
+        };
+        /**
+         * RecordList
+         * @description Records, in the order in which their steps began.
+         */
+        RecordList: {
+            /** More */
+            more: boolean;
+            /** Records */
+            records: components["schemas"]["RecordItem"][];
         };
         /**
          * Request
@@ -1263,6 +2955,18 @@ export interface components {
             tokens?: number | null;
         };
         /**
+         * Rewired
+         * @description A place that read a step and was patched, or was left as it is where that was asked for.
+         */
+        Rewired: {
+            /** Field */
+            field: string;
+            /** Line */
+            line: number;
+            /** Path */
+            path: string;
+        };
+        /**
          * RunDetail
          * @description All that a page about one run begins with.
          */
@@ -1275,11 +2979,18 @@ export interface components {
              * Can
              * @description what may be asked of the run as it is
              */
-            can: ("pause" | "resume" | "cancel" | "continue" | "accept" | "fork" | "approve" | "reject")[];
+            can: ("pause" | "resume" | "cancel" | "stop" | "continue" | "accept" | "fork" | "approve" | "reject")[];
             /** Cost Usd */
             cost_usd: number;
             /** Created At */
             created_at: number;
+            /**
+             * Defaults
+             * @description the inputs that it was not given
+             */
+            defaults: {
+                [key: string]: unknown;
+            };
             /** Dialect */
             dialect: string;
             /**
@@ -1309,8 +3020,13 @@ export interface components {
             /** Gates */
             gates: components["schemas"]["GateItem"][];
             /**
+             * Given
+             * @description its inputs in a line
+             */
+            given: string;
+            /**
              * Held
-             * @description why a server did not take an interrupted run up
+             * @description why no server drives a run that is to go on
              */
             held: string | null;
             /** Id */
@@ -1353,6 +3069,11 @@ export interface components {
              * @description the run that this one is a fork of
              */
             parent: string | null;
+            /**
+             * Position
+             * @description its place among the runs of its workflow that wait for a turn
+             */
+            position?: number | null;
             result: components["schemas"]["Result"];
             /** Score */
             score: number | null;
@@ -1361,6 +3082,11 @@ export interface components {
              * @description of the newest 20 iterations of that loop
              */
             scores: (number | null)[];
+            /**
+             * Seconds
+             * @description how long it has worked, without pauses and waits for people; 0: not known
+             */
+            seconds: number;
             /** Started At */
             started_at: number;
             /**
@@ -1412,8 +3138,13 @@ export interface components {
              */
             file: string;
             /**
+             * Given
+             * @description its inputs in a line
+             */
+            given: string;
+            /**
              * Held
-             * @description why a server did not take an interrupted run up
+             * @description why no server drives a run that is to go on
              */
             held: string | null;
             /** Id */
@@ -1448,6 +3179,11 @@ export interface components {
              * @description the run that this one is a fork of
              */
             parent: string | null;
+            /**
+             * Position
+             * @description its place among the runs of its workflow that wait for a turn
+             */
+            position?: number | null;
             /** Score */
             score: number | null;
             /**
@@ -1455,6 +3191,11 @@ export interface components {
              * @description of the newest 20 iterations of that loop
              */
             scores: (number | null)[];
+            /**
+             * Seconds
+             * @description how long it has worked, without pauses and waits for people; 0: not known
+             */
+            seconds: number;
             /**
              * Status
              * @enum {string}
@@ -1474,7 +3215,7 @@ export interface components {
         };
         /**
          * RunList
-         * @description A page of the list, the newest runs first.
+         * @description A page of the list.
          */
         RunList: {
             /**
@@ -1485,10 +3226,92 @@ export interface components {
             /** Runs */
             runs: components["schemas"]["RunItem"][];
             /**
+             * Total
+             * @description how many runs there are of these; null where only looking at each tells
+             */
+            total: number | null;
+            /**
              * Workflows
              * @description the names of all workflows that have runs
              */
             workflows: string[];
+        };
+        /**
+         * Saved
+         * @description A file was saved; it may have mistakes.
+         */
+        Saved: {
+            /** Diagnostics */
+            diagnostics: components["schemas"]["Diagnostic"][];
+            /** Etag */
+            etag: string;
+            /** File */
+            file: string;
+        };
+        /**
+         * Saving
+         * @description A text to be saved; `etag` is that of the version that it was made from.
+         */
+        Saving: {
+            /**
+             * Etag
+             * @description null: the file must not exist
+             */
+            etag: string | null;
+            /** File */
+            file: string;
+            /**
+             * Others
+             * @description new files beside it, saved before it
+             */
+            others?: {
+                [key: string]: string;
+            };
+            /** Text */
+            text: string;
+        };
+        /**
+         * ScheduleItem
+         * @description A schedule; `trouble` says why it cannot start anything.
+         */
+        ScheduleItem: {
+            /** Backfill */
+            backfill: boolean;
+            /** Budget Usd */
+            budget_usd: number | null;
+            /** File */
+            file: string;
+            /**
+             * Firings
+             * @description the newest first
+             */
+            firings: components["schemas"]["FiringItem"][];
+            /** Inputs */
+            inputs: {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name: string;
+            /** Named */
+            named: string;
+            /** Next */
+            next: number | null;
+            /** Overlap */
+            overlap: string;
+            /** Paused */
+            paused: boolean;
+            /** Trouble */
+            trouble: string;
+            /** When */
+            when: string;
+        };
+        /**
+         * ScheduleList
+         * @description All schedules of the store.
+         */
+        ScheduleList: {
+            /** Schedules */
+            schedules: components["schemas"]["ScheduleItem"][];
         };
         /**
          * Side
@@ -1513,6 +3336,26 @@ export interface components {
             verdicts: components["schemas"]["Verdict"][];
         };
         /**
+         * Sketched
+         * @description The picture of a text; none where it cannot be read.
+         */
+        Sketched: {
+            /** Diagnostics */
+            diagnostics: components["schemas"]["Diagnostic"][];
+            /** Dialect */
+            dialect: string;
+            /** Etag */
+            etag: string | null;
+            /** File */
+            file: string;
+            /** Sketch */
+            sketch: {
+                [key: string]: unknown;
+            } | null;
+            /** Text */
+            text: string;
+        };
+        /**
          * SourceItem
          * @description The texts that a workflow is made of.
          */
@@ -1525,6 +3368,18 @@ export interface components {
             };
             /** Main */
             main: string;
+        };
+        /**
+         * Span
+         * @description A number with its interval of 95 %; without one, there are too few cases for it.
+         */
+        Span: {
+            /** High */
+            high?: number | null;
+            /** Low */
+            low?: number | null;
+            /** Value */
+            value: number | null;
         };
         /**
          * Started
@@ -1548,11 +3403,176 @@ export interface components {
             /** Run */
             run: string;
             /**
+             * Runs
+             * @description all of them, where a trigger starts one for each item
+             */
+            runs?: string[];
+            /**
              * Status
              * @description of the run, as lists show it
              * @default running
              */
             status: string;
+        };
+        /**
+         * StepChange
+         * @description What a step that asks a model has other than its file says.
+         */
+        StepChange: {
+            /** Model */
+            model?: string | null;
+            /**
+             * Prompt
+             * @description with placeholders as the file writes them
+             */
+            prompt?: string | null;
+        };
+        /**
+         * Stop
+         * @description Lets no iteration of a loop begin after the one that is under way.
+         */
+        Stop: {
+            /** Loop */
+            loop?: string | null;
+            /** Seen */
+            seen?: number | null;
+        };
+        /**
+         * TemplateItem
+         * @description A workflow to begin with.
+         */
+        TemplateItem: {
+            /** Description */
+            description: string;
+            /** Dialects */
+            dialects: string[];
+            /** Name */
+            name: string;
+            /**
+             * Needs
+             * @default
+             */
+            needs: string;
+        };
+        /**
+         * TemplateList
+         * @description What a new file can be made from.
+         */
+        TemplateList: {
+            /**
+             * Empty
+             * @description the dialects that have an empty file
+             */
+            empty: string[];
+            /** Templates */
+            templates: components["schemas"]["TemplateItem"][];
+        };
+        /**
+         * TrialItem
+         * @description One run of a case under a variant.
+         */
+        TrialItem: {
+            /** Cost Usd */
+            cost_usd: number;
+            /** Error */
+            error: string;
+            /** Grades */
+            grades: {
+                [key: string]: number | null;
+            };
+            /** Iterations */
+            iterations: number;
+            /** Returned */
+            returned: number | null;
+            /** Run */
+            run: string;
+            /** Solved */
+            solved: boolean | null;
+            /** Status */
+            status: string;
+        };
+        /**
+         * Tried
+         * @description The run of a try, and the paths of pins that do not count, since their steps changed.
+         */
+        Tried: {
+            /** Run */
+            run: string;
+            /** Stale */
+            stale: string[];
+        };
+        /**
+         * TriggerItem
+         * @description What starts a workflow beside people.
+         */
+        TriggerItem: {
+            /**
+             * Kind
+             * @description request, recurrence, poll, callback or other
+             */
+            kind: string;
+            /** Name */
+            name: string;
+            /**
+             * Url
+             * @description whoever has this address may start the workflow
+             */
+            url: string;
+        };
+        /**
+         * Try
+         * @description A step of a text that is run alone, or a loop whose body is run once.
+         */
+        Try: {
+            /**
+             * At
+             * @description its path
+             */
+            at: string;
+            /**
+             * Budget Usd
+             * @description 0.25 where nothing is said
+             */
+            budget_usd?: number | null;
+            /**
+             * Effects
+             * @description whether it may run, call and write
+             * @default false
+             */
+            effects: boolean;
+            /** @description whose values it gets, where no others are given */
+            from?: components["schemas"]["Iteration"] | null;
+            /** Inputs */
+            inputs?: {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name: string;
+            /**
+             * Pins
+             * @description whether pinned steps are left out
+             * @default true
+             */
+            pins: boolean;
+            /** Text */
+            text: string;
+            /**
+             * Values
+             * @description what stands for steps, by path; also what an iteration is given, by LOOP/NAME
+             */
+            values?: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * Unsaved
+         * @description A text that need not be saved, as if it stood in the file of a name.
+         */
+        Unsaved: {
+            /** Name */
+            name: string;
+            /** Text */
+            text: string;
         };
         /**
          * UsageItem
@@ -1579,6 +3599,11 @@ export interface components {
              * @default 0
              */
             input_tokens: number;
+            /**
+             * Model Calls
+             * @description of the calls of a run, those of models and agents
+             */
+            model_calls?: number | null;
             /**
              * Output Tokens
              * @default 0
@@ -1612,10 +3637,28 @@ export interface components {
         Validation: {
             /** Name */
             name?: string | null;
+            /**
+             * Named
+             * @description which one, where the file has several workflows
+             * @default
+             */
+            named: string;
             /** Text */
             text?: string | null;
             /** Workflow */
             workflow?: string | null;
+        };
+        /**
+         * VariantItem
+         * @description How far a variant is.
+         */
+        VariantItem: {
+            /** Done */
+            done: number;
+            /** Name */
+            name: string;
+            /** Trials */
+            trials: number;
         };
         /**
          * Verdict
@@ -1624,12 +3667,22 @@ export interface components {
         Verdict: {
             /** By */
             by: string;
+            /**
+             * Evidence
+             * @description the words of the text that a judge quotes for that
+             */
+            evidence: string;
             /** Facts */
             facts: {
                 [key: string]: unknown;
             };
             /** Met */
             met: boolean | null;
+            /**
+             * Reason
+             * @description why a judge decided so, in its own words; empty: unknown
+             */
+            reason: string;
             /** Words */
             words: string;
         };
@@ -1653,10 +3706,17 @@ export interface components {
             /** Name */
             name: string;
             /**
+             * Named
+             * @description which one, of a file that has several workflows
+             * @default
+             */
+            named: string;
+            /**
              * Open Inputs
              * @description whether it takes inputs that it does not declare
              */
             open_inputs: boolean;
+            trigger?: components["schemas"]["TriggerItem"] | null;
         };
         /**
          * WorkflowList
@@ -1709,7 +3769,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorAnswer"];
             };
         };
-        /** @description the request comes from another site, or the folder's whorl.toml is not trusted */
+        /** @description the role is too low, another site asks, or the folder's whorl.toml is not trusted */
         Error403: {
             headers: {
                 [name: string]: unknown;
@@ -1807,6 +3867,45 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    list_audit_api_audit_get: {
+        parameters: {
+            query?: {
+                since?: number;
+                who?: string;
+                run?: string;
+                /** @description only rows with smaller ids */
+                before?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
     changes_api_changes_get: {
         parameters: {
             query?: never;
@@ -1823,6 +3922,541 @@ export interface operations {
                 };
                 content: {
                     "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_costs_api_costs_get: {
+        parameters: {
+            query?: {
+                by?: "model" | "step" | "loop" | "iteration" | "workflow" | "run" | "day";
+                /** @description calls that ended since its full hour */
+                since?: number;
+                run?: string | null;
+                /** @description whether tries count, too */
+                tries?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CostList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_experiments_api_experiments_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExperimentItem"][];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    run_experiment_api_experiments_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewExperiment"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExperimentDetail"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_experiment_api_experiments__name__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExperimentDetail"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_cases_api_experiments__name__cases_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CaseList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    experiment_events_api_experiments__name__events_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description an event stream */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_facts_api_experiments__name__facts_get: {
+        parameters: {
+            query?: {
+                loop?: string;
+                variant?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_judge_api_experiments__name__judge_get: {
+        parameters: {
+            query: {
+                against: string;
+                of?: string;
+                variant?: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_gradings_api_experiments__name__queue_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GradingList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    report_api_experiments__name__report_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    stop_experiment_api_experiments__name__stop_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExperimentDetail"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    what_if_api_experiments__name__what_if_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AskedRule"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_palette_api_palette_get: {
+        parameters: {
+            query: {
+                dialect: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Palette"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_pins_api_pins_get: {
+        parameters: {
+            query: {
+                /** @description its path in the project */
+                file: string;
+                /** @description which one, where the file has several workflows */
+                named?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PinList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    save_pins_api_pins_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Pinned"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PinList"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -1877,6 +4511,21 @@ export interface operations {
                 status?: ("running" | "waiting" | "paused" | "interrupted" | "succeeded" | "failed" | "cancelled") | null;
                 workflow?: string | null;
                 search?: string | null;
+                /** @description why a loop of it ended, or its mark */
+                exit?: string | null;
+                /** @description when it began, at the earliest */
+                since?: number | null;
+                /** @description it began before then */
+                until?: number | null;
+                cost_min?: number | null;
+                cost_max?: number | null;
+                /** @description what comes first is what is most */
+                sort?: "started" | "updated" | "cost" | "tokens" | "calls" | "score" | "time";
+                reverse?: boolean;
+                /** @description whether tries are listed, too */
+                tries?: boolean;
+                /** @description whether runs of experiments are listed, too */
+                experiments?: boolean;
                 limit?: number;
                 before?: string | null;
             };
@@ -2037,7 +4686,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Decision"];
+                "application/json": components["schemas"]["Approval"];
             };
         };
         responses: {
@@ -2219,6 +4868,42 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    facts_of_run_api_runs__run__facts_get: {
+        parameters: {
+            query?: {
+                loop?: string;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
     fork_api_runs__run__fork_post: {
         parameters: {
             query?: never;
@@ -2284,6 +4969,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Graph"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_history_api_runs__run__history_get: {
+        parameters: {
+            query: {
+                as: string;
+                address?: string;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["History"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -2520,6 +5242,48 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    list_records_api_runs__run__records_get: {
+        parameters: {
+            query?: {
+                address?: string;
+                depth?: number;
+                /** @description only of items and iterations */
+                repetitions?: boolean;
+                /** @description so many are left out */
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecordList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
     reject_api_runs__run__reject_post: {
         parameters: {
             query?: never;
@@ -2630,6 +5394,44 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    stop_api_runs__run__stop_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Stop"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunItem"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
     show_value_api_runs__run__values__ref__get: {
         parameters: {
             query?: never;
@@ -2649,6 +5451,362 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LargeValue"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    what_if_of_run_api_runs__run__what_if_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AskedRule"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_schedules_api_schedules_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    add_schedule_api_schedules_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewScheduleItem"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleItem"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    remove_schedule_api_schedules__schedule__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Nothing"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    pause_schedule_api_schedules__schedule__pause_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleItem"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    resume_schedule_api_schedules__schedule__resume_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleItem"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    run_schedule_api_schedules__schedule__run_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Nothing"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScheduleItem"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    open_session_api_session_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewSession"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    list_templates_api_templates_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    start_try_api_tries_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Try"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tried"];
                 };
             };
             400: components["responses"]["Error400"];
@@ -2733,11 +5891,131 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    new_file_api_workflows_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewFile"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saved"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    edit_api_workflows_edit_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Edit"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Edited"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            /** @description an operation is refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_etag_api_workflows_etag_get: {
+        parameters: {
+            query: {
+                /** @description its path in the project */
+                file: string;
+                /** @description which one, where the file has several workflows */
+                named?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Etag"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
     show_file_graph_api_workflows_graph_get: {
         parameters: {
             query: {
                 /** @description its path in the project */
                 file: string;
+                /** @description which one, where the file has several workflows */
+                named?: string;
             };
             header?: never;
             path?: never;
@@ -2768,11 +6046,131 @@ export interface operations {
             503: components["responses"]["Error503"];
         };
     };
+    list_names_api_workflows_names_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Place"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NameList"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            /** @description an operation is refused */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorAnswer"];
+                };
+            };
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    show_sketch_api_workflows_sketch_get: {
+        parameters: {
+            query: {
+                /** @description its path in the project */
+                file: string;
+                /** @description which one, where the file has several workflows */
+                named?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sketched"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    sketch_api_workflows_sketch_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Unsaved"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sketched"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
     show_file_source_api_workflows_source_get: {
         parameters: {
             query: {
                 /** @description its path in the project */
                 file: string;
+                /** @description which one, where the file has several workflows */
+                named?: string;
             };
             header?: never;
             path?: never;
@@ -2787,6 +6185,438 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SourceItem"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    save_api_workflows_source_put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Saving"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Saved"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    fetch_answer_hooks_runs__run__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+            /** @description the answer of the workflow */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    take_call_hooks_runs__run___address__post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                address: string;
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+            /** @description the answer of the workflow */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    call_trigger_hooks_workflows__workflow___trigger__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow: string;
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+            /** @description the answer of the workflow */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    call_trigger_hooks_workflows__workflow___trigger__put: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow: string;
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+            /** @description the answer of the workflow */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    call_trigger_hooks_workflows__workflow___trigger__post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow: string;
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+            /** @description the answer of the workflow */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    call_trigger_hooks_workflows__workflow___trigger__delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow: string;
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+            /** @description the answer of the workflow */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    call_trigger_hooks_workflows__workflow___trigger__patch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                workflow: string;
+                trigger: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+            /** @description the answer of the workflow */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": unknown;
+                };
+            };
+        };
+    };
+    take_webhook_hooks__name__post: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description what tells this call from all others */
+                "webhook-id"?: string;
+                /** @description when it was sent, in seconds since 1970 */
+                "webhook-timestamp"?: string;
+                /** @description `v1,` and the signature; several are parted by spaces */
+                "webhook-signature"?: string;
+                /** @description GitHub's id of the call */
+                "x-github-delivery"?: string;
+                /** @description GitHub's signature of the body */
+                "x-hub-signature-256"?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Hooked"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            401: components["responses"]["Error401"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            421: components["responses"]["Error421"];
+            429: components["responses"]["Error429"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    metrics_metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
                 };
             };
             400: components["responses"]["Error400"];

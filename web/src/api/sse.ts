@@ -142,9 +142,22 @@ async function* messagesOf(response: Response, signal: AbortSignal): AsyncGenera
   }
 }
 
+const waking = new EventTarget();
+
+/** Has every stream that was lost try again now, instead of when its time has come. */
+export function retryNow(): void {
+  waking.dispatchEvent(new Event("retry"));
+}
+
 function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
+    const end = () => {
+      clearTimeout(timer);
+      waking.removeEventListener("retry", end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    waking.addEventListener("retry", end);
+    signal.addEventListener("abort", end, { once: true });
   });
 }

@@ -1,7 +1,7 @@
-/** The two streams of the server: the events of one run, and the changes of all runs. */
+/** The streams of the server: the events of one run, the changes of all runs, and of an experiment. */
 import type { JournalEvent } from "../journal/types";
 import type { Client } from "./client";
-import type { RunItem } from "./contract";
+import type { ExperimentDetail, RunItem } from "./contract";
 import { follow, type Connection, type Message } from "./sse";
 
 export interface RunListener {
@@ -40,6 +40,17 @@ export function followChanges(
       if (run) onRun(run);
     },
     ...(onState ? { onState } : {}),
+  });
+}
+
+/** Follows how far an experiment is. */
+export function followExperiment(client: Client, name: string, onChange: (detail: ExperimentDetail) => void) {
+  return follow({
+    open: (lastId, signal) => client.open(`/api/experiments/${encodeURIComponent(name)}/events`, { headers: streamHeaders(lastId), signal }),
+    onMessage: (message) => {
+      const detail = message.event === "experiment" ? (parsed(message.data) as ExperimentDetail | null) : null;
+      if (detail) onChange(detail);
+    },
   });
 }
 

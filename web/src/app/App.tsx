@@ -8,9 +8,9 @@ import { Link, matchPath, useLocation, type Location } from "./router";
 import { Session, useLoad } from "./session";
 import { useTheme } from "./theme";
 
-export function App() {
+export function App({ isRefused }: { isRefused: boolean }) {
   return (
-    <Session>
+    <Session isRefused={isRefused}>
       <Shell />
     </Session>
   );
@@ -45,7 +45,7 @@ function Shell() {
   );
 }
 
-const THEMES = { system: "◐ system", light: "☀ light", dark: "☾ dark" } as const;
+const THEMES = { system: "◐", light: "☀", dark: "☾" } as const;
 
 function Header({ path }: { path: string }) {
   const { theme, next } = useTheme();
@@ -67,7 +67,7 @@ function Header({ path }: { path: string }) {
       </span>
       {project.value?.provider.note && <span className="faint">{project.value.provider.note}</span>}
       <button type="button" className="button button-quiet" onClick={next} aria-label={`theme: ${theme}`}>
-        {THEMES[theme]}
+        {THEMES[theme]} <span className="theme-word">{theme}</span>
       </button>
     </header>
   );

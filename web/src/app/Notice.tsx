@@ -1,6 +1,6 @@
 /** What a screen shows when there is nothing to show: loading, empty, an error, no connection. */
 import type { ReactNode } from "react";
-import { ApiError, type Connection } from "../api";
+import { ApiError, retryNow, type Connection } from "../api";
 import { visible } from "../journal/words";
 
 export function Loading({ what }: { what: string }) {
@@ -56,11 +56,18 @@ const CONNECTIONS: Record<Connection, [glyph: string, words: string]> = {
   closed: ["○", "not connected"],
 };
 
-export function LiveIndicator({ state }: { state: Connection }) {
+/** Whether changes are seen as they happen; of what has ended, only that they would not be. */
+export function LiveIndicator({ state, isOver = false }: { state: Connection; isOver?: boolean }) {
   const [glyph, text] = CONNECTIONS[state];
+  if (isOver && (state === "live" || state === "connecting")) return null;
   return (
     <span className={`live live-${state}`} role="status">
       <span aria-hidden="true">{glyph}</span> {text}
+      {state === "lost" && (
+        <button type="button" className="button button-quiet button-small" onClick={retryNow}>
+          Try now
+        </button>
+      )}
     </span>
   );
 }

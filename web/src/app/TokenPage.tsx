@@ -29,8 +29,8 @@ export function TokenPage({ isRefused, onToken }: { isRefused: boolean; onToken:
         <button className="button button-main">Open</button>
       </form>
       <p className="help">
-        <code>whorl serve</code> prints an address with the token in it; open that, or paste the token here. It stays in
-        this tab.
+        <code>whorl serve</code> prints an address with the token in it; open that, or paste the token here.
+        It opens a session for all tabs of this browser, and is not kept.
       </p>
     </main>
   );

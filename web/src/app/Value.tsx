@@ -1,9 +1,14 @@
-/** A value of a run as people read it: text as it is, data as fields, big ones when asked for. */
-import { useState } from "react";
+/** A value of a run as people read it: text as text or Markdown, data as fields or a tree, big ones when asked for. */
+import { lazy, Suspense, useState } from "react";
 import { isValueRef, type ValueRef } from "../api";
 import { isObject, type Json } from "../journal";
 import { visible } from "../journal/words";
+import { JsonTree } from "./JsonTree";
 import { useClient } from "./session";
+import { textOf } from "./values";
+import { ValueTools } from "./ValueTools";
+
+const Markdown = lazy(() => import("./Markdown"));
 
 interface ValueProps {
   run: string;
@@ -18,7 +23,39 @@ const DEPTH_MAX = 2;
 
 export function Value({ run, value, empty = "Nothing." }: ValueProps) {
   if (value === null || value === undefined || value === "") return <p className="faint value-none">{empty}</p>;
-  return <Part run={run} value={value as Json} depth={0} />;
+  return <Whole run={run} value={value as Json} />;
+}
+
+/** A value with what can be done with it; short ones need nothing. */
+function Whole({ run, value }: { run: string; value: Json }) {
+  const isMarked = typeof value === "string" && isMarkdown(value);
+  const [isRendered, setRendered] = useState(isMarked);
+  if (isValueRef(value)) return <Big run={run} reference={value} depth={0} />;
+  if (isShort(value)) return <Part run={run} value={value} depth={0} />;
+  const shown = isMarked && isRendered ? <Rendered text={value} /> : <Part run={run} value={value} depth={0} />;
+  return (
+    <ValueTools text={textOf(value)} isData={typeof value !== "string"} {...(isMarked ? { toggle: { isOn: isRendered, onChange: setRendered } } : {})}>
+      {shown}
+    </ValueTools>
+  );
+}
+
+function Rendered({ text }: { text: string }) {
+  return (
+    <Suspense fallback={<Text text={text} />}>
+      <Markdown text={text} />
+    </Suspense>
+  );
+}
+
+const MARKDOWN_MAX = 100_000;
+const MARKS = [/^#{1,6} \S/m, /^\s*[-*+] \S/m, /^\s*\d+\. \S/m, /\*\*\S[^*]*\*\*/, /^```/m, /^\|.*\|\s*$/m, /\[[^\]]+\]\([^)\s]+\)/];
+
+/** Whether a text has marks of Markdown; one line with a dash is no list. */
+export function isMarkdown(text: string): boolean {
+  if (text.length > MARKDOWN_MAX) return false;
+  const found = MARKS.filter((mark) => mark.test(text)).length;
+  return found > 1 || (found === 1 && (text.includes("\n") || /\*\*/.test(text)));
 }
 
 function Part({ run, value, depth }: { run: string; value: Json; depth: number }) {
@@ -38,7 +75,7 @@ function Part({ run, value, depth }: { run: string; value: Json; depth: number }
       </dl>
     );
   }
-  return isShort(value) ? <span className="mono">{visible(String(value))}</span> : <Text text={JSON.stringify(value, null, 2)} />;
+  return isShort(value) ? <span className="mono">{visible(String(value))}</span> : <JsonTree value={value} />;
 }
 
 function isReadable(value: { [name: string]: Json }, depth: number): boolean {
@@ -69,7 +106,7 @@ function Text({ text }: { text: string }) {
 function Big({ run, reference, depth }: { run: string; reference: ValueRef; depth: number }) {
   const client = useClient();
   const [state, setState] = useState<{ value?: Json; error?: string; isLoading?: boolean }>({});
-  if (state.value !== undefined) return <Part run={run} value={state.value} depth={depth} />;
+  if (state.value !== undefined) return depth === 0 ? <Whole run={run} value={state.value} /> : <Part run={run} value={state.value} depth={depth} />;
   const load = () => {
     setState({ isLoading: true });
     client.value(run, reference.$ref).then(

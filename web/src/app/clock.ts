@@ -6,7 +6,6 @@ export function useNow(isOn = true, everyMs = 1_000): number {
   const [now, setNow] = useState(() => Date.now() / 1_000);
   useEffect(() => {
     if (!isOn) return;
-    setNow(Date.now() / 1_000);
     const timer = setInterval(() => setNow(Date.now() / 1_000), everyMs);
     return () => clearInterval(timer);
   }, [isOn, everyMs]);

@@ -1,11 +1,12 @@
 /** Keys: screens say which they take while they are shown; `?` lists those that are taken now. */
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useLayoutEffect, useRef, useState } from "react";
 import { createStore, useStore } from "zustand";
 
 export interface KeyBinding {
   /** What the key does, for the list. */
   label: string;
-  run: () => void;
+  /** Absent where the key is only listed here, and taken elsewhere. */
+  run?: () => void;
 }
 
 export type KeyMap = Record<string, KeyBinding>;
@@ -43,7 +44,9 @@ export function isForPage(event: Pick<KeyboardEvent, "ctrlKey" | "metaKey" | "al
 /** Takes keys while the component is shown. */
 export function useKeys(map: KeyMap): void {
   const current = useRef(map);
-  current.current = map;
+  useLayoutEffect(() => {
+    current.current = map;
+  });
   useEffect(() => {
     layers.setState(({ layers: before }) => ({ layers: [...before, current] }));
     return () =>
@@ -63,7 +66,7 @@ export function KeyListener() {
       }
       const maps = layers.getState().layers.map((layer) => layer.current);
       const binding = bindingFor(event.key, maps);
-      if (!binding || document.querySelector("dialog[open]")) return;
+      if (!binding?.run || document.querySelector("dialog[open]")) return;
       event.preventDefault();
       binding.run();
     };

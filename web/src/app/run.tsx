@@ -2,7 +2,7 @@
 import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
 import { createStore, useStore, type StoreApi } from "zustand";
 import { followRun, type Client, type Connection } from "../api";
-import { createFeed, emptyJournal, pathOf, splitIteration, scopeOf, type Chosen, type Journal, type RunStatus } from "../journal";
+import { createFeed, emptyJournal, pathOf, NO_RECORDS, splitIteration, scopeOf, type Chosen, type Journal, type Records, type RunStatus } from "../journal";
 import { useClient } from "./session";
 
 export interface RunView {
@@ -21,6 +21,10 @@ export interface RunView {
   readonly loop: string;
   /** The status that the server told, and up to which event it holds. */
   readonly told: { readonly status: string; readonly lastSeq: number } | null;
+  /** Of what is looked at. */
+  readonly records: Records;
+  /** Iterations that are drawn beside the chosen ones. */
+  readonly unrolled: readonly string[];
 }
 
 export type RunStore = StoreApi<RunView>;
@@ -36,6 +40,8 @@ export function createRunStore(id: string, journal: Journal = emptyJournal()): R
     selected: "",
     loop: "",
     told: null,
+    records: NO_RECORDS,
+    unrolled: [],
   }));
 }
 
@@ -55,6 +61,12 @@ export function chooseIteration(store: RunStore, loop: string, number: number): 
 function around(loop: string): Record<string, number> {
   const split = splitIteration(scopeOf(loop));
   return split ? { ...around(split.loop), [split.loop]: split.number } : {};
+}
+
+/** Looks at a loop by its address, in the iterations around it that the address names. */
+export function lookAt(store: RunStore, loop: string): void {
+  const chosen = around(loop);
+  store.setState({ loop: pathOf(loop), chosen, isFollowing: Object.keys(chosen).length === 0 });
 }
 
 /** Looks at a loop, by its path. */
@@ -125,6 +137,8 @@ export function useRunView<T>(select: (view: RunView) => T): T {
 export function useJournal<T>(ask: (journal: Journal) => T, deps: unknown[] = []): T {
   const version = useRunView((view) => view.version);
   const journal = useRunView((view) => view.journal);
+  // Whoever calls it says what `ask` uses, and the linter looks at that there.
+  // eslint-disable-next-line react-hooks/exhaustive-deps, react-hooks/use-memo
   return useMemo(() => ask(journal), [journal, version, ...deps]);
 }
 

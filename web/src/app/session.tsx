@@ -1,7 +1,7 @@
-/** The session: one client for all screens, and whether it still has a token that is taken. */
-import { createContext, useCallback, useContext, useEffect, useState, type ReactNode } from "react";
-import { createClient, type Client } from "../api";
-import { forgetToken, readToken, saveToken, takeToken } from "./token";
+/** The session: one client for all screens, and whether the server still takes its cookie. */
+import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
+import { createClient, openSession, type Client } from "../api";
+import { takeToken } from "./token";
 import { TokenPage } from "./TokenPage";
 
 const ClientContext = createContext<Client | null>(null);
@@ -12,33 +12,21 @@ export function useClient(): Client {
   return client;
 }
 
-/** Asks for the token where there is none, or where the server does not take it. */
-export function Session({ children }: { children: ReactNode }) {
-  const [state, setState] = useState<"asking" | "refused" | "open">(readToken() ? "open" : "asking");
-  const [client, setClient] = useState(() => makeClient(() => setState("refused")));
-  const give = useCallback((token: string) => {
-    saveToken(token);
-    setClient(makeClient(() => setState("refused")));
-    setState("open");
-  }, []);
+type State = "asking" | "refused" | "open";
+
+/** Asks for the token where the browser has no session, or where the server does not take the one of the link. */
+export function Session({ isRefused, children }: { isRefused: boolean; children: ReactNode }) {
+  const [state, setState] = useState<State>(isRefused ? "refused" : "open");
+  const client = useMemo(() => createClient({ onUnauthorized: () => setState("asking") }), []);
   useEffect(() => {
     // A new link with a token may be opened in a tab that shows the page already.
-    const look = () => {
-      if (takeToken()) give(readToken() ?? "");
-    };
+    const look = () => void takeToken()?.then((isOpen) => setState(isOpen ? "open" : "refused"));
     addEventListener("hashchange", look);
     return () => removeEventListener("hashchange", look);
-  }, [give]);
+  }, []);
+  const give = (token: string) => void openSession(token).then((isOpen) => setState(isOpen ? "open" : "refused"));
   if (state !== "open") return <TokenPage isRefused={state === "refused"} onToken={give} />;
   return <ClientContext value={client}>{children}</ClientContext>;
-}
-
-function makeClient(onRefused: () => void): Client {
-  const onUnauthorized = () => {
-    forgetToken();
-    onRefused();
-  };
-  return createClient({ token: readToken, onUnauthorized });
 }
 
 export interface Loaded<T> {
@@ -48,19 +36,23 @@ export interface Loaded<T> {
   reload: () => void;
 }
 
-/** Loads something when `deps` change; what comes too late is dropped. */
-export function useLoad<T>(load: (client: Client, signal: AbortSignal) => Promise<T>, deps: unknown[]): Loaded<T> {
+/** Loads something with what it uses (`deps`), again when that or one of `when` changes; what comes too late is dropped. */
+export function useLoad<T>(load: (client: Client, signal: AbortSignal) => Promise<T>, deps: unknown[], when: unknown[] = []): Loaded<T> {
   const client = useClient();
   const [turn, setTurn] = useState(0);
   const [state, setState] = useState<Omit<Loaded<T>, "reload">>({ value: null, error: null, isLoading: true });
   useEffect(() => {
     const abort = new AbortController();
+    // What was loaded before stays until the new comes; that it is on its way has to be said at once.
+    // eslint-disable-next-line react-hooks/set-state-in-effect
     setState((before) => ({ ...before, error: null, isLoading: true }));
     load(client, abort.signal).then(
       (value) => abort.signal.aborted || setState({ value, error: null, isLoading: false }),
       (error: unknown) => abort.signal.aborted || setState({ value: null, error, isLoading: false }),
     );
     return () => abort.abort();
-  }, [client, turn, ...deps]);
+    // Whoever calls it says what `load` uses, and the linter looks at that there.
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [client, turn, ...deps, ...when]);
   return { ...state, reload: () => setTurn((before) => before + 1) };
 }

@@ -1,6 +1,5 @@
-/** The token: it comes in the fragment, stays in this tab, and is never in an address again. */
-
-const KEY = "whorl.token";
+/** The token of a link: it is exchanged once for a cookie that no script can read, and is kept nowhere. */
+import { openSession } from "../api";
 
 interface Place {
   hash: string;
@@ -16,21 +15,14 @@ export function tokenIn(hash: string): { token: string; next: string } | null {
   return { token: fields.get("token") ?? "", next: next.startsWith("/") ? next : "/" };
 }
 
-/** Moves a token from the address into the storage of the tab. */
+/** Takes a token out of the address and opens a session with it; null where there is none. */
 export function takeToken(
   place: Place = location,
-  storage: Storage = sessionStorage,
+  open: (token: string) => Promise<boolean> = openSession,
   replace: (url: string) => void = (url) => history.replaceState(null, "", url),
-): boolean {
+): Promise<boolean> | null {
   const found = tokenIn(place.hash);
-  if (!found) return false;
-  if (found.token) storage.setItem(KEY, found.token);
+  if (!found) return null;
   replace(`${place.pathname}${place.search}#${found.next}`);
-  return true;
+  return open(found.token);
 }
-
-export const readToken = (): string | null => sessionStorage.getItem(KEY);
-
-export const saveToken = (token: string): void => sessionStorage.setItem(KEY, token.trim());
-
-export const forgetToken = (): void => sessionStorage.removeItem(KEY);

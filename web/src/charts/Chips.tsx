@@ -31,6 +31,7 @@ export function Chips({ iterations, best, returned = null, chosen, onChoose, lim
     onChoose(Math.min(last, Math.max(first, chosen + step)));
   };
   const row = useRef<HTMLDivElement>(null);
+  const cut = () => row.current && noteCut(row.current);
   useLayoutEffect(() => {
     // The chosen chip stays in view, without moving anything around the row.
     const pressed = row.current?.querySelector<HTMLElement>('[aria-pressed="true"]');
@@ -39,9 +40,10 @@ export function Chips({ iterations, best, returned = null, chosen, onChoose, lim
     if (from < row.current.scrollLeft || to > row.current.scrollLeft + row.current.clientWidth) {
       row.current.scrollLeft = from - row.current.clientWidth / 2;
     }
+    noteCut(row.current);
   }, [chosen, chips.length]);
   return (
-    <div ref={row} className="chips nodrag nopan nowheel" role="group" aria-label={label} onKeyDown={move}>
+    <div ref={row} className="chips nodrag nopan nowheel" role="group" aria-label={label} onKeyDown={move} onScroll={cut}>
       {chips.map((chip) => (
         <ChipButton key={chip.from} chip={chip} chosen={chosen} onChoose={onChoose} />
       ))}
@@ -53,6 +55,12 @@ export function Chips({ iterations, best, returned = null, chosen, onChoose, lim
         ))}
     </div>
   );
+}
+
+/** Notes at which ends of a row there are more chips than are seen. */
+function noteCut(row: HTMLElement): void {
+  const rest = row.scrollWidth - row.clientWidth - row.scrollLeft;
+  row.dataset["cut"] = [row.scrollLeft > 2 ? "before" : "", rest > 2 ? "after" : ""].join(" ").trim();
 }
 
 const GLYPHS: Record<string, string> = { running: "…", failed: "✗", cut: "✂", cancelled: "⊘" };

@@ -1,8 +1,8 @@
-/** When each node ran: row = node, columns = iterations, idle gaps compressed. */
+/** When each node ran: row = node, columns = iterations, idle gaps compressed, the time under it. */
 import { useMemo } from "react";
 import { duration } from "../journal/words";
 import { lookOf } from "./StatusBadge";
-import { timelineOf, type Span } from "./timeline";
+import { timelineOf, type Bar, type Span } from "./timeline";
 
 interface GanttProps {
   spans: readonly Span[];
@@ -16,20 +16,26 @@ interface GanttProps {
 const ROW = 22;
 const NAMES = 110;
 const HEAD = 18;
+const FOOT = 18;
+const DIGIT = 6.2;
 
 export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosenColumn = "" }: GanttProps) {
-  const { rows, columns, bars, gaps } = useMemo(
+  const { rows, lanes, columns, bars, gaps, ticks } = useMemo(
     () => timelineOf(spans, { width: width - NAMES - 8, now }),
     [spans, now, width],
   );
-  if (rows.length === 0) return <p className="faint">Nothing has run yet.</p>;
-  const height = HEAD + rows.length * ROW + 4;
+  if (rows.length === 0) return <p className="faint">Nothing that takes time has run.</p>;
+  const tops = lanes.map((_, index) => HEAD + ROW * lanes.slice(0, index).reduce((sum, count) => sum + count, 0));
+  const bottom = HEAD + ROW * lanes.reduce((sum, count) => sum + count, 0) + 2;
+  const height = bottom + FOOT;
+  const named = apart(columns.map((column) => ({ ...column, length: column.name.length })));
+  const times = apart([...gaps.map((gap) => ({ ...gap, length: duration(gap.seconds).length + 2 })), ...ticks.map((tick) => ({ ...tick, length: duration(tick.seconds).length }))]);
   return (
     <svg className="gantt" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="group" aria-label="timeline">
-      {columns.map((column) => (
+      {columns.map((column, index) => (
         <g key={column.name} className={column.name === chosenColumn ? "column column-chosen" : "column"}>
-          <rect x={NAMES + column.x} y={HEAD - 2} width={column.width} height={height - HEAD} />
-          {column.width > 14 && (
+          <rect x={NAMES + column.x} y={HEAD - 2} width={column.width} height={bottom - HEAD} />
+          {named.has(index) && (
             <text x={NAMES + column.x + 3} y={HEAD - 6}>
               {column.name}
             </text>
@@ -37,14 +43,14 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
         </g>
       ))}
       {rows.map((row, index) => (
-        <text key={row} className="row-name" x={NAMES - 6} y={HEAD + index * ROW + 15} textAnchor="end">
+        <text key={row} className="row-name" x={NAMES - 6} y={(tops[index] ?? 0) + 15} textAnchor="end">
           {row.length > 16 ? `${row.slice(0, 15)}…` : row}
           <title>{row}</title>
         </text>
       ))}
       {bars.map((bar) => {
         const { glyph, tone, word } = lookOf(bar.status);
-        const y = HEAD + rows.indexOf(bar.row) * ROW + 3;
+        const y = (tops[rows.indexOf(bar.row)] ?? 0) + bar.lane * ROW + 3;
         const words = `${bar.address}: ${word}, ${duration(bar.seconds)}`;
         const select = onSelect && (() => onSelect(bar.address));
         return (
@@ -59,7 +65,7 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
             <rect x={NAMES + bar.x} y={y} width={bar.width} height={ROW - 6} rx="3" />
             {bar.width > 16 && (
               <text x={NAMES + bar.x + 4} y={y + 12}>
-                {bar.width > 16 + bar.label.length * 7 ? `${glyph} ${bar.label}` : glyph}
+                {labelled(bar, glyph)}
               </text>
             )}
           </g>
@@ -67,12 +73,37 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
       })}
       {gaps.map((gap) => (
         <g key={gap.x} className="gap">
-          <line x1={NAMES + gap.x} x2={NAMES + gap.x} y1={HEAD} y2={height} />
-          <text x={NAMES + gap.x} y={HEAD - 6} textAnchor="middle">
+          <line x1={NAMES + gap.x} x2={NAMES + gap.x} y1={HEAD} y2={bottom} />
+          <text x={NAMES + gap.x} y={height - 5} textAnchor="middle">
             ⟨{duration(gap.seconds)}⟩
+            <title>{`nothing ran for ${duration(gap.seconds)}`}</title>
+          </text>
+        </g>
+      ))}
+      {ticks.filter((_, index) => times.has(gaps.length + index)).map((tick) => (
+        <g key={tick.x} className="tick">
+          <line x1={NAMES + tick.x} x2={NAMES + tick.x} y1={bottom} y2={bottom + 4} />
+          <text x={NAMES + tick.x} y={height - 5} textAnchor={tick.x > width - NAMES - 24 ? "end" : "middle"}>
+            {duration(tick.seconds)}
           </text>
         </g>
       ))}
     </svg>
   );
+}
+
+/** Which of these words have room beside the ones before them. */
+function apart(all: readonly { x: number; length: number }[]): ReadonlySet<number> {
+  const kept = new Set<number>();
+  all.forEach((one, index) => {
+    const isFree = [...kept].every((other) => Math.abs((all[other]?.x ?? 0) - one.x) > ((one.length + (all[other]?.length ?? 0)) / 2) * DIGIT + 4);
+    if (isFree) kept.add(index);
+  });
+  return kept;
+}
+
+/** What fits into a bar: its name, else its place inside the iteration, else its status alone. */
+function labelled({ width, label, inner }: Bar, glyph: string): string {
+  const texts = [[glyph, label, inner], [glyph, inner]].map((parts) => parts.filter(Boolean).join(" "));
+  return texts.find((text) => width > 10 + text.length * 7) ?? glyph;
 }

@@ -83,6 +83,7 @@ export const ScoreCurve = memo(function ScoreCurve(props: ScoreCurveProps) {
           isReturned={point.number === returned}
           isChosen={point.number === chosen}
           isLarge={labelled}
+          isUnder={target !== null && crosses(y(point.score), y(target))}
           onChoose={props.onChoose}
         />
       ))}
@@ -120,10 +121,12 @@ interface MarkProps {
   isReturned: boolean;
   isChosen: boolean;
   isLarge: boolean;
+  /** Whether the value stands under the point, because the target's line runs where it would be. */
+  isUnder: boolean;
   onChoose: ((number: number) => void) | undefined;
 }
 
-function Mark({ point, at: [x, y], label, isBest, isReturned, isChosen, isLarge, onChoose }: MarkProps) {
+function Mark({ point, at: [x, y], label, isBest, isReturned, isChosen, isLarge, isUnder, onChoose }: MarkProps) {
   const choose = onChoose && (() => onChoose(point.number));
   const marks = [isBest ? " (best)" : "", isReturned ? " (returned)" : ""].join("");
   return (
@@ -139,12 +142,12 @@ function Mark({ point, at: [x, y], label, isBest, isReturned, isChosen, isLarge,
         <circle className="dot" cx={x} cy={y} r={isLarge ? 3.2 : 1.6} />
       )}
       {isReturned && (
-        <text className="returned" x={x} y={y + 18} textAnchor="middle">
+        <text className="returned" x={x} y={y + (isUnder && label ? 30 : 18)} textAnchor="middle">
           ↩
         </text>
       )}
       {label && (
-        <text className="value" x={x} y={y - 8} textAnchor="middle">
+        <text className="value" x={x} y={y + (isUnder ? 18 : -8)} textAnchor="middle">
           {label}
         </text>
       )}
@@ -193,9 +196,12 @@ function Axis({ range, y, width }: { range: [number, number]; y: (value: number)
   );
 }
 
-/** Whether the value of the first point would stand where the word of the target does. */
+/** Whether the line of the target runs through the value above a point. */
+const crosses = (point: number, target: number): boolean => point - target > 5 && point - target < 19;
+
+/** Whether the first point or its value would stand where the word of the target does. */
 const isNear = (first: Point | undefined, target: number, y: (value: number) => number): boolean =>
-  first !== undefined && Math.abs(y(first.score) - 4 - y(target)) < 10;
+  first !== undefined && y(target) - y(first.score) >= -2 && y(target) - y(first.score) < 26;
 
 function withMarks(points: Point[], marks: readonly Point[]): Point[] {
   const missing = marks.filter((mark) => !points.some((point) => point.number === mark.number));

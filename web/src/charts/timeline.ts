@@ -9,11 +9,21 @@ export interface Span {
   /** What a click on it means. */
   address: string;
   label: string;
+  /** Which iteration of a loop inside, or which item: `2` or `2.1`. */
+  inner?: string;
 }
 
 export interface Bar extends Omit<Span, "start" | "end"> {
   x: number;
   width: number;
+  seconds: number;
+  /** Which line of its row: bars that overlap stand under each other. */
+  lane: number;
+}
+
+export interface Tick {
+  x: number;
+  /** Since the first bar began. */
   seconds: number;
 }
 
@@ -24,9 +34,12 @@ export interface Gap {
 
 export interface Timeline {
   rows: string[];
+  /** How many lines each row has. */
+  lanes: number[];
   columns: { name: string; x: number; width: number }[];
   bars: Bar[];
   gaps: Gap[];
+  ticks: Tick[];
 }
 
 export interface TimelineOptions {
@@ -38,6 +51,8 @@ export interface TimelineOptions {
 }
 
 const GAP_WIDTH = 26;
+const LANES_MAX = 8;
+const TICK_WIDTH = 64;
 
 export function timelineOf(spans: readonly Span[], options: TimelineOptions): Timeline {
   const { width, now, idleSeconds, barWidthMin = 2 } = options;
@@ -46,14 +61,45 @@ export function timelineOf(spans: readonly Span[], options: TimelineOptions): Ti
   const total = busy.reduce((sum, [from, to]) => sum + to - from, 0);
   // What counts as idle depends on the run: a tenth of its busy time, but never under a second.
   const idle = idleSeconds ?? Math.max(1, total / 10);
-  const { place, gaps } = clockOf(busy, idle, width);
-  const bars = spans.map(({ start, end, ...rest }) => {
+  const { place, gaps, stretches, perSecond } = clockOf(busy, idle, width);
+  const ends = new Map<string, number[]>();
+  const bars = spans.toSorted((one, other) => one.start - other.start).map(({ start, end, ...rest }) => {
     const until = Math.max(start, end ?? now);
     const x = place(start);
-    return { ...rest, x, width: Math.max(barWidthMin, place(until) - x), seconds: until - start };
+    return { ...rest, x, width: Math.max(barWidthMin, place(until) - x), seconds: until - start, lane: laneOf(rest.row, start, until, ends) };
   });
-  return { rows, columns: columnsOf(bars), bars, gaps };
+  const lanes = rows.map((row) => ends.get(row)?.length ?? 1);
+  return { rows, lanes, columns: columnsOf(bars), bars, gaps, ticks: ticksOf(stretches, place, perSecond) };
 }
+
+/** The first line of its row that is free; where there are too many at once, the last one. */
+function laneOf(row: string, start: number, until: number, ends: Map<string, number[]>): number {
+  const known = ends.get(row) ?? [];
+  ends.set(row, known);
+  const free = known.findIndex((end) => end <= start);
+  const lane = free >= 0 ? free : Math.min(known.length, LANES_MAX - 1);
+  known[lane] = Math.max(known[lane] ?? 0, until);
+  return lane;
+}
+
+/** Times at round distances, as far apart as their words need; none where time is cut short. */
+function ticksOf(stretches: readonly [number, number][], place: (time: number) => number, perSecond: number): Tick[] {
+  const begin = stretches[0]?.[0] ?? 0;
+  if (perSecond <= 0) return [];
+  const step = roundStep(TICK_WIDTH / perSecond);
+  const found: Tick[] = [];
+  for (const [from, to] of stretches) {
+    for (let seconds = Math.ceil((from - begin) / step) * step; seconds <= to - begin + 1e-9; seconds += step) {
+      const x = place(begin + seconds);
+      if (x - (found.at(-1)?.x ?? -TICK_WIDTH) >= TICK_WIDTH * 0.7) found.push({ x, seconds });
+    }
+  }
+  return found;
+}
+
+const STEPS_S = [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400];
+
+const roundStep = (least: number): number => STEPS_S.find((step) => step >= least) ?? Math.ceil(least / 86_400) * 86_400;
 
 /** Stretches in which anything happens, joined where they touch. */
 function merged(stretches: (readonly [number, number])[]): [number, number][] {
@@ -94,7 +140,7 @@ function clockOf(busy: [number, number][], idle: number, width: number) {
     if (!stretch) return 0;
     return (starts[index] ?? 0) + (Math.min(time, stretch[1]) - stretch[0]) * perSecond;
   };
-  return { place, gaps };
+  return { place, gaps, stretches: joined, perSecond };
 }
 
 function columnsOf(bars: readonly Bar[]): Timeline["columns"] {

@@ -1,6 +1,6 @@
 /** A new run that keeps the iterations before one, and redoes that one with other values. */
 import { useMemo, useState } from "react";
-import type { IterationItem, RunDetail } from "../api";
+import type { GraphNode, IterationItem, RunDetail } from "../api";
 import { ErrorNotice, Loading } from "../app/Notice";
 import { navigate, runPath } from "../app/router";
 import { useClient, useLoad } from "../app/session";
@@ -10,11 +10,12 @@ import { iterationAddress } from "../journal/address";
 import { budget as budgetWords, score as scoreWords } from "../journal/words";
 import { ActionForm } from "./ActionForm";
 import { changesOf, type Edits } from "./changes";
-import { commands } from "./commands";
+import { commands, type StepChanges } from "./commands";
 import { scoresBy, useFamilyCurves } from "./family";
 import { amountOf, AmountField, Field, ValueField } from "./fields";
 import { loadChoices, type Marked } from "./marked";
 import { Modal } from "./Modal";
+import { StepGroup, stepChanges, stepsToChange } from "./StepGroup";
 import type { DialogOf } from ".";
 
 interface ForkProps {
@@ -26,8 +27,8 @@ export function ForkDialog({ request, onClose }: ForkProps) {
   const { run: id, loop } = request;
   const loaded = useLoad(
     async (client, signal) => {
-      const [run, choices] = await Promise.all([client.run(id, signal), loadChoices(client, id, loop, signal)]);
-      return { run, ...choices };
+      const [run, choices, graph] = await Promise.all([client.run(id, signal), loadChoices(client, id, loop, signal), client.graph(id, signal)]);
+      return { run, ...choices, steps: stepsToChange(graph, loop) };
     },
     [id, loop],
   );
@@ -43,24 +44,27 @@ interface ForkFormProps extends ForkProps {
   run: RunDetail;
   iterations: readonly IterationItem[];
   marked: Marked;
+  steps: readonly GraphNode[];
 }
 
-function ForkForm({ run, iterations, marked, request, onClose }: ForkFormProps) {
+function ForkForm({ run, iterations, marked, steps, request, onClose }: ForkFormProps) {
   const client = useClient();
   const { loop } = request;
   const [number, setNumber] = useState(request.iteration);
   const [budget, setBudget] = useState("");
   const [edits, setEdits] = useState<Edits>({});
+  const [stepEdits, setStepEdits] = useState<StepChanges>({});
   const [key] = useState(() => crypto.randomUUID());
   const given = useLoad((api, signal) => api.iteration(run.id, loop, number, signal), [run.id, loop, number]);
   const carried = useMemo(() => given.value?.carried ?? {}, [given.value]);
   const others = useFamilyCurves(run, loop);
-  const inputs = Object.fromEntries(Object.entries(run.inputs).filter(([name]) => !(name in carried)));
+  const inputs = Object.fromEntries(Object.entries({ ...run.defaults, ...run.inputs }).filter(([name]) => !(name in carried)));
   const { set, problem } = changesOf({ ...inputs, ...carried }, edits);
   const at = iterationAddress(loop, number);
   const budget_usd = amountOf(budget);
+  const changed = stepChanges(steps, stepEdits);
   const act = async () => {
-    const made = await client.fork(run.id, { at, set, key, ...(budget_usd === undefined ? {} : { budget_usd }) });
+    const made = await client.fork(run.id, { at, set, key, steps: changed, ...(budget_usd === undefined ? {} : { budget_usd }) });
     request.onDone?.();
     onClose();
     navigate(runPath(made.run));
@@ -71,7 +75,7 @@ function ForkForm({ run, iterations, marked, request, onClose }: ForkFormProps) 
   };
   const kept = number === 1 ? "Nothing is kept: the loop begins anew." : `Iterations 1 to ${number - 1} are kept as they are; #${number} is done again.`;
   return (
-    <ActionForm label="Fork" command={commands.fork(run.id, at, set, budget_usd)} problem={problem} act={act} onCancel={onClose}>
+    <ActionForm label="Fork" command={commands.fork(run.id, at, set, budget_usd, changed)} problem={problem} act={act} onCancel={onClose}>
       <div className="field-row">
         <Field label="Redo from iteration" help={kept}>
           {(id) => (
@@ -94,6 +98,7 @@ function ForkForm({ run, iterations, marked, request, onClose }: ForkFormProps) 
       )}
       <ValueGroup title={`What iteration ${number} is given`} empty={emptyWords(given)} values={carried} edits={edits} onEdit={setEdits} isOpen />
       <ValueGroup title="Inputs of the run" empty="The workflow has no inputs." values={inputs} edits={edits} onEdit={setEdits} />
+      {steps.length > 0 && <StepGroup steps={steps} edits={stepEdits} onEdit={setStepEdits} />}
     </ActionForm>
   );
 }

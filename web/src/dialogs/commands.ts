@@ -23,6 +23,9 @@ const settings = (flag: string, values: Values): string[] =>
 const option = (flag: string, value: string | number | null | undefined): string[] =>
   value === null || value === undefined || value === "" ? [] : [flag, String(value)];
 
+/** Another model or prompt, by the path of the step. */
+export type StepChanges = Readonly<Record<string, { model?: string; prompt?: string }>>;
+
 export interface RunCommand {
   file: string;
   inputs: Values;
@@ -33,8 +36,19 @@ export interface RunCommand {
 export const commands = {
   run: ({ file, inputs, budget, iterations }: RunCommand) =>
     line("run", file, ...settings("-i", inputs), ...option("--budget", budget), ...option("--max-iterations", iterations)),
-  fork: (run: string, at: string, set: Values, budget?: number) =>
-    line("fork", run, "--at", at, ...settings("--set", set), ...option("--budget", budget)),
+  fork: (run: string, at: string, set: Values, budget?: number, steps: StepChanges = {}) =>
+    line(
+      "fork",
+      run,
+      "--at",
+      at,
+      ...settings("--set", set),
+      ...Object.entries(steps).flatMap(([step, { model, prompt }]) => [
+        ...(model === undefined ? [] : ["--model", `${step}=${model}`]),
+        ...(prompt === undefined ? [] : ["--prompt", `${step}=${prompt}`]),
+      ]),
+      ...option("--budget", budget),
+    ),
   continue: (run: string, more: { loop?: string | undefined; iterations?: number | undefined; budget?: number | undefined }) =>
     line(
       "continue",
@@ -47,6 +61,16 @@ export const commands = {
     line("accept", run, "--iteration", String(iteration), ...option("--at", loop)),
   decide: (verb: "approve" | "reject", run: string, feedback: string, address: string) =>
     line(verb, run, ...option("--feedback", feedback), ...option("--at", address)),
+  /** The results of a loop by their names, or the one value of a gate. */
+  approveEdited: (run: string, feedback: string, address: string, results: Values | null, value: unknown) =>
+    line(
+      "approve",
+      run,
+      ...(results ? settings("--set", results) : ["--value", given("", value).replace(/^=/, "")]),
+      ...option("--feedback", feedback),
+      ...option("--at", address),
+    ),
+  stop: (run: string, loop?: string) => line("stop", run, ...option("--at", loop)),
   cancel: (run: string, feedback = "") => line("cancel", run, ...option("--feedback", feedback)),
   diff: (run: string, one: number, other: number, node?: string, loop?: string) =>
     line("diff", run, String(one), String(other), ...option("--node", node), ...option("--at", loop)),

@@ -29,14 +29,14 @@ async function curveOf(client: Client, run: string, name: string, loop: string, 
  * its own. They are loaded again when `run.forks` or `run.parent` changes.
  */
 export function useFamilyCurves(run: Pick<RunDetail, "parent" | "forks"> | null, loop: string): Curve[] {
-  const key = run ? [run.parent, ...run.forks].join(" ") : "";
+  const parent = run?.parent ?? "";
+  const forks = (run?.forks ?? []).slice(0, FAMILY_MAX).join(" ");
   const loaded = useLoad(
     (client, signal) => {
-      const parent = run?.parent ? [curveOf(client, run.parent, `forked from ${run.parent}`, loop, signal)] : [];
-      const forks = (run?.forks ?? []).slice(0, FAMILY_MAX);
-      return Promise.all([...parent, ...forks.map((id) => curveOf(client, id, `fork ${id}`, loop, signal))]);
+      const before = parent ? [curveOf(client, parent, `forked from ${parent}`, loop, signal)] : [];
+      return Promise.all([...before, ...forks.split(" ").filter(Boolean).map((id) => curveOf(client, id, `fork ${id}`, loop, signal))]);
     },
-    [key, loop],
+    [parent, forks, loop],
   );
   return useMemo(() => (loaded.value ?? []).filter((curve) => curve.scores.length > 0), [loaded.value]);
 }

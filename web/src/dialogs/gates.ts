@@ -11,6 +11,10 @@ export interface Choice {
   help: string;
 }
 
+/** Whether what a question shows can be taken with edits. */
+export const canEdit = ({ reason, show }: Pick<GateState, "reason" | "show">): boolean =>
+  (reason === "gate" || reason === "iteration" || reason === "limit") && show !== null && show !== undefined;
+
 export type Choices = Record<"approve" | "reject", Choice>;
 
 const CHOICES: Record<string, Choices> = {

@@ -1,10 +1,10 @@
 /** The workflow as a picture, with what happens in it: nested loops, states, chips of iterations. */
 import "@xyflow/react/dist/style.css";
-import { Background, Controls, MiniMap, ReactFlow, type NodeChange, type FitViewOptions } from "@xyflow/react";
-import { useCallback, useEffect, useMemo, useRef, useState, type RefObject } from "react";
+import { Background, Controls, MiniMap, ReactFlow, useStore, type NodeChange, type FitViewOptions } from "@xyflow/react";
+import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from "react";
 import type { Graph } from "../api";
-import { edgesOf, piecesOf } from "./flow";
-import { layoutOf } from "./layout";
+import { edgesOf, rememberedPieces } from "./flow";
+import { layoutOf, type Layout } from "./layout";
 import { BackEdge, ContainerPiece, OnEdge, StepPiece, type Piece } from "./pieces";
 import type { CanvasStates, LoopChips } from "./states";
 
@@ -17,30 +17,30 @@ interface GraphCanvasProps {
   selected: string;
   onSelect: (path: string) => void;
   onChoose?: (loop: string, number: number) => void;
-  hasMap?: boolean;
+  /** What is brought into view instead of the whole, which would be too small to read. */
+  focus?: string;
 }
 
 const NODE_TYPES = { step: StepPiece, container: ContainerPiece };
 const EDGE_TYPES = { on: OnEdge, back: BackEdge };
+const NO_CHOICE = () => undefined;
 const NO_CHIPS: ReadonlyMap<string, LoopChips> = new Map();
-const MAP_NODES_MIN = 8;
+const NARROW = "(max-width: 600px)";
 const HELP = { "node.a11yDescription.default": "Press Enter to look at the node.", "node.a11yDescription.keyboardDisabled": "Press Enter to look at the node." };
 const FIT = { padding: 0.1, maxZoom: 1.1 };
 
 export function GraphCanvas(props: GraphCanvasProps) {
   const { graph, states, chips = NO_CHIPS, selected, onSelect } = props;
   const [collapsed, setCollapsed] = useState<ReadonlySet<string>>(() => new Set());
-  const layout = useMemo(() => layoutOf(graph, collapsed), [graph, collapsed]);
-  const choose = useRef(props.onChoose);
-  choose.current = props.onChoose;
-  const onChoose = useCallback((loop: string, number: number) => choose.current?.(loop, number), []);
+  const isDown = useSyncExternalStore(onNarrow, isNarrow, () => false);
+  const layout = useMemo(() => layoutOf(graph, collapsed, isDown), [graph, collapsed, isDown]);
+  const onChoose = props.onChoose ?? NO_CHOICE;
   const onToggle = useCallback((path: string) => setCollapsed((before) => toggled(before, path)), []);
-  const before = useRef<ReadonlyMap<string, Piece>>(new Map());
+  const [piecesNow] = useState(rememberedPieces);
   const nodes = useMemo(
-    () => piecesOf({ layout, states, chips, selected, collapsed, onChoose, onToggle }, before.current),
-    [layout, states, chips, selected, collapsed, onChoose, onToggle],
+    () => piecesNow({ layout, states, chips, selected, collapsed, onChoose, onToggle }),
+    [piecesNow, layout, states, chips, selected, collapsed, onChoose, onToggle],
   );
-  before.current = useMemo(() => new Map(nodes.map((node) => [node.id, node])), [nodes]);
   const edges = useMemo(() => edgesOf(layout), [layout]);
   const onNodesChange = useCallback(
     (changes: NodeChange<Piece>[]) => {
@@ -50,7 +50,9 @@ export function GraphCanvas(props: GraphCanvasProps) {
     [onSelect],
   );
   const frame = useRef<HTMLDivElement>(null);
-  const { onInit, onMoveStart } = useFitting(frame);
+  const focus = props.focus ?? "";
+  const fitted = useMemo(() => (focus ? { ...FIT, nodes: [{ id: focus }] } : FIT), [focus]);
+  const { onInit, onMoveStart } = useFitting(frame, layout, fitted);
   return (
     <div ref={frame} className="canvas">
       <Arrows />
@@ -68,35 +70,54 @@ export function GraphCanvas(props: GraphCanvasProps) {
         edgesFocusable={false}
         deleteKeyCode={null}
         fitView
-        fitViewOptions={FIT}
+        fitViewOptions={fitted}
         minZoom={0.1}
         ariaLabelConfig={HELP}
         aria-label={`graph of ${graph.name}`}
       >
         <Background gap={18} />
         <Controls showInteractive={false} />
-        {(props.hasMap ?? graph.nodes.length >= MAP_NODES_MIN) && <MiniMap pannable zoomable ariaLabel="overview" />}
+        {!isDown && <Overview layout={layout} />}
       </ReactFlow>
     </div>
   );
+}
+
+function onNarrow(changed: () => void): () => void {
+  const asked = matchMedia(NARROW);
+  asked.addEventListener("change", changed);
+  return () => asked.removeEventListener("change", changed);
+}
+
+const isNarrow = (): boolean => matchMedia(NARROW).matches;
+
+/** A small map, where not everything is in view. */
+function Overview({ layout }: { layout: Layout }) {
+  const isAll = useStore(({ transform: [x, y, zoom], width, height }) => {
+    const isInside = (from: number, size: number, room: number) => from >= -1 && from + size * zoom <= room + 1;
+    return isInside(x, layout.width, width) && isInside(y, layout.height, height);
+  });
+  return isAll ? null : <MiniMap pannable zoomable ariaLabel="overview" />;
 }
 
 interface Fitting {
   fitView: (options: FitViewOptions<Piece>) => Promise<boolean>;
 }
 
-/** Shows the whole again when the frame changes, until somebody has moved the picture. */
-function useFitting(frame: RefObject<HTMLDivElement | null>) {
+/** Fits again when the frame or the picture changes, until somebody has moved it. */
+function useFitting(frame: RefObject<HTMLDivElement | null>, layout: Layout, fitted: FitViewOptions<Piece>) {
   const flow = useRef<Fitting | null>(null);
   const isMoved = useRef(false);
   useEffect(() => {
     if (!frame.current) return;
+    // A container that was opened or closed makes another picture: it is fitted, wherever the old one was.
+    isMoved.current = false;
     const watcher = new ResizeObserver(() => {
-      if (!isMoved.current) void flow.current?.fitView(FIT);
+      if (!isMoved.current) void flow.current?.fitView(fitted);
     });
     watcher.observe(frame.current);
     return () => watcher.disconnect();
-  }, [frame]);
+  }, [frame, layout, fitted]);
   return {
     onInit: (instance: Fitting) => {
       flow.current = instance;
@@ -114,7 +135,7 @@ function toggled(before: ReadonlySet<string>, path: string): ReadonlySet<string>
   return after;
 }
 
-function Arrows() {
+export function Arrows() {
   return (
     <svg className="arrows" aria-hidden="true" width="0" height="0">
       <defs>

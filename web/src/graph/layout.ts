@@ -26,7 +26,7 @@ export interface Drawn {
   to: string;
   label: string;
   kind: GraphEdge["kind"];
-  /** For an edge that goes back: how far below the middle of its source the way back lies. */
+  /** For an edge that goes back: how far below the middle of its source, or left of it, the way back lies. */
   dip: number;
 }
 
@@ -36,9 +36,13 @@ export interface Layout {
   edges: Drawn[];
   width: number;
   height: number;
+  /** Whether steps stand under each other, for narrow windows. */
+  isDown: boolean;
 }
 
 export const STEP = { width: 150, height: 52 };
+/** A container that is closed: one step with its ports. */
+export const CLOSED = { width: 290, height: 74 };
 export const PADDING = { side: 22, top: 54, bottom: 18, lane: 26, chips: 40, widthMin: 300 };
 const SPACING = { nodesep: 26, ranksep: 44 };
 
@@ -48,7 +52,7 @@ interface Box {
   children: Map<string, { x: number; y: number }>;
 }
 
-export function layoutOf(graph: Graph, collapsed: ReadonlySet<string> = new Set()): Layout {
+export function layoutOf(graph: Graph, collapsed: ReadonlySet<string> = new Set(), isDown = false): Layout {
   const shown = visibleOf(graph, collapsed);
   const known = new Map(shown.map((node) => [node.path, node]));
   const inside = new Map<string, GraphNode[]>();
@@ -60,12 +64,13 @@ export function layoutOf(graph: Graph, collapsed: ReadonlySet<string> = new Set(
     const children = inside.get(parent) ?? [];
     const sizes = new Map(children.map((child) => [child.path, sizeOf(child, measure)]));
     const hasLane = edges.some((edge) => edge.kind === "feedback" && known.get(edge.from)?.parent === parent);
-    const box = pack(sizes, levelEdges(edges, known, parent), known.get(parent), hasLane);
+    const box = pack(sizes, levelEdges(edges, known, parent), known.get(parent), { hasLane, isDown });
     boxes.set(parent, box);
     return box;
   };
+  const leafSize = (node: GraphNode) => (collapsed.has(node.path) ? CLOSED : STEP);
   const sizeOf = (node: GraphNode, measureInside: (path: string) => Box) =>
-    inside.has(node.path) ? measureInside(node.path) : STEP;
+    inside.has(node.path) ? measureInside(node.path) : leafSize(node);
 
   const root = measure("");
   const nodes: Placed[] = [];
@@ -73,14 +78,14 @@ export function layoutOf(graph: Graph, collapsed: ReadonlySet<string> = new Set(
     const box = boxes.get(parent);
     for (const node of inside.get(parent) ?? []) {
       const at = box?.children.get(node.path) ?? { x: 0, y: 0 };
-      const { width, height } = boxes.get(node.path) ?? STEP;
+      const { width, height } = boxes.get(node.path) ?? leafSize(node);
       const isContainer = inside.has(node.path);
       nodes.push({ node, ...at, width, height, parent, depth, isContainer });
       place(node.path, depth + 1);
     }
   };
   place("", 0);
-  return { nodes, edges: drawn(edges, nodes, boxes), width: root.width, height: root.height };
+  return { nodes, edges: drawn(edges, nodes, boxes, isDown), width: root.width, height: root.height, isDown };
 }
 
 /** The nodes that no collapsed container hides. */
@@ -134,9 +139,9 @@ function isStack(sizes: ReadonlyMap<string, Size>): boolean {
 
 type Size = { width: number; height: number };
 
-function pack(sizes: ReadonlyMap<string, Size>, edges: [string, string][], around: GraphNode | undefined, hasLane: boolean): Box {
+function pack(sizes: ReadonlyMap<string, Size>, edges: [string, string][], around: GraphNode | undefined, { hasLane, isDown }: { hasLane: boolean; isDown: boolean }): Box {
   const graph = new DagreGraph();
-  graph.setGraph({ rankdir: isStack(sizes) ? "TB" : "LR", marginx: 0, marginy: 0, ...SPACING });
+  graph.setGraph({ rankdir: isDown || isStack(sizes) ? "TB" : "LR", marginx: 0, marginy: 0, ...SPACING });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const [path, { width, height }] of sizes) graph.setNode(path, { width, height });
   for (const [from, to] of edges) graph.setEdge(from, to);
@@ -144,28 +149,38 @@ function pack(sizes: ReadonlyMap<string, Size>, edges: [string, string][], aroun
   const { side, top, bottom, lane, chips, widthMin } = PADDING;
   const isLoop = around?.kind === "loop" || around?.kind === "foreach";
   const below = (hasLane ? lane : 0) + (isLoop ? chips : bottom);
+  const aside = hasLane && isDown ? lane : 0;
+  const above = top + (aside ? lane / 2 : 0);
   const whole = graph.graph();
   const [innerWidth, innerHeight] = [whole.width ?? 0, whole.height ?? 0];
-  const width = around ? Math.max(widthMin, innerWidth + 2 * side) : innerWidth;
-  // What is narrower than its container stands in the middle of it.
-  const left = (width - innerWidth) / 2;
+  const width = around ? Math.max(widthMin, innerWidth + 2 * side + aside) : innerWidth;
+  // What is narrower than its container stands in the middle of it, beside the way back.
+  const left = aside + (width - aside - innerWidth) / 2;
   const children = new Map<string, { x: number; y: number }>();
   for (const [path, size] of sizes) {
     const { x = 0, y = 0 } = graph.node(path);
     children.set(path, {
       x: Math.round(x - size.width / 2 + (around ? left : 0)),
-      y: Math.round(y - size.height / 2 + (around ? top : 0)),
+      y: Math.round(y - size.height / 2 + (around ? above : 0)),
     });
   }
-  return { width: Math.round(width), height: Math.round(around ? innerHeight + top + below : innerHeight), children };
+  return { width: Math.round(width), height: Math.round(around ? innerHeight + above + below : innerHeight), children };
 }
 
-function drawn(edges: readonly GraphEdge[], nodes: readonly Placed[], boxes: ReadonlyMap<string, Box>): Drawn[] {
+function drawn(edges: readonly GraphEdge[], nodes: readonly Placed[], boxes: ReadonlyMap<string, Box>, isDown: boolean): Drawn[] {
   const placed = new Map(nodes.map((node) => [node.node.path, node]));
   return edges.map((edge) => {
     const { from, to, label, kind } = edge;
-    return { id: `${kind}:${from}>${to}`, from, to, label, kind, dip: kind === "feedback" ? dipOf(edge, placed, boxes) : 0 };
+    return { id: `${kind}:${from}>${to}`, from, to, label, kind, dip: kind !== "feedback" ? 0 : isDown ? asideOf(edge, placed) : dipOf(edge, placed, boxes) };
   });
+}
+
+/** Where steps stand under each other, the way back lies to the left of them. */
+function asideOf(edge: GraphEdge, placed: ReadonlyMap<string, Placed>): number {
+  const source = placed.get(edge.from);
+  if (!source) return 0;
+  const rim = placed.has(source.parent) ? PADDING.side / 2 : -PADDING.lane;
+  return source.x + source.width / 2 - rim;
 }
 
 /** The way back lies under all that the container holds, above its chips. */

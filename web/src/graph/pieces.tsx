@@ -2,7 +2,7 @@
 import { BaseEdge, EdgeLabelRenderer, getSmoothStepPath, Handle, Position, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
 import { memo } from "react";
 import { Chips, CHIPS_MAX, lookOf, StatusBadge } from "../charts";
-import { budget, dollars, tokens, visible } from "../journal/words";
+import { budget, dollars, endWords, tokens, visible } from "../journal/words";
 import { tokensOf } from "../journal";
 import type { Placed } from "./layout";
 import type { CanvasState, LoopChips } from "./states";
@@ -12,6 +12,7 @@ export interface PieceData extends Record<string, unknown> {
   state: CanvasState | undefined;
   chips: LoopChips | undefined;
   isCollapsed: boolean;
+  isDown: boolean;
   onChoose: (loop: string, number: number) => void;
   onToggle: (path: string) => void;
 }
@@ -32,24 +33,31 @@ const GLYPHS: Record<string, string> = {
   continue: "↷",
 };
 
-function Ends() {
+function Ends({ isDown }: { isDown: boolean }) {
   return (
     <>
-      <Handle type="target" position={Position.Left} isConnectable={false} />
-      <Handle type="source" position={Position.Right} isConnectable={false} />
+      <Handle type="target" position={isDown ? Position.Top : Position.Left} isConnectable={false} />
+      <Handle type="source" position={isDown ? Position.Bottom : Position.Right} isConnectable={false} />
     </>
   );
+}
+
+/** In which case of a branch it lies. */
+function Case({ name }: { name: string | null }) {
+  return name === null ? null : <span className="piece-case">case {visible(name)}</span>;
 }
 
 export const StepPiece = memo(function StepPiece({ data, selected }: NodeProps<Piece>) {
   const { node } = data.placed;
   const status = data.state?.status ?? "idle";
   const { tone } = lookOf(status);
-  const detail = node.model || node.detail || node.task || node.kind;
+  const detail = data.state?.note || node.model || node.detail || node.task || node.kind;
   const canOpen = node.loop !== null || node.kind === "foreach";
+  if (data.isCollapsed) return <ClosedPiece data={data} selected={selected} />;
   return (
-    <div className={`piece step tone-${tone} kind-${node.kind}${selected ? " is-selected" : ""}`} data-path={node.path} data-status={status}>
-      <Ends />
+    <div className={`piece step tone-${tone} kind-${node.kind}${selected ? " is-selected" : ""}`} data-path={node.path} data-status={status} title={visible(data.state?.note ?? "")}>
+      <Ends isDown={data.isDown} />
+      <Case name={node.case} />
       <div className="piece-head">
         <span className="piece-title">
           {GLYPHS[node.kind] && <span aria-hidden="true">{GLYPHS[node.kind]} </span>}
@@ -62,20 +70,50 @@ export const StepPiece = memo(function StepPiece({ data, selected }: NodeProps<P
         {visible(detail)}
         {(data.state?.attempts ?? 0) > 1 && ` · attempt ${data.state?.attempts}`}
       </div>
-      {data.isCollapsed && <Toggle data={data} />}
     </div>
   );
 });
+
+/** A container that is closed: how far it is, and its ports. */
+function ClosedPiece({ data, selected }: { data: PieceData; selected: boolean }) {
+  const { node } = data.placed;
+  const { state, chips } = data;
+  const status = state?.status ?? "idle";
+  const about = node.loop?.until ? `until ${node.loop.until}` : node.detail;
+  return (
+    <div className={`piece container is-closed tone-${lookOf(status).tone} kind-${node.kind}${selected ? " is-selected" : ""}${data.isDown ? " is-down" : ""}`} data-path={node.path} data-status={status}>
+      <Ends isDown={data.isDown} />
+      <span className="piece-port piece-port-in" title={`what goes into ${node.name}`}>
+        in
+      </span>
+      <span className="piece-port piece-port-out" title={`what comes out of ${node.name}`}>
+        out
+      </span>
+      <Case name={node.case} />
+      <div className="piece-head">
+        <span className="piece-title">
+          <Toggle data={data} />
+          <span aria-hidden="true">{GLYPHS[node.kind] ?? "▭"} </span>
+          {visible(node.title || node.name)}
+        </span>
+        {state?.number ? <StatusBadge status={status} text={iterationWords(state)} /> : <StatusBadge status={status} />}
+      </div>
+      <div className="piece-detail">{visible(about)}</div>
+      {chips && <div className="piece-detail">{usageText(chips)}</div>}
+    </div>
+  );
+}
 
 export const ContainerPiece = memo(function ContainerPiece({ data, selected }: NodeProps<Piece>) {
   const { node } = data.placed;
   const status = data.state?.status ?? "idle";
   const { tone } = lookOf(status);
   const { chips, state } = data;
-  const about = node.loop?.until ? `until ${node.loop.until}` : node.detail;
+  const about = state?.note || (node.loop?.until ? `until ${node.loop.until}` : node.detail);
   return (
     <div className={`piece container tone-${tone} kind-${node.kind}${selected ? " is-selected" : ""}`} data-path={node.path} data-status={status}>
-      <Ends />
+      <Ends isDown={data.isDown} />
+      <Case name={node.case} />
       <div className="piece-head">
         <span className="piece-title">
           <Toggle data={data} />
@@ -101,15 +139,15 @@ export const ContainerPiece = memo(function ContainerPiece({ data, selected }: N
             onChoose={(number) => data.onChoose(chips.address, number)}
             label={`iterations of ${node.name}`}
           />
-          <span className="piece-usage">
-            {dollars(chips.usage.cost_usd, chips.budget_usd)}
-            {chips.budget_usd === null ? "" : ` / ${budget(chips.budget_usd)}`} · {tokens(tokensOf(chips.usage))} tok
-          </span>
+          <span className="piece-usage">{usageText(chips)}</span>
         </div>
       )}
     </div>
   );
 });
+
+const usageText = ({ usage, budget_usd }: LoopChips): string =>
+  `${dollars(usage.cost_usd, budget_usd)}${budget_usd === null ? "" : ` / ${budget(budget_usd)}`} · ${tokens(tokensOf(usage))} tok`;
 
 const ROOM_FOR_USAGE = 130;
 
@@ -123,7 +161,7 @@ function chipsThatFit({ iterations }: LoopChips, width: number): number {
 /** "Iteration 3/5" while it runs; what ended it afterwards. */
 function iterationWords(state: CanvasState): string {
   const count = `${state.number}/${state.limit ?? "∞"}`;
-  return state.exitReason ? `${count} · ${state.exitReason}` : `Iteration ${count}`;
+  return state.exitReason ? `${count} · ${endWords(state.exitReason, state.stoppedBy)}` : `Iteration ${count}`;
 }
 
 function Toggle({ data }: { data: PieceData }) {
@@ -144,11 +182,17 @@ function Toggle({ data }: { data: PieceData }) {
   );
 }
 
-export type WayBack = Edge<{ dip: number; label: string }, "back">;
+export type WayBack = Edge<{ dip: number; label: string; isDown?: boolean }, "back">;
 
-/** A feedback edge: out on the right, back under everything, in on the left. */
+/** A feedback edge: out on the right, back under everything, in on the left; or out below, back on the left, in above. */
 export function BackEdge({ id, sourceX, sourceY, targetX, targetY, data }: EdgeProps<WayBack>) {
-  const bottom = sourceY + (data?.dip ?? 60);
+  const dip = data?.dip ?? 60;
+  if (data?.isDown) {
+    const [left, under, over] = [sourceX - dip, sourceY + 10, targetY - 10];
+    const around = `M ${sourceX} ${sourceY} V ${under} H ${left} V ${over} H ${targetX} V ${targetY}`;
+    return <BaseEdge id={id} path={around} className="edge-back" markerEnd="url(#arrow-back)" />;
+  }
+  const bottom = sourceY + dip;
   const [out, into] = [sourceX + 12, targetX - 12];
   const path = `M ${sourceX} ${sourceY} H ${out} V ${bottom} H ${into} V ${targetY} H ${targetX}`;
   return (
@@ -162,14 +206,14 @@ export function BackEdge({ id, sourceX, sourceY, targetX, targetY, data }: EdgeP
 export type WayOn = Edge<{ label: string }, "on">;
 
 export function OnEdge({ id, data, ...ends }: EdgeProps<WayOn>) {
-  const { sourceX, sourceY, targetX, targetY } = ends;
+  const { sourceX, sourceY, targetX, targetY, sourcePosition, targetPosition } = ends;
   const [path, labelX, labelY] = getSmoothStepPath({
     sourceX,
     sourceY,
     targetX,
     targetY,
-    sourcePosition: Position.Right,
-    targetPosition: Position.Left,
+    sourcePosition,
+    targetPosition,
     borderRadius: 8,
   });
   return (

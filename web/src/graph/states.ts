@@ -1,7 +1,6 @@
 /** What the canvas shows of each node, for the chosen iterations. */
-import type { Graph } from "../api";
-import { addressOf, iterationAddress, iterationOf, nodesIn, NOTHING, plus, splitIteration, tokensOf, type Chosen, type Iteration, type Journal, type LoopState, type Usage } from "../journal";
-import { settled } from "./silent";
+import type { Graph, RecordItem } from "../api";
+import { addressOf, iterationAddress, iterationOf, nodesIn, NO_RECORDS, NOTHING, plus, splitIteration, tokensOf, type Chosen, type Iteration, type IterationStatus, type Journal, type LoopState, type Records, type Usage } from "../journal";
 
 export interface CanvasState {
   readonly status: string;
@@ -9,10 +8,13 @@ export interface CanvasState {
   readonly attempts: number;
   readonly cost_usd: number;
   readonly tokens: number;
+  /** Why it was skipped, or the case that a branch took. */
+  readonly note: string;
   /** For loops: how far they are. */
   readonly number: number;
   readonly limit: number | null;
   readonly exitReason: string | null;
+  readonly stoppedBy: string | null;
 }
 
 export interface LoopChips {
@@ -30,31 +32,25 @@ export interface LoopChips {
 
 export type CanvasStates = ReadonlyMap<string, CanvasState>;
 
-const IDLE = { attempts: 0, cost_usd: 0, tokens: 0, number: 0, limit: null, exitReason: null };
+const IDLE = { attempts: 0, cost_usd: 0, tokens: 0, note: "", number: 0, limit: null, exitReason: null, stoppedBy: null };
 
-export function canvasStates(journal: Journal, graph: Graph, chosen: Chosen): CanvasStates {
-  const states = new Map<string, CanvasState>();
-  const known = new Map<string, { status: string; address: string; branch: string }>();
-  for (const { path, kind } of graph.nodes) {
-    const address = addressOf(journal, path, chosen);
-    const state = kind === "loop" ? loopState(journal, address) : nodeState(journal, address);
-    states.set(path, state);
-    known.set(path, { status: state.status, address, branch: journal.nodes.get(address)?.branch ?? "" });
-  }
-  for (const [path, status] of settled(journal, graph, known)) {
-    const state = states.get(path);
-    if (state && state.status !== status) states.set(path, { ...state, status });
-  }
-  return states;
+export function canvasStates(journal: Journal, graph: Graph, chosen: Chosen, records: Records = NO_RECORDS): CanvasStates {
+  return new Map(
+    graph.nodes.map(({ path, kind }) => {
+      const address = addressOf(journal, path, chosen);
+      const state = kind === "loop" ? loopState(journal, address, records) : nodeState(journal, address, records);
+      return [path, state];
+    }),
+  );
 }
 
 /** What the chips at the foot of each loop show, by the loop's path. */
-export function loopChips(journal: Journal, graph: Graph, chosen: Chosen): ReadonlyMap<string, LoopChips> {
+export function loopChips(journal: Journal, graph: Graph, chosen: Chosen, records: Records = NO_RECORDS): ReadonlyMap<string, LoopChips> {
   const found = new Map<string, LoopChips>();
   for (const { path, kind } of graph.nodes) {
     const address = addressOf(journal, path, chosen);
     if (kind === "foreach") {
-      const items = itemChips(journal, address, chosen);
+      const items = itemChips(journal, address, chosen, records);
       if (items) found.set(path, items);
     }
     const loop = kind === "loop" ? journal.loops.get(address) : undefined;
@@ -77,28 +73,38 @@ export function loopChips(journal: Journal, graph: Graph, chosen: Chosen): Reado
 const ITEMS_MAX = 1_000;
 
 /** The items of a list, as far as what happened in them tells. */
-function itemChips(journal: Journal, address: string, chosen: Chosen): LoopChips | null {
+function itemChips(journal: Journal, address: string, chosen: Chosen, records: Records): LoopChips | null {
   const count = Math.min(ITEMS_MAX, journal.items.get(address) ?? 0);
   if (count === 0) return null;
-  const iterations = Array.from({ length: count }, (_, index) => itemOf(journal, address, index + 1));
+  const iterations = Array.from({ length: count }, (_, index) => itemOf(journal, address, index + 1, records));
   const usage = iterations.reduce((sum, one) => plus(sum, one.usage), NOTHING);
-  return { address, iterations, best: null, returned: null, chosen: chosen[address] ?? count, limit: null, usage, budget_usd: null, version: journal.version };
+  return { address, iterations, best: null, returned: null, chosen: chosen[address] ?? count, limit: null, usage, budget_usd: null, version: records };
 }
 
-function itemOf(journal: Journal, list: string, number: number): Iteration {
+function itemOf(journal: Journal, list: string, number: number, records: Records): Iteration {
   const address = iterationAddress(list, number);
+  const record = records.get(address);
+  const told = record ? { status: ITEMS[record.status] ?? "failed", usage: record.usage, startedAt: record.started_at ?? 0, endedAt: record.ended_at, seconds: record.seconds } : fromInside(journal, address);
+  return { number, address, ...told, score: null, outside: null, met: null, approved: false, best: false, by: "", facts: [], error: null, seq: 0 };
+}
+
+const ITEMS: Record<string, IterationStatus> = { running: "running", waiting: "running", succeeded: "succeeded", skipped: "cancelled", cancelled: "cancelled" };
+
+/** Until its record has come, what happens inside an item tells how it stands. */
+function fromInside(journal: Journal, address: string) {
   const nodes = nodesIn(journal, address, true);
   const attempts = nodes.flatMap((node) => node.attempts);
   const isOpen = nodes.some((node) => journal.open.has(node.place));
-  const status = isOpen ? "running" : nodes.some((node) => node.status === "failed") ? "failed" : "succeeded";
+  const status: IterationStatus = isOpen ? "running" : nodes.some((node) => node.status === "failed") ? "failed" : "succeeded";
   const usage = attempts.reduce((sum, attempt) => plus(sum, attempt.usage), NOTHING);
-  const startedAt = Math.min(...attempts.map((attempt) => attempt.startedAt));
-  return { number, address, status, startedAt, endedAt: null, seconds: null, score: null, outside: null, met: null, approved: false, best: false, by: "", facts: [], usage, error: null, seq: 0 };
+  return { status, usage, startedAt: Math.min(...attempts.map((attempt) => attempt.startedAt)), endedAt: null, seconds: null };
 }
 
-function nodeState(journal: Journal, address: string): CanvasState {
+/** Steps with events are told by these, as they come; everything else by its record. */
+function nodeState(journal: Journal, address: string, records: Records): CanvasState {
   const node = journal.nodes.get(address);
-  if (!node) return { ...IDLE, status: iterationStatus(journal, address) ?? insideOf(journal, address), address };
+  const record = records.get(address);
+  if (!node) return record ? recordState(record) : { ...IDLE, status: iterationStatus(journal, address) ?? insideOf(journal, address), address };
   const usage = node.attempts.map((attempt) => attempt.usage);
   return {
     ...IDLE,
@@ -107,8 +113,22 @@ function nodeState(journal: Journal, address: string): CanvasState {
     attempts: node.attempts.length,
     cost_usd: usage.reduce((sum, one) => sum + one.cost_usd, 0),
     tokens: usage.reduce((sum, one) => sum + tokensOf(one), 0),
+    note: noteOf(record?.why, node.branch || record?.branch),
   };
 }
+
+function recordState(record: RecordItem): CanvasState {
+  const { address, status, usage, why, branch } = record;
+  return { ...IDLE, status, address, cost_usd: usage.cost_usd, tokens: usage.input_tokens + usage.output_tokens, note: untilWords(record) || noteOf(why, branch) };
+}
+
+/** When a wait that is under way is over. */
+function untilWords({ kind, status, inputs, started_at }: RecordItem): string {
+  const seconds = kind === "wait" && status === "running" ? (inputs as { duration?: unknown } | null)?.duration : null;
+  return typeof seconds === "number" && started_at !== null ? `until ${new Date((started_at + seconds) * 1_000).toLocaleTimeString()}` : "";
+}
+
+const noteOf = (why: string | undefined, branch: string | null | undefined): string => why || (branch ? `case ${branch}` : "");
 
 /** For an iteration that is drawn as a box of its own. */
 function iterationStatus(journal: Journal, address: string): string | undefined {
@@ -125,9 +145,10 @@ function insideOf(journal: Journal, address: string): string {
   return "idle";
 }
 
-function loopState(journal: Journal, address: string): CanvasState {
+function loopState(journal: Journal, address: string, records: Records): CanvasState {
   const loop = journal.loops.get(address);
-  if (!loop) return { ...IDLE, status: "idle", address };
+  const record = records.get(address);
+  if (!loop) return record ? recordState(record) : { ...IDLE, status: "idle", address };
   return {
     ...IDLE,
     status: loop.status === "finished" ? (ENDS[loop.exitReason ?? ""] ?? (loop.mark ? "exhausted" : "finished")) : openStatus(journal, loop),
@@ -137,6 +158,7 @@ function loopState(journal: Journal, address: string): CanvasState {
     number: loop.number,
     limit: loop.limits.iterations ?? null,
     exitReason: loop.exitReason,
+    stoppedBy: loop.stoppedBy,
   };
 }
 

@@ -25,7 +25,7 @@ const gateWaiting: Change = (journal, { seq, at, address, body }) => {
 const gateDecided: Change = (journal, { at, address, body }) => {
   const gate = journal.gates.get(address);
   const [feedback, by] = [textFrom(body["feedback"]), textFrom(body["by"])];
-  const decided = { approved: body["approved"] === true, feedback, by, at };
+  const decided = { approved: body["approved"] === true, feedback, by, at, isEdited: "value" in body && by !== "call" };
   if (gate && journal.asking.delete(address)) journal.gates.set(address, { ...gate, decided });
   if (journal.run.status === "waiting") changeRun(journal, { status: "running" });
 };

@@ -35,13 +35,15 @@ function loopAt(journal: Journal, address: string, at: number): LoopState {
     exitReason: null,
     stoppedBy: null,
     mark: null,
+    isEdited: false,
+    isStopping: false,
     usage: NOTHING,
     startedAt: at,
     endedAt: null,
   };
 }
 
-const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, returned: null, endedAt: null } as const;
+const REOPENED = { status: "running", exitReason: null, stoppedBy: null, mark: null, isEdited: false, isStopping: false, returned: null, endedAt: null } as const;
 
 const loopStarted: Change = (journal, { address, at, body }) => {
   const place = placeOf(address);
@@ -134,6 +136,8 @@ const loopFinished: Change = (journal, { address, at, body }) => {
     exitReason: textFrom(body["exit_reason"]) || null,
     stoppedBy: textFrom(body["stopped_by"]) || null,
     mark: markFrom(body["mark"]),
+    isEdited: body["edited"] === true,
+    isStopping: false,
     usage: usageFrom(body["usage"]),
     endedAt: at,
   });
@@ -143,6 +147,12 @@ const loopFinished: Change = (journal, { address, at, body }) => {
 const runContinued: Change = (journal, { body }) => {
   const loop = journal.loops.get(placeOf(textFrom(body["at"])));
   if (loop) journal.loops.set(loop.address, { ...loop, ...REOPENED });
+};
+
+/** Without an iteration, a person wants the loop to end after the one that is under way. */
+const runAccepted: Change = (journal, { body }) => {
+  const loop = journal.loops.get(placeOf(textFrom(body["at"])));
+  if (loop?.status === "running" && !("iteration" in body)) journal.loops.set(loop.address, { ...loop, isStopping: true });
 };
 
 /** An iteration whose first call the budget refuses has not begun. */
@@ -196,6 +206,7 @@ export const loopChanges: Record<string, Change> = {
     runContinued(journal, event);
   },
   "run.resumed": runResumed,
+  "run.accepted": runAccepted,
   "run.waiting": runWaiting,
   "loop.continued": loopContinued,
 };

@@ -51,7 +51,12 @@ const taskStarted: Change = (journal, event) => {
 const taskEnded: Change = (journal, event) => {
   const { address, at, body } = event;
   const used = usageFrom(body["usage"]);
-  const before = changeAttempt(journal, address, {});
+  let before = changeAttempt(journal, address, {});
+  if (!before) {
+    // What is wrong with its inputs ends a task before it begins.
+    begin(journal, event, {});
+    before = changeAttempt(journal, address, {});
+  }
   settle(journal, address);
   changeAttempt(journal, address, {
     status: event.kind === "task.finished" ? "succeeded" : "failed",

@@ -1,8 +1,9 @@
 /** Questions to a journal that screens ask: pure, and cheap enough for every frame. */
-import { iterationAddress } from "./address";
+import { iterationAddress, nameOf } from "./address";
 import { findIteration } from "./places";
-import type { GateState, Iteration, Journal, LoopState, Mark, NodeState, NodeStatus, Outside } from "./types";
+import type { GateState, Iteration, Journal, LoopState, Mark, NodeState, NodeStatus, Outside, RunState } from "./types";
 import { tokensOf } from "./usage";
+import { endWords } from "./words";
 
 /** Which iteration of each loop is looked at, by the loop's address; where none is, the newest. */
 export type Chosen = Readonly<Record<string, number>>;
@@ -44,6 +45,22 @@ export function judgesOf(journal: Journal, loop: string, number: number): NodeSt
 
 export function iterationOf(loop: LoopState, number: number): Iteration | undefined {
   return findIteration(loop.iterations, number);
+}
+
+const WRITTEN_MAX = 240;
+
+/** The end of what the steps of an iteration are writing: `code: def parse(s)…`; "" where nothing is. */
+export function writtenIn(journal: Journal, scope: string): string {
+  for (const place of [...journal.open].reverse()) {
+    const text = place.startsWith(`${scope}/`) ? journal.nodes.get(place)?.attempts.at(-1)?.text : "";
+    if (text) return `${nameOf(place)}: ${text.slice(-WRITTEN_MAX)}`;
+  }
+  return "";
+}
+
+/** Whether a fork took the iteration over from the run that it was made of, where it was paid for. */
+export function isKept(run: RunState, iteration: Iteration): boolean {
+  return run.forkedFrom !== "" && iteration.startedAt < (run.startedAt ?? 0);
 }
 
 export function finishedIterations(loop: LoopState): Iteration[] {
@@ -117,6 +134,24 @@ export function addressOf(journal: Journal, path: string, chosen: Chosen = {}): 
 export function markOfLoops(journal: Journal): Mark | null {
   const marks = outerLoops(journal).map((loop) => loop.mark);
   return marks.find((mark) => mark === "limit") ?? marks.find((mark) => mark !== null) ?? null;
+}
+
+/** The loops of one path: more than one where it runs for each item of a list, or in an outer loop. */
+export function siblingsOf(journal: Journal, path: string): LoopState[] {
+  const all = [...journal.loops.values()].filter((loop) => loop.path === path);
+  // In an outer loop each iteration has one, and the page shows that of the iteration that is looked at.
+  const isOfList = (loop: LoopState) => loop.scope !== "" && !journal.loops.has(journal.scopes.get(loop.scope)?.loop ?? "");
+  return all.filter(isOfList);
+}
+
+/** `30 condition met, 20 budget, 1 running`. */
+export function endCounts(loops: readonly LoopState[]): string {
+  const counts = new Map<string, number>();
+  for (const loop of loops) {
+    const end = loop.exitReason ? endWords(loop.exitReason) : "running";
+    counts.set(end, (counts.get(end) ?? 0) + 1);
+  }
+  return [...counts].map(([end, count]) => `${count} ${end}`).join(", ");
 }
 
 /** The loops directly inside an iteration (or the run, for ""), in order. */

@@ -89,6 +89,9 @@ export interface Fact {
   similarity?: number;
   stale?: number;
   branch?: string;
+  /** Why a judge decided so, and the words that it quotes for it. */
+  reason?: string;
+  evidence?: string;
   [name: string]: Json | undefined;
 }
 
@@ -156,6 +159,10 @@ export interface LoopState {
   readonly exitReason: string | null;
   readonly stoppedBy: string | null;
   readonly mark: Mark | null;
+  /** Whether a person made something else of its result. */
+  readonly isEdited: boolean;
+  /** Whether it ends after the iteration that is under way, because a person wants it. */
+  readonly isStopping: boolean;
   readonly usage: Usage;
   readonly startedAt: number;
   readonly endedAt: number | null;
@@ -169,7 +176,7 @@ export interface GateState {
   readonly message: string;
   readonly show: Json;
   readonly since: number;
-  readonly decided: { approved: boolean; feedback: string; by: string; at: number } | null;
+  readonly decided: { approved: boolean; feedback: string; by: string; at: number; isEdited: boolean } | null;
   /** Why it needs no answer any more, although nobody has given one; "" while it does. */
   readonly gone: string;
 }

@@ -24,6 +24,32 @@ const STOPPED_BY: Record<string, string> = {
   person: "a person approved it",
 };
 
+const ENDS: Record<string, string> = {
+  condition_met: "condition met",
+  max_iterations: "limit of iterations",
+  timeout: "limit of time",
+};
+
+const MET_BY: Record<string, string> = {
+  score: "score reached",
+  judge: "judge said yes",
+  branch: "branch taken",
+  stable: "results alike",
+  plateau: "no better score",
+  break: "break reached",
+  items: "no items left",
+  person: "approved",
+};
+
+/** Why a loop ended, in two or three words. */
+export function endWords(reason: string, stoppedBy: string | null = null): string {
+  const met = reason === "condition_met" ? MET_BY[stoppedBy ?? ""] : undefined;
+  return met ?? ENDS[reason] ?? reason;
+}
+
+/** The same as the journal and the terminal write it, for those who search for it. */
+export const endCode = (reason: string, stoppedBy: string | null = null): string => (stoppedBy ? `${reason} (${stoppedBy})` : reason);
+
 /** Why a loop ended, as a clause. */
 export function reasonWords(reason: string, stoppedBy: string | null = null): string {
   if (reason === "condition_met" && stoppedBy) {
@@ -64,9 +90,10 @@ export function factWords(fact: Fact): string {
       if (typeof fact.score !== "number") return "no score";
       return `score ${score(fact.score, fact.at_least)} ${fact.met ? "≥" : "<"} ${score(fact.at_least ?? 0, fact.score)}`;
     case "judge":
+      if (fact.reason) return `judge: ${answerOf(fact)}. ${fact.reason}`;
       return fact.answer ? `judge: ${fact.answer}` : "judge: no clear answer";
     case "expression":
-      return `${fact.expression ?? ""} is ${String(Boolean(fact.met))}`;
+      return expressionWords(fact.expression ?? "", fact.met);
     case "stable":
       return `${percent(fact.similarity ?? 0)} alike`;
     case "plateau":
@@ -76,6 +103,14 @@ export function factWords(fact: Fact): string {
     default:
       return fact.by;
   }
+}
+
+const answerOf = ({ met }: Fact): string => (met === null ? "no clear answer" : met ? "yes" : "no");
+
+function expressionWords(expression: string, met: boolean | null): string {
+  if (met === null) return `${expression} is not known`;
+  // A sentence, which is so or is not.
+  return expression.includes(" is ") ? `${expression}: ${met ? "yes" : "no"}` : `${expression} is ${met}`;
 }
 
 type Others = (number | null | undefined)[];

@@ -5,7 +5,7 @@ The settings of an action stand beside its type or under `inputs`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -14,6 +14,8 @@ from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.texts import LoomContext, has_expression
 from whorl.dialects.reading.fields import unknown_fields
 from whorl.errors import did_you_mean
+from whorl.language import LanguageError, MappingScope, evaluate_metered
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ JITTER = 0.1
 _SAME_ERRORS = {"timedout": "timeout", "timeout": "timeout"}
 # Azure retries calls that failed for a passing reason: these statuses, or no reply at all.
 _AZURE_ON = ("408", "429", "5xx", "timeout", "P101", "P102", "P103", "P111")
+_COUNT_FUEL = 1_000
 # What it does unless the action says otherwise.
 AZURE_RETRY = ir.Retry(
     times=4, wait_s=7.5, backoff=2.0, wait_min_s=5.0, wait_max_s=3_600.0, on=_AZURE_ON, drawn=True
@@ -266,6 +269,9 @@ def _run_after(
 
 def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
     statuses: list[Wanted] = []
+    if not isinstance(entry.value, Sequence):
+        message, advice = f"runAfter of {entry.name!r} is a list", 'write ["Succeeded"]'
+        context.report("W007", message, entry.value.span, label="no list", help=advice)
     for item in entry.value if isinstance(entry.value, Sequence) else ():
         status = words.RUN_AFTER.get(item.text.lower()) if isinstance(item, Scalar) else None
         if status is not None:
@@ -341,9 +347,14 @@ def _count(context: LoomContext, policy: Mapping, default: int) -> int:
     count = find(policy, "count")
     if count is None:
         return default
-    if isinstance(count, Scalar) and isinstance(count.value, int) and 0 <= count.value <= 1_000:
-        return count.value
-    message = "count of a retry is a whole number up to 1000"
+    times = count.value if isinstance(count, Scalar) else None
+    if isinstance(count, Scalar) and isinstance(times, str) and has_expression(times):
+        # How often is known before the run, so an expression has constants only.
+        computed, _ = evaluate_metered(context.expression(count), MappingScope({}), _COUNT_FUEL)
+        times = None if isinstance(computed, LanguageError | list | dict) else computed
+    if isinstance(times, int) and 0 <= times <= 1_000:
+        return times
+    message = "count of a retry is a whole number up to 1000, or an expression of constants"
     context.report("W007", message, count.span, label="no count")
     return default
 

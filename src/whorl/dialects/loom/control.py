@@ -193,7 +193,7 @@ def read_loop(action: Action) -> ir.Node:
         body=body,
         until=_until(action, condition, None if is_azure else body),
         check="between" if is_azure or action.type == "dountil" else "before",
-        limits=_limits(action, is_azure),
+        limits=limits_of(action, is_azure),
         on_limit="finish" if not is_failing else "time_out" if is_azure else "fail",
         words=words.AZURE_LOOP_WORDS if is_azure else words.LOOP_WORDS,
         delay=context.interval(delay) if delay else None,
@@ -266,13 +266,13 @@ def _bound(location: Location, is_azure: bool) -> tuple[tuple[str, ir.Value], ..
     return (("$iterations", texts.fields(**indexes)), *loops)
 
 
-def _limits(action: Action, is_azure: bool) -> ir.LoopLimits:
+def limits_of(action: Action, is_azure: bool, usual: int = COUNT) -> ir.LoopLimits:
     context = action.context
     limit = action.setting("limit")
     count, time = find(limit, "count"), find(limit, "timeout")
-    usual = context.files.limits
-    iterations: int | ir.Expression = int(usual.get("iterations", COUNT))
-    time_s: float | ir.Expression = usual.get("time", TIME_S)
+    limits = context.files.limits
+    iterations: int | ir.Expression = int(limits.get("iterations", usual))
+    time_s: float | ir.Expression = limits.get("time", TIME_S)
     if isinstance(count, Scalar) and texts.is_expression(count):
         iterations = context.expression(count, f"@int({texts.text_term(count.text)})")
     elif isinstance(count, Scalar):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from whorl.dialects.loom.functions import collections, conversion, dates, strings, workflow
 from whorl.dialects.loom.functions.actions import ACTION_FUNCTIONS
+from whorl.dialects.loom.functions.agents import AGENT_FUNCTIONS
 from whorl.dialects.loom.values.arguments import forgiving_item, strict_item
 from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.errors import did_you_mean
@@ -89,6 +90,8 @@ def _interpolated(source: str, library: str, *, lenient: bool) -> tree.Body:
 
 
 EXPRESSION_MAX = 8_192
+# Deployment templates have longer ones.
+_LENGTHS_MAX = {"deployment": 24_576}
 _SHORTER = "put parts of it into actions of their own"
 
 _WORDS = ("no", "one", "two", "three", "four", "five")
@@ -128,6 +131,11 @@ class ExpressionReader:
         self.source = source
         self.lenient = lenient
         self.functions = _functions(library, lenient)
+        # A reader makes an expression of a text with several, which may be long as a whole.
+        is_made = source.startswith("@$")
+        self.length_max = _LENGTHS_MAX.get(
+            library, LIMITS.source_max if is_made else EXPRESSION_MAX
+        )
         self.depth = 0
         self.optional = 0
         self.start = 0
@@ -149,9 +157,9 @@ class ExpressionReader:
         assert space is not None
         start = space.end()
         match = (_LENIENT_TOKEN if self.lenient else _TOKEN).match(self.source, start)
-        if start - self.start > EXPRESSION_MAX:
+        if start - self.start > self.length_max:
             raise LimitExceeded(
-                f"expression has more than {EXPRESSION_MAX} characters", self.start, _SHORTER
+                f"expression has more than {self.length_max} characters", self.start, _SHORTER
             )
         if match is not None:
             kind = match[0] if match.lastgroup == "mark" else str(match.lastgroup)
@@ -362,7 +370,10 @@ _DESCRIPTIONS = {
 }
 
 
-LOOM = Library(functions=ACTION_FUNCTIONS, recorder="whorl.dialects.loom.records:RECORDER")
+LOOM = Library(
+    functions=(*ACTION_FUNCTIONS, *AGENT_FUNCTIONS),
+    recorder="whorl.dialects.loom.records:RECORDER",
+)
 
 
 def signature(entry: FunctionEntry) -> str:

@@ -1,35 +1,24 @@
-"""The forms that a file may have: a definition, something around it, or bare actions.
-
-Around a definition may be a deployment template: `[parameters('x')]` is replaced before anything
-runs. What can be computed from the template's own parameters and variables is; what only a
-deployment knows (subscriptions, resource groups, keys) stays as it is written.
-"""
+"""Looking into the objects of a file: keys in any case, secrets, and whose rules it follows."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.words import CONNECTORS, OWN, TYPES
+from whorl.dialects.loom.words import CONNECTORS, OWN
 from whorl.dialects.reading.fields import text_of
-from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, to_text
-from whorl.source import Entry, Mapping, Scalar, Sequence, plain
+from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.ir.values import PortType
-    from whorl.language import Json
     from whorl.source import Value
 
 
 _DEPTH_MAX = 30
 # A whole string in brackets that begins with a call is computed when a template is deployed.
 _CALL = re.compile(r"\[\s*+[A-Za-z][\w.]*+\(")
-_ROUNDS_MAX = 4
-# All strings of a file are computed on this much: what its author wrote is far below it.
-_FUEL_MAX = 500_000
 _PARAMETER = re.compile(r"\[\s*parameters\(\s*'([^']+)'\s*\)\s*\]", re.IGNORECASE)
 # The types of parameters whose values nobody is shown, with those of inputs.
 _SECURE: dict[str, PortType] = {"securestring": "string", "secureobject": "json"}
@@ -61,64 +50,15 @@ def text_at(value: Value | None, *names: str) -> str:
     return text_of(find(value, *names))
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """A definition, and the values of parameters that stand around it.
-
-    Actions without a definition are a part of one: the rest may have what they refer to.
-    """
-
-    definition: Mapping
-    name: str = ""
-    parameters: Mapping | None = None
-    is_part: bool = False
+def is_deployed(text: str) -> bool:
+    """Whether a string is computed at deployment."""
+    return text[-1:] == "]" and _CALL.match(text) is not None
 
 
-def form_of(root: Value) -> Form | None:
-    """The definition in a file; None where there is none."""
-    if not isinstance(root, Mapping) or "whorl" in root:
-        return None
-    if _is_action(root):
-        name = text_at(root, "name") or text_at(root, "type")
-        return Form(_around("actions", _around(name, root)), name, is_part=True)
-    if find_mapping(root, "actions") is not None:
-        return Form(root, text_at(root, "name"))
-    resources = _resources(find(root, "resources"), 0)
-    holders = [(root, root), *((each, find(each, "properties")) for each in (root, *resources))]
-    for named, holder in holders:
-        definition = find_mapping(holder, "definition")
-        if definition is not None and find_mapping(definition, "actions") is not None:
-            return Form(definition, text_at(named, "name"), find_mapping(holder, "parameters"))
-    if len(root) > 0 and all(_is_action(entry.value) for entry in root):
-        return Form(_around("actions", root), is_part=True)
-    return None
-
-
-def _resources(listed: Value | None, depth: int) -> Iterator[Mapping]:
-    """The resources of a template, nested templates included."""
-    if not isinstance(listed, Sequence) or depth > _DEPTH_MAX:
-        return
-    for resource in listed:
-        if isinstance(resource, Mapping):
-            yield resource
-            yield from _resources(find(resource, "resources"), depth + 1)
-            for name in ("template", "mainTemplate"):
-                inner = find(resource, "properties", name, "resources")
-                yield from _resources(inner, depth + 1)
-
-
-def _is_action(value: Value) -> bool:
-    if not isinstance(value, Mapping) or "$schema" in value or "nodes" in value:
-        return False
-    kind = find(value, "type")
-    if not isinstance(kind, Scalar) or kind.text.lower() not in TYPES:
-        return False
-    names = ("actions", "action", "inputs", "condition", "expression", "foreach", "on")
-    return any(find(value, name) is not None for name in names)
-
-
-def _around(name: str, value: Mapping) -> Mapping:
-    return Mapping((Entry(Scalar(name, value.span), value),), value.span)
+def parameter_in(text: str) -> str:
+    """The name in `[parameters('name')]`; empty where a string is anything else."""
+    match = _PARAMETER.fullmatch(text)
+    return match[1] if match else ""
 
 
 def is_lenient(definition: Mapping) -> bool:
@@ -165,16 +105,6 @@ def _actions_in(part: Value | None, depth: int) -> Iterator[Mapping]:
                     yield from _actions_in(each, depth + 1)
 
 
-def is_deployed(text: str) -> bool:
-    """Whether a string is computed at deployment."""
-    called = _CALL.match(text)
-    if called is None or text[-1] != "]":
-        return False
-    close = text.rfind(")")
-    rest = text[close + 1 : -1]
-    return close >= called.end() and "[" not in rest and "]" not in rest
-
-
 def secured(holder: Value | None) -> set[str]:
     """What of an action or a trigger must be shown to nobody: `inputs`, `outputs`."""
     secure = find(holder, "runtimeConfiguration", "secureData")
@@ -191,64 +121,3 @@ def secrets_in(parameters: Value | None) -> dict[str, PortType]:
     entries = parameters if isinstance(parameters, Mapping) else ()
     kinds = {e.name.lower(): _SECURE.get(text_at(e.value, "type").lower()) for e in entries}
     return {name: kind for name, kind in kinds.items() if kind is not None}
-
-
-@dataclass(slots=True)
-class Template:
-    """What a template says about its own names; `kept` counts what only a deployment knows.
-
-    Its secrets are parameters of the definition, too: their values stand nowhere else.
-    """
-
-    parameters: dict[str, Json] = field(default_factory=dict)
-    secrets: dict[str, PortType] = field(default_factory=dict)
-    secret_values: dict[str, Json] = field(default_factory=dict)
-    variables: dict[str, Json] = field(default_factory=dict)
-    kept: int = 0
-    fuel: int = _FUEL_MAX
-
-    def deployed(self, text: str) -> str:
-        """A string as it is after the deployment, or as it stands where that is not known."""
-        for _ in range(_ROUNDS_MAX):
-            if not is_deployed(text):
-                return text
-            if name := self.secret_name(text):
-                return f"@parameters('{name}')"
-            computed = Expression("logic", f"@{text[1:-1].strip()}")
-            names = MappingScope({"$parameters": self.parameters, "$variables": self.variables})
-            value, used = evaluate_metered(computed, names, self.fuel)
-            self.fuel -= used
-            if isinstance(value, LanguageError):
-                self.kept += 1
-                return text
-            text = to_text(value)
-        return text
-
-    def secret_name(self, text: str) -> str:
-        """The secret parameter that a string stands for; empty: none."""
-        match = _PARAMETER.fullmatch(text)
-        return match[1] if match and match[1].lower() in self.secrets else ""
-
-
-def template_of(root: Value, beside: Mapping | None = None) -> Template:
-    """The template that a file is; without any names where it is none.
-
-    The values of a file beside it take the place of its defaults.
-    """
-    template = Template()
-    if not isinstance(root, Mapping) or find(root, "resources") is None:
-        return template
-    declared = find_mapping(root, "parameters")
-    template.secrets = secrets_in(declared)
-    for values, field_name in ((declared, "defaultValue"), (beside, "value")):
-        for entry in values or ():
-            value = find(entry.value, field_name)
-            if value is None:
-                continue
-            if entry.name.lower() in template.secrets:
-                template.secret_values[entry.name.lower()] = plain(value)
-            else:
-                template.parameters[entry.name] = plain(value)
-    for entry in find_mapping(root, "variables") or ():
-        template.variables[entry.name] = plain(entry.value)
-    return template

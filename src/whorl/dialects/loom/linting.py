@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.control import actions_in, set_in
-from whorl.dialects.loom.forms import INNER, find, form_of, text_at
-from whorl.dialects.loom.steps import variable_set
+from whorl.dialects.loom.forms import INNER, find, text_at
+from whorl.dialects.loom.project.definitions import forms_of
+from whorl.dialects.loom.steps import declared, variable_set
 from whorl.dialects.loom.texts import scalars_in, variables_read
 from whorl.dialects.loom.words import LOOPS, OWN, SETTING, is_of_a_loop
+from whorl.dialects.reading.fields import duration_of
 from whorl.errors import Diagnostic
 from whorl.source import Mapping, Scalar
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from whorl.errors import Span
     from whorl.source import Document, Entry, Value
 
+
 # The label of what Azure would not take.
 REFUSED = "would not deploy"
 NAME_MAX = 80
@@ -28,7 +31,11 @@ DEPTH_MAX = 8
 CASES_MAX = 25
 EXPRESSION_MAX = 8_192
 COUNT_MAX = 5_000
+REPETITIONS_MAX = 50
 RETRIES_MAX = 90
+RETRY_S = (5.0, 86_400.0)
+# How many of each a definition may have.
+TOTALS = {"actions": 500, "triggers": 10, "parameters": 50, "outputs": 10, "variables": 250}
 _INSTEAD = {
     "while": "an Until whose expression is the inverse",
     "dountil": "an Until, which runs before it checks",
@@ -45,10 +52,9 @@ _AZURE_NAMES = (("condition", "expression"), ("delay", "a Delay action"), ("on",
 
 def lint_for_azure(document: Document) -> tuple[list[Diagnostic], bool]:
     """What Azure Logic Apps would refuse or do otherwise, and whether it would refuse the file."""
-    form = form_of(document.root)
-    if form is None:
-        return [], False
-    diagnostics = list(_block(find(form.definition, "actions")))
+    definitions = [form.deployed().definition for form in forms_of(document.root)]
+    diagnostics = [d for each in definitions for d in _block(find(each, "actions"))]
+    diagnostics += [d for each in definitions for d in _totals(each)]
     return diagnostics, any(d.severity == "error" or d.label == REFUSED for d in diagnostics)
 
 
@@ -59,16 +65,58 @@ def _block(actions: Value | None, depth: int = 0, *, in_loop: bool = False) -> I
         if not isinstance(action, Mapping):
             continue
         yield from _check_limits(entry, action, depth, in_loop=in_loop)
-        kind, inputs = text_at(action, "type").lower(), find(action, "inputs")
+        kind = text_at(action, "type").lower()
         yield from _action(entry, action, kind)
         inside = in_loop or kind in LOOPS or kind == "foreach"
-        for name in ("actions", "then", "else", "default"):
-            part = find(action, name) or find(inputs, name)
-            if isinstance(part, Mapping):
-                yield from _block(actions_in(part, entry.name), depth + 1, in_loop=inside)
-        cases = find(action, "cases") or find(inputs, "cases")
-        for case in cases if isinstance(cases, Mapping) else ():
-            yield from _block(actions_in(case.value, case.name), depth + 1, in_loop=inside)
+        for block in _inner_blocks(entry):
+            yield from _block(block, depth + 1, in_loop=inside)
+
+
+def _totals(definition: Value) -> Iterator[Diagnostic]:
+    """What a definition has too much of, and variables that it declares twice."""
+    parts = {name: find(definition, name) for name in TOTALS}
+    counts = {n: len(part) for n, part in parts.items() if isinstance(part, Mapping)}
+    actions = list(_written(parts["actions"]))
+    names = [variable for action in actions for variable in _declared(action)]
+    counts |= {"actions": len(actions), "variables": len(names)}
+    for name, count in counts.items():
+        if count > TOTALS[name]:
+            span = (parts[name] or definition).span
+            message = f"a workflow has at most {TOTALS[name]} {name}, and this one {count}"
+            yield _refused(message, span, "move some of them into a workflow that it calls")
+    seen: set[str] = set()
+    for name, span in names:
+        if name.lower() in seen:
+            message = f"variable {name!r} is declared twice"
+            yield _refused(message, span, "set it where it is declared again")
+        seen.add(name.lower())
+
+
+def _written(part: Value | None) -> Iterator[Mapping]:
+    """All actions, wherever they stand."""
+    for entry in part if isinstance(part, Mapping) else ():
+        if isinstance(entry.value, Mapping):
+            yield entry.value
+            for inner in _inner_blocks(entry):
+                yield from _written(inner)
+
+
+def _inner_blocks(entry: Entry) -> Iterator[Mapping]:
+    action, inputs = entry.value, find(entry.value, "inputs")
+    for name in ("actions", "then", "else", "default"):
+        part = find(action, name) or find(inputs, name)
+        if isinstance(part, Mapping):
+            yield actions_in(part, entry.name)
+    for name in ("cases", "tools"):
+        listed = find(action, name) or find(inputs, name)
+        for each in listed if isinstance(listed, Mapping) else ():
+            yield actions_in(each.value, each.name)
+
+
+def _declared(action: Mapping) -> Iterator[tuple[str, Span]]:
+    if text_at(action, "type").lower() == "initializevariable":
+        listed = find(action, "inputs", "variables") or find(action, "variables")
+        yield from ((name, item.span) for item, name, _ in declared(listed))
 
 
 def _action(entry: Entry, action: Mapping, kind: str) -> Iterator[Diagnostic]:
@@ -149,7 +197,16 @@ def _counts(action: Mapping) -> Iterator[Diagnostic]:
     tries = find(action, "inputs", "retryPolicy", "count")
     if isinstance(tries, Scalar) and isinstance(tries.value, int) and tries.value > RETRIES_MAX:
         yield _refused(f"there are at most {RETRIES_MAX} retries", tries.span, "wait longer")
+    interval = find(action, "inputs", "retryPolicy", "interval")
+    seconds = duration_of(interval)
+    if interval is not None and seconds is not None and not RETRY_S[0] <= seconds <= RETRY_S[1]:
+        yield _refused("a retry waits from PT5S to P1D", interval.span, "write PT5S or more")
     repetitions = find(action, "runtimeConfiguration", "concurrency", "repetitions")
+    number = repetitions.value if isinstance(repetitions, Scalar) else 1
+    if isinstance(number, int) and not 1 <= number <= REPETITIONS_MAX:
+        message = f"from 1 to {REPETITIONS_MAX} items run side by side"
+        span = (repetitions or action).span
+        yield _refused(message, span, f"write repetitions {REPETITIONS_MAX} or less")
     if repetitions is not None and "sequential" in text_at(action, "operationOptions").lower():
         message = "concurrency and Sequential exclude each other"
         yield _refused(message, repetitions.span, "keep one of them")

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom.action import AZURE_RETRY
 from whorl.dialects.loom.forms import find, secured, text_at
 from whorl.dialects.loom.texts import IT, bodied, computed, fields, has_expression, jinja, text_term
+from whorl.dialects.reading.fields import words
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -21,10 +23,20 @@ Entries = dict[str, ir.Value]
 _HTTP_SHAPE = fields(
     statusCode=jinja("it.status"), headers=jinja("it.headers"), body=jinja("it.body")
 )
-_CALL_SHAPE = fields(statusCode=200, body=jinja("main_of(it)"))
+_CALL_SHAPE = fields(statusCode=jinja("called_status(it)"), body=jinja("main_of(it)"))
 _CONNECTION = re.compile(r"parameters\('\$connections'\)\??\['([^']+)'\]", re.IGNORECASE)
-# The statuses that stand for others in the results that a definition writes down.
-_STATUS_CODES = {"ok": 200, "created": 201, "accepted": 202, "nocontent": 204}
+# The names of status codes in the results that a definition writes down; .NET has some more.
+STATUS_CODES = {
+    **{name.replace("_", "").lower(): int(s) for name, s in HTTPStatus.__members__.items()},
+    "ambiguous": 300,
+    "moved": 301,
+    "redirect": 302,
+    "redirectmethod": 303,
+    "unused": 306,
+    "redirectkeepverb": 307,
+    "requestentitytoolarge": 413,
+    "requesturitoolong": 414,
+}
 # The inputs of a request and of a question, with the settings that give them.
 _REQUEST = {
     "method": ("method",),
@@ -38,6 +50,30 @@ _QUESTION = {
     "temperature": ("temperature",),
     "max_tokens": ("maxTokens", "max_tokens"),
 }
+# Why nobody but whoever the operator names answers for these; connectors reach other systems.
+_MISSING = {
+    "csharpscriptcode": "scripts in C# are not run here",
+    "powershellcode": "scripts in PowerShell are not run here",
+    "xslt": "its map is not in Artifacts/Maps of the project",
+    "liquid": "maps in Liquid are not run here",
+    "datamapper": "data maps are not run here",
+    "integrationaccountartifactlookup": "there is no integration account here",
+    "sendtobatch": "batches are not collected here",
+    **dict.fromkeys(
+        words("xmlvalidation xmlcompose xmlparse flatfileencoding flatfiledecoding"),
+        "the schemas of an integration account are not read here",
+    ),
+    **dict.fromkeys(
+        words("""as2decode as2encode x12decode x12encode edifactencode edifactdecode swiftencode
+        swiftdecode swiftmtencode swiftmtdecode rosettanetencode rosettanetdecode
+        rosettanetwaitforresponse"""),
+        "EDI messages and the agreements about them are not read here",
+    ),
+    **dict.fromkeys(
+        words("parsedocument chunktext parsedocumentwithmetadata chunktextwithmetadata"),
+        "documents are not read here",
+    ),
+}
 _KIND_NAMES = {
     "actor": ("actorType", "actor"),
     "activity": ("activityType", "activityName", "activity"),
@@ -50,7 +86,7 @@ def _settings(action: Action, names: dict[str, tuple[str, ...]]) -> Entries:
     return {name: action.context.value(v) for name, v in written if v is not None}
 
 
-def _task(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
+def task_of(action: Action, kind: str, entries: Entries, shape: ir.Value) -> ir.Task:
     """A task; whoever carries it out is told if nobody may see what it gives."""
     secure = secured(action.fields)
     if "outputs" in secure and kind != "ask":
@@ -88,19 +124,21 @@ def read_http(action: Action) -> ir.Node:
     wanted = action.configuration("paginationPolicy", "minimumItemCount")
     if action.is_azure and isinstance(wanted, Scalar) and not has_expression(wanted.text):
         entries["pages"] = ir.Constant(int(wanted.text) if wanted.text.isdecimal() else 1)
-    task = _task(action, "http", entries, _outputs(action))
+    task = task_of(action, "http", entries, _outputs(action))
     is_secure = task.secure or action.setting("authentication") is not None
     return replace(task, secure=is_secure, retry=AZURE_RETRY if action.is_azure else None)
 
 
-def read_connector(action: Action) -> ir.Node:
+def read_connector(action: Action, missing: str = "") -> ir.Node:
     """An action of a connector: whoever the operator names answers for it."""
     entries: Entries = {
         "action": ir.Constant(action.name),
         "type": ir.Constant(text_at(action.fields, "type")),
         "input": action.context.value(_unconnected(action.inputs)),
     }
-    task = _task(action, "connector", entries, _outputs(action))
+    if missing := missing or _MISSING.get(action.type, ""):
+        entries["missing"] = ir.Constant(missing)
+    task = task_of(action, "connector", entries, _outputs(action))
     return replace(task, retry=AZURE_RETRY if action.is_azure else None)
 
 
@@ -139,12 +177,12 @@ def read_static_result(action: Action) -> ir.Node | None:
     written = fields(
         failed=text_at(result, "error", "message") or text_at(result, "code") or status,
         timed_out=status == "timedout",
-        statusCode=int(code) if code.isdecimal() else _STATUS_CODES.get(code.lower(), 500),
+        statusCode=int(code) if code.isdecimal() else STATUS_CODES.get(code.lower(), 500),
         headers=action.context.value(find(outputs, "headers")),
         body=action.context.value(find(outputs, "body")),
     )
     entries: Entries = {"action": ir.Constant(action.name), "result": written}
-    return _task(action, "connector", entries, _outputs(action))
+    return task_of(action, "connector", entries, _outputs(action))
 
 
 def read_call(action: Action) -> ir.Node:
@@ -163,8 +201,11 @@ def read_call(action: Action) -> ir.Node:
         return read_connector(action)
     ports = {port.name for port in called.reading.workflow.inputs}
     written = ((port, find(inputs, port)) for port in ("body", "headers", "queries"))
-    entries = tuple((p, context.value(v)) for p, v in written if p in ports and v is not None)
-    inputs_given = ir.Fields(entries)
+    entries = [(p, context.value(v)) for p, v in written if p in ports and v is not None]
+    # A setting that the project does not have is given to the run, and handed on.
+    needed = [port.name for port in called.reading.workflow.inputs if port.required]
+    context.settings += [name for name in needed if name not in context.settings]
+    inputs_given = ir.Fields((*entries, *((name, computed("fact", name)) for name in needed)))
     return ir.Call(name=action.name, workflow=called.key, inputs=inputs_given, shape=_CALL_SHAPE)
 
 
@@ -182,7 +223,7 @@ def read_ask(action: Action) -> ir.Node:
     else:
         question = context.value(prompt)
     entries = {"prompt": question} | _settings(action, _QUESTION)
-    return _task(action, "ask", entries, bodied(computed("parsed", IT)))
+    return task_of(action, "ask", entries, bodied(computed("parsed", IT)))
 
 
 def read_operator_task(action: Action) -> ir.Node:
@@ -204,4 +245,4 @@ def read_operator_task(action: Action) -> ir.Node:
         source = f"@concat('{prefix}', {text_term(kind.text)})"
         task = action.context.expression(kind, source)
     entries = {"task": task, "with": fields(input=given)}
-    return _task(action, "use", entries, bodied(IT))
+    return task_of(action, "use", entries, bodied(IT))

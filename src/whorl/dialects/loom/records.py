@@ -53,13 +53,13 @@ class ActionRecords:
 
         The facts are `now`, `started`, `inputs`, `value` and the branch that was `taken`.
         """
-        now = _written(facts["now"])
+        now = written(facts["now"])
         if end["status"] == "skipped":
             _skip(table, (node,), now)
             table[node.name]["error"] = _why_skipped(node, others)
             return
-        record = _record(node.name, _status(end["status"]))
-        record |= {"startTime": _written(facts["started"]), "endTime": now}
+        record = _record(node.name, status_of(end["status"]))
+        record |= {"startTime": written(facts["started"]), "endTime": now}
         if facts["inputs"] is not None:
             record["inputs"] = facts["inputs"]
         if facts["value"] is not None:
@@ -77,6 +77,9 @@ class ActionRecords:
         self, table: dict[str, Any], node: ForEach, item: Json, items: Json
     ) -> dict[str, Json]:
         """The names that an item of a for-each begins with, beside its own."""
+        if node.item_name != "$item":
+            # What is gone through is none of the file's own.
+            return {"$actions": dict(table)}
         around = items if isinstance(items, dict) else {}
         return {"$actions": dict(table), "$item": item, "$items": around | {node.name: item}}
 
@@ -88,26 +91,31 @@ class ActionRecords:
         self, table: dict[str, Any], node: ForEach, rows: list[dict[str, Any]], now: float
     ) -> None:
         """All items are done: what is inside has its outputs as lists, in the items' order."""
+        if not rows and node.item_name != "$item":
+            return
         for _, inside in walk(node.body):
             name = inside.name
             ended = {row[name]["status"] for row in rows if name in row}
             worst = ("Failed", "TimedOut", "Succeeded")
             status = next((word for word in worst if word in ended), "Skipped")
             outputs = [row.get(name, {}).get("outputs") for row in rows]
-            table[name] = _record(name, status) | {"outputs": outputs, "endTime": _written(now)}
+            table[name] = _record(name, status) | {"outputs": outputs, "endTime": written(now)}
 
 
 RECORDER = ActionRecords()
 
 
-def _status(word: str) -> str:
+def status_of(word: str) -> str:
     """How an action has ended, by the engine's word such as `timed_out`."""
     return word.title().replace("_", "")
 
 
+def code_of(status: str) -> str:
+    return "OK" if status == "Succeeded" else f"Action{status}"
+
+
 def _record(name: str, status: str) -> dict[str, Json]:
-    code = "OK" if status == "Succeeded" else f"Action{status}"
-    return {"name": name, "status": status, "code": code}
+    return {"name": name, "status": status, "code": code_of(status)}
 
 
 def _why_skipped(node: Node, others: Mapping[str, Mapping[str, Any]]) -> dict[str, Json]:
@@ -115,9 +123,9 @@ def _why_skipped(node: Node, others: Mapping[str, Mapping[str, Any]]) -> dict[st
     for after in node.after:
         actual = others.get(after.node, {}).get("status", "succeeded")
         if actual not in after.statuses and "passed" not in after.statuses:
-            wanted = ", ".join(map(_status, after.statuses))
+            wanted = ", ".join(map(status_of, after.statuses))
             message = f"{node.name!r} was skipped: {after.node!r} was to be {wanted}, "
-            message += f"and is {_status(actual)}"
+            message += f"and is {status_of(actual)}"
             cause = "Dependency" if actual == "skipped" else "Condition"
             return {"code": f"Action{cause}Failed", "message": message}
     return dict(_NOT_TAKEN)
@@ -133,6 +141,7 @@ def _skip(table: dict[str, Any], nodes: tuple[Node, ...], now: str) -> None:
 
 # What ends at one moment is written in a row.
 @lru_cache(maxsize=16)
-def _written(seconds: float) -> str:
+def written(seconds: float) -> str:
+    """A time as Azure writes it."""
     moment = datetime.fromtimestamp(seconds, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}0Z"

@@ -10,11 +10,12 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl import ir
-from whorl.dialects.loom.forms import find, find_mapping, is_deployed, secrets_in
-from whorl.dialects.loom.texts import computed, scalars_in
+from whorl.dialects.loom.forms import find, find_mapping, is_deployed, parameter_in, secrets_in
+from whorl.dialects.loom.project.settings import setting_ports, settings_in
+from whorl.dialects.loom.texts import computed
 from whorl.dialects.loom.words import is_of_a_loop
 from whorl.dialects.reading.context import REPORTED_MAX
-from whorl.ir.checks.scopes import suggest, uses_in
+from whorl.ir.checks.scopes import Use, suggest, uses_in, views_in
 from whorl.ir.expressions import expressions_in
 from whorl.ir.walk import blocks_of, walk
 from whorl.language import LanguageError, free_names
@@ -23,42 +24,30 @@ from whorl.source import Mapping, Sequence, plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from whorl.dialects.loom.forms import Form
+    from whorl.dialects.loom.project.definitions import Form
     from whorl.dialects.loom.texts import LoomContext
-    from whorl.ir.checks.scopes import Use, View
+    from whorl.ir.checks.scopes import View
     from whorl.ir.values import PortType
     from whorl.source import Value
 
 
-_SETTING = re.compile(r"\bappsetting\(\s*'((?:[^']|'')*)'\s*\)", re.IGNORECASE)
 _WORD = re.compile(r"[$\w]+")
 _VARIABLES = ("variables", "$declared")
+# The item of the for-each in which the tools of an agent stand.
+CALL = "$call"
 _ACTIONS = frozenset(
     {"body", "outputs", "actions", "actionbody", "actionoutputs"}
     | {"formdatavalue", "formdatamultivalues", "multipartbody"}
 )
 
 
-def values_beside(context: LoomContext) -> Mapping | None:
-    """The values in `parameters.json` beside a definition, or in a file that bears its name."""
-    file = context.file.replace("\\", "/").rpartition("/")[2]
-    own = f"{file.rpartition('.')[0] or file}.parameters.json"
-    names = [own, "parameters.json", "../parameters.json"]
-    reference = context.files.find([name for name in names if name != file])
-    # A file of that name further below belongs to another definition.
-    if context.lenient or reference not in names:
-        return None
-    document = context.files.open(reference, context.document.root.span)
-    context.sources[document.file] = document.text
-    inner = find_mapping(document.root, "parameters")
-    return find_mapping(document.root) if inner is None else inner
-
-
-def _parameters(context: LoomContext, form: Form) -> dict[str, Value | None]:
+def parameters_of(context: LoomContext, form: Form) -> dict[str, Value | None]:
     """The parameters that the definition declares or that have values, with these."""
     declared = find_mapping(form.definition, "parameters") or ()
     parameters = {e.name.lower(): (e.name, find(e.value, "defaultValue")) for e in declared}
-    for entry in (*(context.beside or ()), *(form.parameters or ())):
+    # What is beside a template has values for the template's own parameters.
+    beside = () if form.is_template or context.beside is None else context.beside
+    for entry in (*beside, *(form.parameters or ())):
         given = find(entry.value, "value")
         if given is not None:
             name = parameters.get(entry.name.lower(), (entry.name, None))[0]
@@ -73,7 +62,7 @@ def read_names(
 
     Inputs are the parameters, app settings, undeclared variables, and what is given by other names.
     """
-    parameters = _parameters(context, form)
+    parameters = parameters_of(context, form)
     lowered = _lowered(parameters)
     read = _lowered(r.name for r in references_in(workflow) if r.function == "parameters")
     mentioned = [name for low, name in read.items() if name and low not in lowered]
@@ -82,20 +71,21 @@ def read_names(
     free_variables = [name for name in variables if name and not is_of_a_loop(name)]
     spelled = {name.lower(): context.variable(name) for name in free_variables} | context.variables
     undeclared = [name for low, name in spelled.items() if low not in context.types]
-    settings, ports = _settings_in(form.definition), {}
-    secrets = context.template.secrets | secrets_in(find(form.definition, "parameters"))
+    settings, ports = [*settings_in(form.definition), *context.settings], {}
+    secrets = form.secrets | secrets_in(find(form.definition, "parameters"))
     if context.is_trigger_secret:
         secrets |= dict.fromkeys((name.lower() for name in given), "any")
     values: dict[str | ir.Expression, ir.Value] = {}
     for name, value in parameters.items():
         # Some parameters are expressions over app settings instead.
-        own = _settings_in(value)
+        own = settings_in(value)
         if own:
             values[name] = context.value(value)
             settings += [setting for setting in own if setting not in settings]
         else:
-            ports[name] = _port(context, name, secrets, value)
+            ports[name] = _port(form, name, secrets, value)
     table = ir.Fields((*_facts(ports).entries, *values.items()))
+    ports |= setting_ports(context, settings)
     tables: list[tuple[str, ir.Value]] = [("$settings", _facts(settings)), ("$parameters", table)]
     if mentioned:
         # Parameters that are only mentioned are in the table if they are given.
@@ -103,38 +93,31 @@ def read_names(
         tables[1:] = [("$declared", table), ("$parameters", joined)]
     # Variables that nothing declares are null unless given; in Azure's files they must be given.
     free = _facts(undeclared) if context.lenient else computed("given_of", [*undeclared])
-    for name in (*mentioned, *settings, *undeclared, *given):
-        ports.setdefault(name, _port(context, name, secrets))
+    for name in (*mentioned, *undeclared, *given):
+        ports.setdefault(name, _port(form, name, secrets))
     return tuple(ports.values()), (*tables, ("$variables", free))
 
 
 def _port(
-    context: LoomContext, name: str, secrets: dict[str, PortType], value: Value | None = None
+    form: Form, name: str, secrets: dict[str, PortType], value: Value | None = None
 ) -> ir.Port:
     default = None if value is None else plain(value)
-    if isinstance(default, str) and (secret := context.template.secret_name(default)):
-        # The template hands a secret of its own on.
-        secrets.setdefault(name.lower(), context.template.secrets[secret.lower()])
-        default = context.template.secret_values.get(secret.lower())
+    if form.is_template and isinstance(default, str) and is_deployed(default):
+        # It is asked for under its own name; or the template hands a secret of its own on.
+        secret = parameter_in(default).lower()
+        default = form.secret_value(secret)
+        if secret in form.secrets:
+            secrets.setdefault(name.lower(), form.secrets[secret])
     kind = secrets.get(name.lower())
     if kind is None:
         return ir.Port(name, required=False, default=default)
     if value is None:
-        default = context.template.secret_values.get(name.lower())
+        default = form.secret_value(name)
     return ir.Port(name, kind, required=False, default=default, secret=True)
 
 
 def _facts(names: Iterable[str]) -> ir.Fields:
     return ir.Fields(tuple((name, computed("fact", name)) for name in names))
-
-
-def _settings_in(value: Value | None) -> list[str]:
-    """The names of the app settings that a value mentions."""
-    settings: dict[str, str] = {}
-    for scalar in scalars_in(value):
-        for name in _SETTING.findall(scalar.text):
-            settings.setdefault(name.lower(), name.replace("''", "'"))
-    return list(settings.values())
 
 
 class Reference(NamedTuple):
@@ -174,11 +157,20 @@ def references_in(workflow: ir.Workflow) -> Iterator[Reference]:
                 yield Reference(word[0].lower(), name, used.offset, use)
 
 
+def _settings_in(workflow: ir.Workflow) -> Iterator[Reference]:
+    """The variables that actions set, each as if the action read it."""
+    nothing = ir.Expression("logic", "")
+    for path, view in views_in(workflow):
+        _, node = view.scope.givers.get(path.rpartition("/")[2], (0, None))
+        for name, _ in node.sets if isinstance(node, ir.Assign) else ():
+            yield Reference("$set", name, 0, Use(nothing, view, path))
+
+
 def check_references(context: LoomContext, form: Form, workflow: ir.Workflow) -> None:
     """Reports the references to nothing, and those to what cannot have run before."""
     names = _Names(context, form, workflow)
     warned: set[Problem] = set()
-    for reference in references_in(workflow):
+    for reference in (*references_in(workflow), *_settings_in(workflow)):
         problem = None if context.is_full else names.problem(reference)
         if problem is None or problem in warned:
             continue
@@ -201,10 +193,16 @@ class _Names:
         # What a deployment names is known after it only.
         self.is_part = form.is_part or any(map(is_deployed, written))
         self.has_parameters = find(form.definition, "parameters") is not None
-        self.parameters = _lowered(_parameters(context, form))
+        self.parameters = _lowered(parameters_of(context, form))
+        self.asked_for = [template.is_asked_for for template in form.templates]
         self.chains: dict[str, list[tuple[ir.Node, ...]]] = {}
+        # The actions that declare variables, which no other action may read before.
+        self.declared: dict[str, list[tuple[ir.Node, ...]]] = {}
         for chain in _chains(workflow.body):
             self.chains.setdefault(chain[-1].name.lower(), []).append(chain)
+            if isinstance(chain[-1], ir.Assign) and chain[-1].name in context.declaring:
+                for name, _ in chain[-1].sets:
+                    self.declared.setdefault(name.lower(), []).append(chain)
         # Actions that are not read, such as those of an agent's tools, are known by name only.
         self.actions = _lowered([*written, *context.triggers])
         self.actions |= {lowered: chains[0][-1].name for lowered, chains in self.chains.items()}
@@ -220,16 +218,22 @@ class _Names:
 
     def problem(self, reference: Reference) -> Problem | None:
         function, name, view = reference.function, reference.name, reference.use.view
-        each = [node.name for node in _holders(view) if isinstance(node, ir.ForEach)]
+        around = (node for node in _holders(view) if isinstance(node, ir.ForEach))
+        each = [node.name for node in around if not _is_tool(node)]
         if function == "item" and not each and id(reference.use.expression) not in self.itemised:
             message = "item() stands in no for-each, and in no Select or Filter"
             return Problem(message, "move it there, or read the array itself", not self.is_part)
+        if function == "agentparameters" and not any(map(_is_tool, _holders(view))):
+            message = "agentParameters() stands in no tool of an agent"
+            return Problem(message, "move it there", not self.is_part)
         if not name:
             return None
         if function == "parameters":
             return self._parameter(name)
         if function in _VARIABLES:
             return self._variable(reference)
+        if function == "$set":
+            return self._set_early(reference)
         if function == "items":
             return self._unknown("for-each", name, _lowered(each), " around this place")
         if function == "iterationindexes":
@@ -266,7 +270,7 @@ class _Names:
 
     def _parameter(self, name: str) -> Problem | None:
         """A parameter that is like no other may be one of a file that is not at hand."""
-        if name.lower() in self.parameters:
+        if name.lower() in self.parameters or any(is_one(name) for is_one in self.asked_for):
             return None
         nearest = self._nearest(name, self.parameters.values())
         is_certain = bool(nearest) or (self.has_parameters and not self.parameters)
@@ -283,7 +287,7 @@ class _Names:
         if not lenient:
             names = {lowered: names[lowered] for lowered in self.context.types}
         if name.lower() in names:
-            return None
+            return None if lenient else self._uninitialized(reference)
         loops = _bound(reference.use.view, "$loop")
         if lenient and is_of_a_loop(name):
             return self._unknown("variable", name, _lowered(loops), " of a loop around this place")
@@ -297,6 +301,28 @@ class _Names:
             f'[{{"name": "{name}", "type": "string", "value": ""}}]}}}}'
         )
         return Problem(message, nearest or declaration, is_certain=False)
+
+    def _set_early(self, reference: Reference) -> Problem | None:
+        """A variable is set after it was declared; what declares it sets it, too."""
+        setter = reference.use.path.rpartition("/")[2]
+        is_declaring = self.context.lenient or setter in self.context.declaring
+        return None if is_declaring else self._uninitialized(reference, "sets")
+
+    def _uninitialized(self, reference: Reference, verb: str = "reads") -> Problem | None:
+        """A variable has a value once the action that declares it has run."""
+        name = reference.name
+        chains = self.declared.get(name.lower(), [])
+        early = [_too_early(reference, chain, lenient=False) for chain in chains]
+        if not early or not all(early) or self.is_part:
+            return None
+        declaring, reader = chains[0][-1].name, reference.use.path.rpartition("/")[2]
+        message = f"variable {name!r} is not initialized yet: {declaring!r} need not have run when "
+        advice = f'add "runAfter": {{"{chains[0][0].name}": ["Succeeded"]}}'
+        return Problem(f"{message}{reader!r} {verb} it", advice, label="no value yet")
+
+
+def _is_tool(node: ir.Node) -> bool:
+    return isinstance(node, ir.ForEach) and node.item_name == CALL
 
 
 def _too_early(reference: Reference, chain: tuple[ir.Node, ...], lenient: bool) -> Problem | None:

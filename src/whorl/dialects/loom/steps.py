@@ -9,6 +9,7 @@ from whorl.dialects.loom import texts
 from whorl.dialects.loom.forms import find, text_at
 from whorl.dialects.loom.words import SETTING
 from whorl.dialects.reading.fields import text_of
+from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 
-_ENDS: dict[str, Literal["succeeded", "cancelled"]] = {
+_ENDS: dict[str, Literal["succeeded", "failed", "cancelled"]] = {
+    "failed": "failed",
     "succeeded": "succeeded",
     "cancelled": "cancelled",
     "canceled": "cancelled",
@@ -65,10 +67,18 @@ def read_wait(action: Action) -> ir.Node:
 
 
 def read_terminate(action: Action) -> ir.Node:
-    error = action.setting("runError")
-    message = action.context.value(find(error, "message") or find(error, "code"))
-    status = text_of(action.setting("runStatus")).lower()
-    return ir.Stop(name=action.name, status=_ENDS.get(status, "failed"), message=message)
+    """Ends the run, or the one that its workflow was called for: its caller goes on."""
+    error, written = action.setting("runError"), action.setting("runStatus")
+    status = _ENDS.get(text_of(written).strip().lower() or "failed")
+    if status is None:
+        message = f"{text_of(written)[:60]!r} is no status of a run that ends"
+        advice = "write Succeeded, Failed or Cancelled"
+        span = (written or action.fields).span
+        action.context.report("W007", message, span, label="unknown status", help=advice)
+    code, message_ = (action.context.value(find(error, name)) for name in ("code", "message"))
+    return ir.Stop(
+        name=action.name, status=status or "failed", message=message_, code=code, ends="workflow"
+    )
 
 
 def read_response(action: Action) -> ir.Node:
@@ -76,7 +86,18 @@ def read_response(action: Action) -> ir.Node:
     action.context.responses.append(action.name)
     written = {name: find(action.inputs, name) for name in ("statusCode", "headers", "body")}
     entries = [(k, action.context.value(v)) for k, v in written.items() if v is not None]
-    return ir.Compute(name=action.name, value=ir.Fields(tuple(entries)))
+    action.context.sends_headers |= written["headers"] is not None
+    others = [name for name in action.context.answering if name != action.name]
+    shape = texts.computed("answered_once", texts.IT, [*others]) if others else None
+    return ir.Compute(name=action.name, value=ir.Fields(tuple(entries)), shape=shape)
+
+
+def responses_in(value: Value | None, is_block: bool = False) -> Iterator[str]:
+    """The names of the actions that answer whoever started the run."""
+    for entry in value if isinstance(value, Mapping) else ():
+        if is_block and text_at(entry.value, "type").lower() == "response":
+            yield entry.name
+        yield from responses_in(entry.value, entry.name.lower() == "actions")
 
 
 def read_operation(action: Action) -> ir.Node:
@@ -175,9 +196,14 @@ def variable_set(action: Mapping) -> str:
 
 
 def read_initialize(action: Action) -> ir.Node:
+    action.context.declaring.add(action.name)
     sets: list[tuple[str, ir.Value]] = []
     for item, name, kind in declared(action.setting("variables")):
-        value = find(item, "value")
+        value, written = find(item, "value"), find(item, "type")
+        if written is not None and not kind:
+            message = f"variable {name!r} is of the unknown type {text_of(written)[:60]!r}"
+            advice = did_you_mean(text_of(written), _TYPES) or f"the types are {', '.join(_TYPES)}"
+            action.context.report("W009", message, written.span, label="unknown type", help=advice)
         given = action.context.value(value)
         if given == ir.Constant(None) and kind:
             given = ir.Constant(_TYPES[kind][1])

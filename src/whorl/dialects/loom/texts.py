@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom.forms import Template, find, is_deployed, text_at
+from whorl.dialects.loom.forms import find, is_deployed, text_at
 from whorl.dialects.loom.words import LIBRARY, OBJECT_FIELDS
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import check_spelling, duration_of
 from whorl.dialects.reading.texts import called, read_tree
+from whorl.language import LanguageError, parse
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
     from whorl.errors import Span
     from whorl.language import Json
-    from whorl.source import Value
+    from whorl.source import Entry, Value
 
 
 _NAMED = re.compile(
@@ -150,6 +152,14 @@ def text_term(text: str) -> str:
     return f"concat({', '.join(parts)})"
 
 
+def _parses(syntax: str, text: str) -> bool:
+    try:
+        parse(ir.Expression(syntax, text))
+    except LanguageError:
+        return False
+    return True
+
+
 def quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
@@ -167,7 +177,6 @@ class LoomContext(ReadContext):
     """
 
     lenient: bool = False
-    template: Template = field(default_factory=Template)
     # The variables: the spelling of whoever declares or sets them; their types where declared.
     variables: dict[str, str] = field(default_factory=dict)
     types: dict[str, str] = field(default_factory=dict)
@@ -181,12 +190,27 @@ class LoomContext(ReadContext):
     loops: dict[str, Json] = field(default_factory=dict)
     # The values of parameters in a file beside this one.
     beside: Mapping | None = None
+    # The app settings that workflows need which this one calls.
+    settings: list[str] = field(default_factory=list)
     # What answers in place of an action, by the name that its settings give.
     static_results: Mapping | None = None
     is_trigger_secret: bool = False
     # The names of the actions inside of each scope and loop, and the responses, as they are read.
     scopes: dict[str, list[str]] = field(default_factory=dict)
     responses: list[str] = field(default_factory=list)
+    # All responses of the definition, wherever they stand.
+    answering: tuple[str, ...] = ()
+    sends_headers: bool = False
+    # The agents of the definition; others may hand over to them.
+    agents: dict[str, Entry] = field(default_factory=dict)
+    # Whether the caller is not to wait for a response, but to fetch it.
+    answers_later: bool = False
+    # What connections lead to; None where the project has no file of them.
+    connections: Mapping | None = None
+    # The actions that declare variables.
+    declaring: set[str] = field(default_factory=set)
+    # The limits of the host, by name in lower case.
+    host: dict[str, float] = field(default_factory=dict)
 
     def variable(self, name: str) -> str:
         return self.variables.get(name.lower(), name)
@@ -194,8 +218,11 @@ class LoomContext(ReadContext):
     def expression(self, scalar: Scalar, source: str | None = None) -> ir.Expression:
         """The expression of a string of the file; `source` where it is made of the string."""
         syntax = "logic-lenient" if self.lenient else "logic"
+        if source is not None and is_expression(scalar) and not _parses(syntax, scalar.text):
+            # A mistake is told in the author's own words.
+            source = None
         made = ir.Expression(syntax, scalar.text if source is None else source)
-        if source is None:
+        if source is None and scalar.lines is not None:
             self.places.remember(made, scalar)
         else:
             self.places.remember_part(made, scalar.span)
@@ -207,9 +234,8 @@ class LoomContext(ReadContext):
         def read(scalar: Scalar) -> ir.Value:
             text = scalar.value
             if isinstance(text, str) and not self.lenient and is_deployed(text):
-                text = self.template.deployed(text)
-                is_literal = is_deployed(text) or not has_expression(text)
-                return ir.Constant(text) if is_literal else self.expression(scalar, text)
+                # Only Azure knows what it is; the expressions in it are parts of texts there.
+                return ir.Constant(text)
             return self.expression(scalar) if is_expression(scalar) else ir.Constant(text)
 
         def read_key(key: Scalar) -> str | ir.Expression:

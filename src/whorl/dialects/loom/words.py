@@ -26,7 +26,9 @@ CONNECTORS = frozenset(
         openapiconnection openapiconnectionwebhook serviceprovider function invokefunction
         httpwebhook sendtobatch javascriptcode csharpscriptcode powershellcode xslt xmlvalidation
         xmlcompose xmlparse liquid flatfileencoding flatfiledecoding
-        integrationaccountartifactlookup parsedocument chunktext agent agenthandoff swiftencode
+        integrationaccountartifactlookup parsedocument chunktext
+        parsedocumentwithmetadata chunktextwithmetadata swiftmtencode swiftmtdecode
+        rosettanetdecode rosettanetwaitforresponse agent agenthandoff swiftencode
         swiftdecode rosettanetencode as2decode as2encode x12decode x12encode edifactencode
         edifactdecode datamapper batch nestedagent mcpclienttool"""
     )
@@ -95,7 +97,7 @@ OBJECT_FIELDS = {
     ),
     "trigger": words(
         """type kind inputs recurrence conditions runtimeConfiguration operationOptions splitOn
-        correlation description metadata evaluatedRecurrence"""
+        splitOnConfiguration correlation description metadata evaluatedRecurrence"""
     ),
     "request": words("schema method relativePath"),
     "parameter": words("type defaultValue value allowedValues metadata"),

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.files import ENDINGS, FILES_MAX
+from whorl.dialects.files import ENDINGS, FILES_MAX, Names
 from whorl.dialects.mcp_cli.functions import HISTORY, NUMBER, PREVIOUS
 from whorl.dialects.mcp_cli.steps import RETRIES, WORKERS, read_shared
 from whorl.dialects.mcp_cli.texts import LIBRARY, PLACE, RESERVED, View
@@ -18,15 +18,16 @@ from whorl.dialects.reader import parse
 from whorl.dialects.reading.fields import duration_of, is_true, number_of, text_of, whole_of
 from whorl.dialects.reading.structure import check_arguments
 from whorl.dialects.reading.texts import placeholders, quoted
-from whorl.errors import InvalidWorkflow, did_you_mean
+from whorl.errors import InvalidWorkflow, Span, did_you_mean
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
-    from whorl.dialects.files import NamedFile
+    from collections.abc import Iterable
+
+    from whorl.dialects.files import NamedFile, SourceFiles
     from whorl.dialects.mcp_cli.format import FileContext, Item
     from whorl.dialects.mcp_cli.steps import ParsedFile
     from whorl.dialects.reader import Called
-    from whorl.errors import Span
     from whorl.source import Value
 
 HISTORY_KEEP = 1_000
@@ -46,6 +47,7 @@ _COMPARED_MAX = 1_000
 # At least one item must succeed where failures are tolerated.
 _ANY = 1e-9
 _FILE = "file://"
+_TOP = Span("", 1, 1)
 
 
 def _find_workflow(context: FileContext, item: Item, value: Value | None) -> Called | None:
@@ -74,12 +76,21 @@ def _find_workflow(context: FileContext, item: Item, value: Value | None) -> Cal
     return None
 
 
+def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
+    """The files that a name may mean: the `name:` inside of them, with folders before it or not."""
+    return [file.reference for file in _named_in(Names(files).around(base, _name_of, _TOP), name)]
+
+
 def _find_named(context: FileContext, name: str, span: Span) -> list[NamedFile]:
     """The files that a name may mean: that one, or those in the nearest place that has any.
 
     In a place, one where the whole name fits comes before those in folders further below.
     """
-    for place in context.files.named(_name_of, span):
+    return _named_in(context.files.named(_name_of, span), name)
+
+
+def _named_in(places: Iterable[list[NamedFile]], name: str) -> list[NamedFile]:
+    for place in places:
         exact = [file for file in place if file.key == name]
         files = exact or [file for file in place if file.near and file.key.endswith(f"/{name}")]
         if files:
@@ -362,6 +373,10 @@ def _source_of_file(file: ParsedFile, item: Item, value: Scalar) -> str | None:
         lambda place: values.get(place[1].strip().removeprefix("env."), place[0]),
         value.text.removeprefix(_FILE),
     )
+    if reference.startswith("/"):
+        # A place of another machine: the same path in the project is meant.
+        inside = reference.lstrip("/")
+        reference = file.context.files.find([inside]) or inside
     try:
         return quoted(file.context.files.text(reference, value.span)[1])
     except InvalidWorkflow as fault:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.context import ReadContext
@@ -10,6 +10,7 @@ from whorl.dialects.reading.fields import shown, text_of, texts_of, words
 from whorl.dialects.reading.structure import Field, Table, check_table
 from whorl.errors import nearest
 from whorl.ir.nodes import ITERATIONS_MAX
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:
@@ -63,6 +64,11 @@ class Item:
         """Whether it goes over items, and not round until a condition is met."""
         mode = self.loop.get("mode") if self.loop is not None else None
         return isinstance(mode, Scalar) and mode.value == "iterate"
+
+    @property
+    def is_provided(self) -> bool:
+        """Whether a task of the operator does it, which may give an object."""
+        return any(self.fields.get(name) is not None for name in PROVIDED)
 
     @property
     def accumulators(self) -> tuple[str, ...]:
@@ -143,6 +149,15 @@ _NAME = {"name": Field("text", required=True, example="a name of its own")}
 
 TEMPLATE = Table("template", {"name": LOOP_FIELDS["workflow"], "with": Field("values")})
 
+LLM = Table(
+    "llm",
+    {
+        "prompt": Field("text", required=True, example="the question to the model"),
+        "system_prompt": TEXT,
+        **{name: _ASKING[name] for name in _VOTING},
+    },
+)
+
 CONSENSUS = Table(
     "consensus",
     {
@@ -160,12 +175,9 @@ CONSENSUS = Table(
 )
 
 # What does the work of a step; a step has exactly one of them.
-KINDS = ("run", "template", "loop", "consensus", "rag", "embeddings")
-
-_NEEDS = {
-    "rag": "a vector database with embedded documents",
-    "embeddings": "an embedding model and a place for its vectors",
-}
+KINDS = ("run", "template", "loop", "consensus", "rag", "embeddings", "llm")
+# Kinds that a task of the operator does, under the same name.
+PROVIDED = ("rag", "embeddings")
 
 
 def _check_kind(context: ReadContext, step: Mapping, owner: str) -> None:
@@ -181,11 +193,10 @@ def _check_kind(context: ReadContext, step: Mapping, owner: str) -> None:
         advice = "give it `run` with a prompt, or one of " + ", ".join(KINDS[1:4])
         context.report("W009", message, step.span, label="no kind of step", help=advice)
     for entry in kinds:
-        if entry.name in _NEEDS:
-            message = f"{owner} is of the kind {entry.name!r}, which cannot run here: it needs "
-            message += _NEEDS[entry.name]
-            advice = "write a `run` step with `servers`, and let an MCP server's tool do it"
-            context.report("W009", message, entry.key.span, label="cannot run", help=advice)
+        if entry.name == "llm":
+            message = f"{owner} has its prompt below 'llm', which only older files have"
+            advice = "write it as `run`; `provider` and `model` are fields of the step"
+            context.warn("W023", message, entry.key.span, label="older form", help=advice)
 
 
 STEP = Table(
@@ -199,6 +210,7 @@ STEP = Table(
         "consensus": Field("object", inner=CONSENSUS),
         "rag": Field("values"),
         "embeddings": Field("values"),
+        "llm": Field("object", inner=LLM),
         "input": TEXT,
         "if": TEXT,
         "needs": TEXTS,
@@ -208,7 +220,6 @@ STEP = Table(
     },
     {
         "prompt": "write it as `run`",
-        "llm": "write its prompt as `run`; `provider` and `model` are fields of the step",
         "system_prompt": "write it at the beginning of `run`",
         "output": "a result is known by the name of its step: {{name}}",
         "output_var": "a result is known by the name of its step: {{name}}",
@@ -226,9 +237,7 @@ STEP = Table(
 ROOT = Table(
     "workflow",
     {
-        "$schema": Field(
-            "text", required=True, example='"workflow/v2.0", which tells what the file is'
-        ),
+        "$schema": TEXT,
         "name": Field("text", required=True, example="the name of the workflow"),
         "version": TEXT,
         "description": TEXT,
@@ -253,6 +262,10 @@ def check_structure(context: FileContext) -> None:
     """Reports every unknown, missing or wrong field of the file."""
     check_table(context, context.root, ROOT, "the workflow")
     schema = context.root.get("$schema")
+    if schema is None:
+        message, span = "the workflow lacks the field '$schema'", context.root.span
+        advice = 'add $schema: "workflow/v2.0", which tells what the file is'
+        context.warn("W006", message, span, label="'$schema' is missing", help=advice)
     if schema is not None and text_of(schema) != "workflow/v2.0":
         message = f"'$schema' must be 'workflow/v2.0', not {shown(schema)}"
         advice = 'write $schema: "workflow/v2.0" and check the fields'

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.mcp_cli import steps, texts
 from whorl.dialects.mcp_cli.calls import read_loop, read_template
-from whorl.dialects.mcp_cli.format import FileContext, Item, check_structure
+from whorl.dialects.mcp_cli.format import PROVIDED, FileContext, Item, check_structure
 from whorl.dialects.reading.fields import scalar_of, text_of
 from whorl.dialects.reading.texts import quoted
 from whorl.errors import did_you_mean
@@ -42,6 +42,7 @@ class McpCliReader:
     name = "mcp-cli"
     looks_for = 'the field `$schema: "workflow/v2.0"` at the top'
     joined: frozenset[str] | None = frozenset({"steps", "loops"})
+    editing = "whorl.dialects.mcp_cli.sketch:McpCliChanges"
 
     def claims(self, document: Document) -> bool:
         """Whether the file has that schema, or lacks it and looks like such a file all the same."""
@@ -108,7 +109,8 @@ def _read_node(file: steps.ParsedFile, item: Item) -> ir.Node:
         return read_template(file, item, template)
     if isinstance(consensus := item.get("consensus"), Mapping):
         return steps.read_consensus(file, item, consensus)
-    return steps.read_run(file, item)
+    kind = next((name for name in PROVIDED if item.get(name) is not None), "")
+    return steps.read_provided(file, item, kind) if kind else steps.read_run(file, item)
 
 
 def _read_items(context: FileContext) -> list[Item]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal
 
 from whorl import ir
 from whorl.dialects.mcp_cli.texts import LIBRARY, View, spelled
 from whorl.dialects.reading import fields as scalars
 from whorl.dialects.reading.texts import quoted
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Sequence
 
 if TYPE_CHECKING:
@@ -22,10 +24,15 @@ TURNS = 10
 WORKERS = 3
 # How often `retry` tries again where the file does not say.
 RETRIES = 3
-_SKILLS = (": there are no skills here", "offer the same tools by an MCP server: servers: [name]")
+# Where the text of a skill is, seen from the file, its project or one of its folders.
+_SKILL_FILES = ("config/skills/{}/SKILL.md", "skills/{}/SKILL.md", "{}/SKILL.md")
+_SKILL_MAX = 50_000
+_HEAD = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
+_DESCRIPTION = re.compile(r"^description:[ \t]*(.+)$", re.MULTILINE)
+# The name of what is a server elsewhere, and here is what the model is told.
+_SKILL_SERVICE = "skills"
 # Fields of a step that have no effect: why, and what to write instead.
 UNUSED = {
-    "skills": _SKILLS,
     "execution_order": ("", "write `needs` to order steps"),
     "input": ("", "write what the step is to read into `run`"),
 }
@@ -65,7 +72,7 @@ class Execution:
                 return ({"provider": provider} if provider else {}) | model
         return {}
 
-    def asking(self, prompt: ir.Value, *layers: Mapping) -> ir.Fields:
+    def asking(self, prompt: ir.Value, *layers: Mapping, system: str = "") -> ir.Fields:
         """The inputs of a model call: each from the first layer that says it, else from us."""
         inputs: dict[str, Json] = dict(self.model(layers[0]))
         fields = (*layers, self.fields)
@@ -75,10 +82,12 @@ class Execution:
             if number is not None:
                 inputs[name] = number
         servers = next((layer.get("servers") for layer in fields if "servers" in layer), None)
-        if scalars.texts_of(servers):
+        if tools := [name for name in scalars.texts_of(servers) if name != _SKILL_SERVICE]:
             turns = (scalars.whole_of(layer.get("max_iterations")) for layer in fields)
-            inputs["tools"] = list(scalars.texts_of(servers))
+            inputs["tools"] = [*tools]
             inputs["max_turns"] = next(filter(None, turns), TURNS)
+        if system:
+            inputs["system"] = system
         constants = [(name, ir.Constant(value)) for name, value in inputs.items()]
         return ir.Fields((("prompt", prompt), *constants))
 
@@ -99,7 +108,6 @@ def check_execution(context: FileContext, fields: Mapping) -> None:
         message = "'max_workers' of 'execution' has no effect without 'parallel'"
         advice = "add parallel: true, or remove it"
         context.report("W007", message, workers.key.span, label="not used", help=advice)
-    context.warn_unused(fields, "skills", "'execution'", *_SKILLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,8 +169,45 @@ def read_shared(file: ParsedFile, item: Item) -> dict[str, Any]:
 def read_run(file: ParsedFile, item: Item) -> ir.Task:
     shared = read_shared(file, item)
     shared["timeout_s"] = file.execution.timeout(item.fields)
-    prompt = file.texts.read(item.get("run"), file.view(item))
-    return ir.Task(kind="ask", inputs=file.execution.asking(prompt, item.fields), **shared)
+    older = item.get("llm")
+    fields = older if isinstance(older, Mapping) else item.fields
+    prompt = file.texts.read(fields.get("run") or fields.get("prompt"), file.view(item))
+    parts = (scalars.text_of(fields.get("system_prompt")), _skills(file, item))
+    layers = dict.fromkeys((fields, item.fields))
+    inputs = file.execution.asking(prompt, *layers, system="\n\n".join(filter(None, parts)))
+    return ir.Task(kind="ask", inputs=inputs, **shared)
+
+
+def read_provided(file: ParsedFile, item: Item, kind: str) -> ir.Task:
+    """A step that a task of the operator does: what stands below its kind is given to it."""
+    shared = read_shared(file, item)
+    shared["timeout_s"] = file.execution.timeout(item.fields)
+    written = item.get(kind)
+    given = file.texts.values(written, file.view(item), strict=False) if written else ir.Fields()
+    inputs = ir.Fields((("task", ir.Constant(kind)), ("with", given)))
+    return ir.Task(kind="use", inputs=inputs, **shared)
+
+
+def _skills(file: ParsedFile, item: Item) -> str:
+    """What a model is told of the skills that a step has, or else all steps of the file."""
+    named = item.fields if "skills" in item.fields else file.execution.fields
+    entry = named.entry("skills")
+    parts: list[str] = []
+    for name in scalars.texts_of(entry.value) if entry is not None else ():
+        assert entry is not None
+        span = entry.value.span
+        reference = file.context.files.find([path.format(name) for path in _SKILL_FILES])
+        if reference is None:
+            message = f"there is no skill {name[:60]!r}, so {item.words} does without it"
+            advice = f"write config/skills/{name[:60]}/SKILL.md"
+            file.context.warn("W023", message, span, label="no such skill", help=advice)
+            continue
+        _, text = file.context.files.text(reference, span)
+        head = _HEAD.match(text)
+        about = _DESCRIPTION.search(head[1]) if head else None
+        body = text[head.end() :] if head else text
+        parts.append(f"## {name}: {about[1] if about else ''}\n{body.strip()[:_SKILL_MAX]}")
+    return "You have these skills; use what fits.\n\n" + "\n\n".join(parts) if parts else ""
 
 
 def read_consensus(file: ParsedFile, item: Item, consensus: Mapping) -> ir.Group:

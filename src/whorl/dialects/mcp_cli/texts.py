@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.texts import NearestNames, placeholders, quoted, read_tree, split_text
+from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
@@ -93,13 +94,22 @@ class Variables:
     def owner(self, name: str) -> Item | None:
         """The step or loop whose result a variable is."""
         bare = name.removeprefix("step.") if name not in self.items else name
-        return self.items.get(bare) or self.accumulators.get(bare)
+        return self.items.get(bare) or self.accumulators.get(bare) or self.holder(name)
+
+    def holder(self, name: str) -> Item | None:
+        """The step whose result is an object that a variable is a field of: `step.NAME.FIELD`."""
+        first, _, rest = name.partition(".")
+        owner = self.items.get(rest.partition(".")[0]) if first == "step" and "." in rest else None
+        return owner if owner is not None and owner.is_provided else None
 
     def find(self, name: str, view: View) -> Reference | None:
         """How a variable is read from a place; None where it is not known."""
         if name == MAIN:
             self.reads_input = True
             return Reference(MAIN)
+        if (holder := self.holder(name)) is not None and holder is not view.item:
+            path = "".join(f"[{quoted(part)}]" for part in name.split(".")[2:])
+            return Reference(f"{spelled(holder.name)}{path}", certain=False)
         owner = self.owner(name)
         if owner is not None and owner is not view.item:
             is_name = owner.name in (name, name.removeprefix("step."))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, field
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
@@ -14,6 +14,7 @@ from whorl.dialects.reading.fields import texts_of
 from whorl.errors import nearest
 from whorl.ir.nodes import NodeFields, Wanted
 from whorl.ir.walk import names_given, node_path
+from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Value
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ or an object of constants that the IR holds in parts, an object with computed or
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from whorl import ir
@@ -18,6 +18,7 @@ from whorl.dialects.reading.texts import read_tree
 from whorl.errors import Span
 from whorl.ir.expressions import Names
 from whorl.language import Expression
+from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
@@ -19,6 +18,7 @@ from whorl.dialects.native.context import (
 from whorl.dialects.reading.fields import number_of
 from whorl.errors import did_you_mean
 from whorl.ir.values import parse_count, parse_duration
+from whorl.lazily import dataclass
 from whorl.source import Scalar, Value, plain
 
 if TYPE_CHECKING:

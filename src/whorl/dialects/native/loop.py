@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from whorl.ir.checks.scopes import suggest
 from whorl.ir.expressions import inner_values
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, free_names
+from whorl.lazily import regex
 from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 HISTORY_KEPT = 50
 TAKES = ("last", "best", "first", "all")
-_STEP_NAME = re.compile(NAMES["dashed"])
+_STEP_NAME = regex(NAMES["dashed"])
 # The part of a result that is its text, where the result is an object by nature.
-_TEXTS = {"run": ".stdout", "http": ".body"}
+_TEXTS = {"run": ".stdout", "http": ".body", "file_read": ".content"}
 _SILENT = (ir.Assign, ir.Wait, ir.Stop, ir.Break, ir.Continue)
 
 

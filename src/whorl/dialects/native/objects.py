@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,6 +18,7 @@ from whorl.dialects.native.context import (
 from whorl.dialects.native.forms import Form, OneOf, Raw, report_wrong
 from whorl.errors import nearest
 from whorl.ir.checks.scopes import suggest
+from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:

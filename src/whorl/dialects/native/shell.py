@@ -7,10 +7,18 @@ in that could only leave a variable unexpanded or split into words: values are n
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import field
+from typing import TYPE_CHECKING, NamedTuple
 
+from whorl.ir import Constant, Expression
 from whorl.ir.checks.expressions import taking_code
+from whorl.lazily import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.ir import Value
+    from whorl.language import Json
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200
@@ -153,6 +161,29 @@ class _Context:
     command: _Command = field(default_factory=_Command)
 
 
+def steered_by_options(words: Sequence[str]) -> str:
+    """The program that would take a value behind these words for an option; empty: there is none.
+
+    Behind `--` there are no options.
+    """
+    program = _STEERED.fullmatch(words[0]) if words else None
+    return "" if program is None or "--" in words else program[1]
+
+
+def steered_values(argv: Sequence[Value]) -> list[Json]:
+    """The places of values in a list of arguments that its program could take for options."""
+    found: list[Json] = []
+    words: list[str] = []
+    for index, item in enumerate(argv):
+        word = str(item.value) if isinstance(item, Constant) else "x"
+        is_whole = isinstance(item, Expression) and item.source.startswith("{")
+        if is_whole and steered_by_options(words):
+            found.append(index)
+        if words or word not in _LEADING:
+            words.append(word)
+    return found
+
+
 def read_script(source: str) -> Script:
     """Puts a variable in the place of each {{ }} of a script."""
     return _Scanner(source).scan()
@@ -244,11 +275,8 @@ class _Scanner:
         if self.context.kind not in (*_COMMANDS, "single", "double"):
             return ""
         command = next(c for c in reversed(self.stack) if c.kind in _COMMANDS).command
-        words = command.named()
-        program = _STEERED.fullmatch(words[0]) if words else None
-        if program is None or command.word.strip(_QUOTE) or "--" in words:
-            return ""
-        return f"_{program[1]}"
+        program = steered_by_options(command.named())
+        return f"_{program}" if program and not command.word.strip(_QUOTE) else ""
 
     def _refusal(self, start: int, end: int) -> str:
         kind = self.context.kind

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from whorl.errors import nearest
 from whorl.ir.values import parse_time
 from whorl.ir.walk import names_given
 from whorl.language import LanguageError, parse
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Value
 
 if TYPE_CHECKING:

@@ -13,7 +13,16 @@ from dataclasses import fields as attributes_of
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.native import forms
-from whorl.dialects.native.objects import Derive, Field, FieldsOf, FieldTable, ListOf, MapOf, Texts
+from whorl.dialects.native.objects import (
+    Derive,
+    Field,
+    FieldsOf,
+    FieldTable,
+    ListOf,
+    MapOf,
+    Texts,
+    Values,
+)
 from whorl.ir.nodes import ITERATIONS_MAX
 
 if TYPE_CHECKING:
@@ -40,7 +49,10 @@ steps*             steps     body  the steps by name, in this order
 ~block             block     *  how its steps are held together
 outputs            outputs   =  what a run gives back, by name; default: the result of the last step
 ~hidden_outputs    texts     =  outputs that nobody is shown who looks on
+~early_outputs     texts     =  outputs that a run that fails has, too
+~trigger           trigger   =  what starts it beside people, and by which rules
 workflows          workflows  =  workflows that steps of this file call by these names
+trigger.name*      text      =  what it is called
 input.type         type      =  string, number, integer, boolean, json, list, file, files, any, or
     secret: a text that is shown to nobody, and stored only encrypted
 input.default      raw       =  the value if none is given
@@ -76,13 +88,17 @@ secure           truth   =         keeps what goes in and out of sight
 ~inputs          fields  inputs.*  inputs that have no field of their own
 
 [ask: asks a model]
-ask*         template     inputs.prompt  the prompt
-system       template     inputs.system  the system prompt
+ask*         prompt       inputs.prompt  the prompt, or {file: a file that holds it}
+system       prompt       inputs.system  the system prompt
 model        model        inputs.model  provider/model; a list is fail-over in order
 returns      returns      =  a typed answer, which is checked; its fields are read as step.field
 temperature  number 0 10  inputs.temperature  how freely the model chooses its words
+top_p        number 0 1   inputs.top_p  of which part of the likely words it chooses
 max_tokens   whole 1 10000000  inputs.max_tokens  the longest answer
 max_turns    whole 1 100  inputs.max_turns  how often it may answer with tools in hand; default 10
+images       paths        inputs.images  files of the project that the model looks at: a path or
+    several; PNG, JPEG, GIF or WebP
+files        paths        inputs.files  files that the model reads: images, PDF, or texts
 tools        servers      inputs.tools  MCP servers and tasks that the model may use, by name
 session      name         =  steps with the same session continue one conversation
 ~provider    value        inputs.provider  whose model it is
@@ -91,8 +107,8 @@ session      name         =  steps with the same session continue one conversati
 
 [agent: runs an agent command line]
 agent*   template  inputs.agent  claude-code, codex, gemini or a configured one
-prompt*  template  inputs.prompt  what it is asked to do
-system   template  inputs.system  the system prompt
+prompt*  prompt    inputs.prompt  what it is asked to do, or {file: a file that says it}
+system   prompt    inputs.system  the system prompt
 model    model     inputs.model  provider/model; a list is fail-over in order
 returns  returns   =             a typed answer, which is checked; its fields are read as step.field
 folder   template  inputs.folder  where it works, relative to the project
@@ -108,17 +124,35 @@ check   truth     inputs.check   whether an exit code other than 0 is a failure;
     unless an expression of the file reads the step's exit_code
 
 [http: calls a URL; result: status, headers, body]
-http*            request   *               a URL, or {method, url, headers, query, body}
+http*            request   *               a URL, or {method, url, headers, query, body, key}
 request.method   template  inputs.method   default GET
 request.url*     template  inputs.url      where
 request.headers  headers   inputs.headers  by name
 request.query    query     inputs.query    by name
 request.body     value     inputs.body     a text, or a value that is sent as JSON
+request.key      name      inputs.key      the name of one of the operator's [keys], which is sent
+    to the host that it is for, and to no other
 request.accept_status  value  inputs.accept_status  statuses that are results, too: 404, 4xx, any
 request.~auth    value     inputs.auth     how the caller proves who it is
 request.~poll    value     inputs.poll     whether a 202 is asked about again
 request.~hide_reply  value  inputs.hide_reply  keeps the reply out of sight
 request.~inputs  fields    inputs.*        inputs that have no field of their own
+
+[read: reads a file of the project; result: path, size, content]
+read*  template  inputs.path  the file, relative to the project
+as     one of text json csv binary  inputs.mode  what the content is: a text (default), JSON, rows
+    of CSV, or base64
+
+[write: writes a file, if the operator allows it; result: path, size]
+write*    template  inputs.path  the file, relative to the project
+content*  value     inputs.content  what it holds then; what is no text is written as JSON
+as        one of text json csv binary  inputs.mode  what the content is: a text (default), JSON,
+    rows for CSV, or base64
+how       one of overwrite append create  inputs.write  whether what is there is replaced (default),
+    gets more behind it, or fails the step
+
+[prompt]
+file*  reference  =  the file, seen from the folder of this one
 
 [use: uses a task by name from the operator's configuration or a plugin]
 use*     task_name  inputs.task  the name of the task
@@ -227,6 +261,8 @@ judge.question*    template    =        a model answers yes or no to it
 judge.model        model       =        provider/model; a list is fail-over in order
 judge.votes        whole 1 99  =        how many answers; the majority counts
 judge.of           of          subject  what it reads; default: the last step
+judge.reason       truth       =        whether it says why; by default it does
+judge.evidence     truth       =        whether it also quotes what decided; default false
 stable.threshold   number 0 1  =        how much alike, from 0 to 1; default 0.95
 stable.of          of          subject  what it reads; default: the last step
 plateau.patience*  whole 1 100000  =    iterations without a better score
@@ -237,7 +273,7 @@ wait*            moment  *  5s, PT5S, or a time
 moment.duration  value   =  how long
 moment.until     value   =  until when
 
-[approve: asks a person; result: approved, feedback]
+[approve: asks a person; result: approved, feedback; value where what is shown was edited]
 approve*            question            *  the question, or {message, show, timeout}
 question.message*   template            =  the question
 question.show       value               =  what the person looks at
@@ -246,9 +282,10 @@ question.on_timeout  one of approve reject fail  =  default fail
 question.on_reject  one of result fail  =  whether a no is a result (default) or fails the step
 
 [stop: ends the run]
-stop*        stop      *  true, a message, or {status, message, output}
+stop*        stop      *  true, a message, or {status, message, code, output}
 end.status   one of succeeded failed cancelled  =  how the run ends; default succeeded
 end.message  template  =  why
+end.code     template  =  a word of your own for why, which programs read in `error.detail.code`
 end.output   value     =  what the run gives back
 
 [break: ends a loop; the iteration counts]
@@ -259,26 +296,46 @@ continue*  jump  loop  a loop around the step; true: the innermost
 
 [others]
 aliases           other names that it may be given under; '*' is any name
+answer            what whoever calls its trigger is answered with: status, headers, body
+answers           whether the answer of the workflow is there once this has ended
+awaits_call       whether its result may come later, as a call of the address `$callback_url`
 bind              names with values that are computed in each iteration
-concurrency       how many steps may run at once
+concurrency       how many steps, or runs of a trigger, may run at once
+conditions        what must be true of what a trigger is given, so that a run starts
 described         it in words, where its text does not tell
 drawn             whether a wait is drawn between the one before it and its own length
+ends              whether a called workflow ends alone, or the run with it
 echo              what the step's record tells as its inputs
+fields            inputs that the main one may be made of
+gives             the inputs for the parts of a call of a trigger, by part
 inputs            what the judge is given beside the question
+is_late           whether whoever calls its trigger fetches the answer
 interrupts        whether a time limit interrupts an iteration, or only forbids the next one
 item_timeout_s    the longest time that one item may take
 items_max         the most items that it takes
 jitter            the part of a wait that is drawn
 keep              items of `over` are left out where this is false
+kind              who starts it: a call, the clock, another system, or something else
 last_counts       whether a loop has failed whose last iteration failed
+methods           the methods of calls that a trigger takes
 min_success_rate  the part of the items that must succeed, from 0 to 1
 on_failure        what happens to steps side by side after a failure
 on_item_failure   whether other items go on after a failed one
 open              whether steps around these see their results
 open_inputs       whether inputs may be given that are not declared
 operation         whether variables are set, or changed in another way
+path              the path of calls that a trigger takes, with names in braces
 over              a list; the value is computed for each `$item` of it
 repairs           how often an answer of another type is asked for again
+schema            what the body of a call must fit
+recurrence        when the clock starts it: frequency, interval, zone, start, end, hours, minutes,
+    weekdays, days
+poll              the kind and inputs of what another system is asked by the clock
+subscribe         the kind and inputs of what gives another system the address of a trigger
+unsubscribe       the kind and inputs of what takes that back
+split_on          a list, of which each item is the main input of a run of its own
+tracking          what a run is called by whoever follows it
+waiting_max       how many runs may wait for their turn
 shape             what is made of the result, which is `it`
 recorder          the library that keeps records of ended steps
 tells             values of the note about the beginning of an iteration
@@ -316,6 +373,7 @@ _FORMS: dict[str, forms.Form] = {
     "model": MODEL,
     "name": forms.Text("a name", needed=True),
     "outputs": MapOf(VALUE, "outputs by name, such as {text: '{{ write }}'}", "dashed"),
+    "paths": forms.OneOf((TEMPLATE, Values(VALUE, least=1))),
     "pattern": forms.Text("a regular expression with a group in parentheses"),
     "query": MapOf(VALUE, "parameters by name", "any"),
     "raw": forms.Raw(),
@@ -341,6 +399,8 @@ _BY_TYPE: dict[str, forms.Form] = {
     "tuple[str, ...]": ListOf(forms.Text()),
     "tuple[tuple[str, Value], ...]": MapOf(VALUE, names="any"),
     "tuple[tuple[str, str], ...]": MapOf(forms.Text(), names="any"),
+    "tuple[tuple[Part, str], ...]": MapOf(forms.Text(), names="any"),
+    "tuple[Expression, ...]": ListOf(EXPRESSION),
 }
 
 

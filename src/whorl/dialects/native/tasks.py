@@ -18,13 +18,14 @@ from whorl.dialects.native.context import (
     shown,
 )
 from whorl.dialects.native.forms import WRONG, Form, OneOf, Template, Text, is_read, reads_as
-from whorl.dialects.native.table import VALUE, fields
+from whorl.dialects.native.table import TEMPLATE, VALUE, fields
 from whorl.dialects.reading.fields import text_of
-from whorl.errors import did_you_mean
+from whorl.errors import InvalidWorkflow, did_you_mean
 from whorl.ir.checks.scopes import View, uses_in
 from whorl.ir.walk import blocks_of, names_given, walk, with_nodes
 from whorl.language import LanguageError
-from whorl.source import Entry, Mapping, Scalar, Sequence, Value, plain
+from whorl.lazily import dataclass
+from whorl.source import Entry, Lines, Mapping, Scalar, Sequence, Value, plain
 
 if TYPE_CHECKING:
     from whorl.ir.expressions import Names
@@ -165,6 +166,35 @@ def _is_keywords(value: Mapping) -> bool:
     return len(value) == 1 or not all(_is_type(entry.value) for entry in value)
 
 
+class PromptFile(objects.Object):
+    """A prompt in a file of its own, which is read as if it stood in the workflow."""
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        named = super().read(context, value, at)
+        written = value.get("file") if isinstance(value, Mapping) else None
+        if not named or written is None:
+            return None
+        try:
+            name, text = context.files.text(named["file"], written.span)
+        except InvalidWorkflow as fault:
+            context.adopt(fault.diagnostics)
+            return None
+        context.sources[name] = text
+        # An editor ends the last line, which is no part of the prompt.
+        text, lines = text.removesuffix("\n"), Lines(text, name)
+        whole = lines.span(0)
+        return context.read_text(Scalar(text, whole, lines=lines, extent=(0, len(text))))
+
+    def write(self, context: Context, value: Any) -> Any:
+        raise CannotWriteError(value)
+
+
+class Prompt(OneOf):
+    """A prompt: right in its place, or in a file."""
+
+    gives_value = True
+
+
 class TaskName(Text):
     """The name of a task, which is never a template."""
 
@@ -180,10 +210,14 @@ class Command(OneOf):
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         command = super().read(context, value, at)
-        if command is None or not isinstance(value, Scalar):
-            return None if command is None else {"inputs.argv": command}
-        from whorl.dialects.native.shell import read_script
+        if command is None:
+            return None
+        from whorl.dialects.native.shell import read_script, steered_values
 
+        if not isinstance(value, Scalar):
+            steered = steered_values(command.items) if isinstance(command, ir.Items) else []
+            more = {"inputs.steered": ir.Constant(steered)} if steered else {}
+            return {"inputs.argv": command, **more}
         script = read_script(value.text)
         for fault in script.faults:
             span = value.locate(fault.offset, fault.length)
@@ -227,8 +261,18 @@ def _with_values(script: str, variables: ir.Fields) -> str:
     return text
 
 
+# What a command is read into.
+_COMMANDS = ("argv", "steered", "script", "variables")
+
+
+@dataclass(eq=False, repr=False)
 class TaskKind(Kind):
-    """A kind of task, whose inputs are fields of the step or stand `inside` of one of them."""
+    """A kind of task, whose inputs are fields of the step or stand `inside` of one of them.
+
+    `task` is what the engine calls it.
+    """
+
+    task: str = ""
 
     def make(self, context: Context, attributes: dict[str, Any]) -> Any:
         entries = [(key, value) for key, value in attributes.items() if key.startswith("inputs.")]
@@ -243,17 +287,17 @@ class TaskKind(Kind):
         for key, value in entries:
             given += value.entries if key == "inputs.*" else [(key.removeprefix("inputs."), value)]
         if entries:
-            rest |= {"kind": self.name, "inputs": ir.Fields(tuple(given))}
+            rest |= {"kind": self.task, "inputs": ir.Fields(tuple(given))}
         return super().make(context, rest)
 
     def write(self, context: Context, node: Any) -> dict[str, Any]:
         """A task as the step of its kind, if that is read as just this task."""
-        if not isinstance(node, ir.Task) or node.kind != self.name:
+        if not isinstance(node, ir.Task) or node.kind != self.task:
             raise CannotWriteError(node)
         entries, step = list(node.inputs.entries), {}
         if self.name == "run":
             step["run"] = self.own["run"].form.write(context, node)
-            entries = [pair for pair in entries if pair[0] not in ("argv", "script", "variables")]
+            entries = [pair for pair in entries if pair[0] not in _COMMANDS]
         inputs = _write_inputs(context, self.inside or self.own, entries)
         if self.inside:
             inputs = {self.name: inputs["url"] if list(inputs) == ["url"] else inputs}
@@ -285,20 +329,30 @@ def _write_inputs(
     return step
 
 
+# Steps whose word is not the name of the task that they are.
+_TASK_KINDS = {"read": "file_read", "write": "file_write"}
 _OWN = ("kind", "inputs", "returns", "session")
 _SECURE = {"secure_outputs": lambda _, attributes: bool(attributes.get("secure"))}
 _ALL_TASKS = fields("task", None, ir.Task, *_OWN, *NODE, **_SECURE)
 _HTTP = fields("request")
+_PROMPT_FILE = fields("prompt", {"reference": Text("a file of the project", needed=True)})
 _TASK_FORMS: dict[str, Form] = {
     "returns": Returns(),
+    "prompt": Prompt((TEMPLATE, PromptFile("prompt", _PROMPT_FILE))),
     "command": Command((Text("a text for the shell"), objects.Values(VALUE, least=1))),
     "request": objects.Short("url", objects.Object("http", _HTTP), Template("a URL")),
     "task_name": TaskName("a name", needed=True),
     "any_task": objects.Object("task", fields("any_task")),
 }
 TASKS = [
-    TaskKind(name, ir.Task, {**fields(name, _TASK_FORMS), **_ALL_TASKS}, inside)
-    for name, inside in {"ask": {}, "agent": {}, "run": {}, "http": _HTTP, "use": {}}.items()
+    TaskKind(
+        name,
+        ir.Task,
+        {**fields(name, _TASK_FORMS), **_ALL_TASKS},
+        _HTTP if name == "http" else {},
+        task=_TASK_KINDS.get(name, name),
+    )
+    for name in ("ask", "agent", "run", "http", "use", "read", "write")
 ]
 _OTHERS = {name: field for name, field in _ALL_TASKS.items() if name != "inputs"}
 ANY_TASK = Kind("~task", ir.Task, {**fields("~task", _TASK_FORMS), **_OTHERS})

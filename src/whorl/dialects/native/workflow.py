@@ -55,7 +55,7 @@ _ACCEPTED: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def read_file(context: Context) -> ir.Workflow:
+def read_file(context: Context, *, is_checked: bool = True) -> ir.Workflow:
     """Reads a native file, with the workflows that stand in it, and checks them."""
     root = context.root
     local = root.get("workflows")
@@ -68,7 +68,8 @@ def read_file(context: Context) -> ir.Workflow:
     for check_inputs in context.calls:
         check_inputs()
     workflow = replace(workflow, workflows=tuple(context.workflows.items()))
-    _check(context, workflow)
+    if is_checked:
+        _check(context, workflow)
     return workflow
 
 
@@ -280,6 +281,7 @@ _FIELDS = fields(
         "steps": Steps(),
         "block": OPTIONS,
         "workflows": Workflows(VALUE, "workflows by name", "any"),
+        "trigger": objects.Object("trigger", fields("trigger", None, ir.Trigger), ir.Trigger),
     },
     main_input=_main_input,
     defaults=_defaults,
@@ -288,10 +290,10 @@ _FIELDS = fields(
 )
 # What a workflow in a file has from the file where it does not say it: its dialect, and the words.
 _STATED = {field.attribute for field in _FIELDS.values()}
-_SHARED: objects.FieldTable = {
-    "dialect": _FIELDS["dialect"],
-    **fields("block", None, ir.Workflow, "body", *_STATED),
-}
+_UNSTATED = fields("block", None, ir.Workflow, "body", *_STATED)
+# What it answers with is its own.
+_OWN = {name: _UNSTATED.pop(name) for name in ("answer", "is_late")}
+_SHARED: objects.FieldTable = {"dialect": _FIELDS["dialect"], **_UNSTATED}
 
 
 def _share(name: str, field: objects.Field) -> objects.Field:
@@ -301,6 +303,7 @@ def _share(name: str, field: objects.Field) -> objects.Field:
 
 FILE: objects.FieldTable = {
     **_FIELDS,
+    **_OWN,
     **{name: _share(name, field) for name, field in _SHARED.items()},
 }
 LOCAL = {name: field for name, field in FILE.items() if name not in ("whorl", "workflows")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from heapq import heappop, heappush
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -11,10 +11,13 @@ from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import scalar_of, text_of, unknown_fields, words
 from whorl.errors import Severity, Span, did_you_mean
 from whorl.ir.expressions import Names
+from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+    from whorl.language import Json
 
 # Names that templates use for something else.
 RESERVED = words("input loop_number score past_loops previous_outputs it")
@@ -38,6 +41,21 @@ FIELDS: dict[str, frozenset[str]] = {
         words("similarity_threshold decay vector"),
     ),
     "rag": _MODEL.union(words("namespace top_k limit score_threshold")),
+    "brain": _EVERY | {"operation"},
+    "graph-scout": _ASKED.union(
+        words("k_beam max_depth commit_margin scoring_mode score_weights cost_budget_tokens"),
+        words("latency_budget_ms safety_profile safety_threshold llm_evaluation_enabled"),
+        words("evaluation_model_name validation_model_name evaluation_model validation_model"),
+        words("max_preview_tokens fallback_to_heuristics strict_mode require_critical"),
+        words("important_threshold include_nice_to_have min_success_rate min_domain_overlap"),
+        words("max_acceptable_cost max_acceptable_latency brain_assisted brain_boost_weight"),
+        words("require_terminal use_priors ttl_days tool_policy log_previews log_components"),
+    ),
+    "path_executor": _EVERY.union(words("path_source on_agent_failure input_source")),
+    "invariant_validator": _EVERY.union(
+        words("max_depth allow_reentrant_nodes strict_tool_errors execution_data")
+    ),
+    "failing": _EVERY,
     "duckduckgo": _EVERY | {"max_results"},
     "router": _EVERY | {"decision_key", "routing_map"},
     "failover": _EVERY | {"children", "input"},
@@ -51,7 +69,16 @@ FIELDS: dict[str, frozenset[str]] = {
     ),
 }
 # Agents that say nothing of their own.
-SILENT = frozenset({"fork", "join", "router", "memory"})
+SILENT = frozenset({"fork", "join", "router", "memory", "invariant_validator"})
+# Other ways in which files write a type.
+_SPELLINGS = dict.fromkeys(("graph_scout", "graphscout"), "graph-scout")
+# Agents that choose others, or run those that were chosen.
+CHOOSING = ("graph-scout", "path_executor")
+# What a scout chooses from by itself, and what an executor runs as well.
+SCOUTED = frozenset(
+    words("openai-answer openai-binary local_llm binary validate_and_structure rag duckduckgo")
+) | {"brain"}
+RUNNABLE = SCOUTED | {"memory", "failover", "failing"}
 # Fields that the public system takes anywhere and that change nothing in what a workflow does.
 _IGNORED = words(
     "queue capabilities is_terminal memory_preset memory_config metadata description parse_json "
@@ -79,22 +106,23 @@ UNSUPPORTED = {
     "openai-gpt-4": "did you mean 'openai-answer'? It takes model: gpt-4",
     "memory-writer": "did you mean 'memory'? It takes config: {operation: write}",
     "memory-reader": "did you mean 'memory'? It takes config: {operation: read}",
-    "brain": "the nearest type is 'memory': it keeps texts by namespace and finds them again",
-    "graph-scout": "the nearest type is 'router': it chooses among agents that you name",
-    "path_executor": "the nearest type is 'router': it runs agents that you name",
-    "invariant_validator": "the nearest type is 'plan_validator'",
     "kg-writer": "the nearest type is 'memory', with config: {operation: write}",
     "kg-reader": "the nearest type is 'memory', with config: {operation: read}",
-    "failing": "the nearest type is 'failover'",
 }
 
 
 @dataclass(slots=True)
 class FileContext(ReadContext):
-    """A file of the dialect while it is read: the ids of all agents, the names in templates."""
+    """A file of the dialect while it is read: the ids of all agents, the names in templates.
+
+    `chosen` are the agents that may run because a scout or a path names them. A file is `recorded`
+    where its templates ask what has happened in the run.
+    """
 
     name: str = ""
     agents: set[str] = field(default_factory=set)
+    chosen: set[str] = field(default_factory=set)
+    recorded: bool = False
     names: Names = field(default_factory=Names)
 
     def check_fields(
@@ -210,12 +238,41 @@ class Section:
     def enter(self, outer: dict[str, list[str]]) -> None:
         """Computes the flow: the agents in the order in which they run, behind those around."""
         names = self.names()
-        around = (name for name in outer.get("agents", ()) if name not in names)
-        self.flow["agents"] = [*around, *names]
+        around = [name for name in outer.get("agents", ()) if name not in names]
+        chosen = self._chosen([*outer.get("row", ()), *names])
+        self.flow["row"] = [*outer.get("row", ()), *names]
+        self.flow["chosen"] = chosen
+        self.flow["agents"] = [*dict.fromkeys((*around, *names, *chosen))]
         for key, kind in (("forks", "fork"), ("joins", "join"), ("loops", "loop")):
             own = (name for name in names if self.is_of(name, (kind,)))
             self.flow[key] = [*outer.get(key, ()), *own]
         self.flow["here"] = names
+
+    def graph(self) -> dict[str, Json]:
+        """Which agents there are, and which ways lead from one to the other."""
+        names = (*self.flow["here"], *self.flow["chosen"])
+        found = {name: self.visible[name] for name in names}
+        forks = {name: forked_by(agent) for name, agent in found.items() if agent.type == "fork"}
+        has_join = any(agent.type == "join" for agent in found.values())
+        ways = [*pairwise(self.order)]
+        ways += [(name, to) for name, agent in found.items() for to in called_by(agent)]
+        structured = {name: required_by(agent) for name, agent in found.items()}
+        return {
+            "nodes": {name: {"type": agent.type} for name, agent in found.items()},
+            "edges": [{"src": src, "dst": dst} for src, dst in dict.fromkeys(ways)],
+            "forks": {n: {"branches": [*f], "has_join": has_join} for n, f in forks.items()},
+            "routers": [name for name, agent in found.items() if agent.type == "router"],
+            "structured": {name: [*fields] for name, fields in structured.items() if fields},
+        }
+
+    def _chosen(self, row: list[str]) -> list[str]:
+        """The agents that scouts may choose, or paths may name: none of them runs anyway."""
+        if not any(self.is_of(name, CHOOSING) for name in self.names()):
+            return []
+        able = (agent.id for agent in self.visible.values() if agent.type in RUNNABLE)
+        chosen = [name for name in able if name not in row]
+        self.context.chosen.update(chosen)
+        return chosen
 
 
 def read_section(
@@ -314,7 +371,8 @@ def read_agent(context: FileContext, value: Value, around: dict[str, Agent]) -> 
         return around[agent_id]
     inner = (value.get(field) for field in ("params", "config"))
     holders = tuple(holder for holder in inner if isinstance(holder, Mapping))
-    agent = Agent(context, agent_id, text_of(kind), value, name.span, holders)
+    word = text_of(kind)
+    agent = Agent(context, agent_id, _SPELLINGS.get(word, word), value, name.span, holders)
     context.agents.add(agent_id)
     owner, types = f"agent {agent.id[:60]!r}", f"types: {', '.join(sorted(FIELDS))}"
     if kind is None:
@@ -341,6 +399,13 @@ def _check_fields(agent: Agent, owner: str) -> None:
     inner = names.union(_SEARCHING) if agent.type == "memory" else names
     for holder in agent.holders:
         agent.context.check_fields(holder, inner, owner, warns=True)
+
+
+def required_by(agent: Agent) -> list[str]:
+    """The fields that a structured answer of an agent must have."""
+    output = agent.mapping("structured_output")
+    schema = mapping_of(output.get("schema")) if output is not None else None
+    return [scalar.text for scalar in scalars_of(schema.get("required"))] if schema else []
 
 
 def called_by(agent: Agent) -> list[str]:

@@ -8,16 +8,18 @@ iteration, and nothing follows a loop that has failed.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.orka import agents, tasks
 from whorl.dialects.orka.agents import Agent, Section, forked_by, items_of, scalars_of
+from whorl.dialects.orka.choosing import read_executor, read_scout
 from whorl.dialects.orka.loops import read_loop, texts_within
 from whorl.dialects.orka.tasks import computed, literal, read_timeout
 from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.errors import did_you_mean
+from whorl.lazily import dataclass
 from whorl.source import Scalar
 
 if TYPE_CHECKING:
@@ -34,7 +36,12 @@ _ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
     "memory": tasks.read_memory,
     "rag": tasks.read_rag,
     "duckduckgo": tasks.read_search,
+    "brain": tasks.read_brain,
+    "failing": tasks.read_failing,
+    "invariant_validator": tasks.read_invariants,
 }
+# Where one of these fails, nothing that comes behind it makes sense.
+_HALTING = ("loop", "failing")
 # Templates that read the results of all agents before them.
 _ALL = re.compile(
     r"previous_outputs(?![\w.\[])|joined_results|get_execution_artifacts|get_fork_responses"
@@ -146,6 +153,10 @@ class _BlockReader:
         if agent.type == "join":
             forks = [other for other in before if section.is_of(other, ("fork",))]
             waits.update(texts_of(agent.get("group")) or forks[-1:])
+        if agent.type == "path_executor":
+            waits.update(earlier.intersection(agent.text("path_source").split(".")[:1]))
+        if any(map(self._reads[agent.id], section.flow["chosen"])):
+            waits.update(other for other in before if section.is_of(other, agents.CHOOSING))
         if agent.type == "router":
             waits.update(earlier.intersection(texts_of(agent.get("decision_key"))))
         return waits
@@ -175,6 +186,10 @@ class _BlockReader:
                 node = self._read_router(agent)
             case "loop":
                 node = read_loop(agent, section, read_block)
+            case "graph-scout":
+                node = read_scout(agent, section, self._in_path(path))
+            case "path_executor":
+                node = read_executor(agent, section, self._in_path(path))
             case "failover":
                 node = _read_failover(agent, section, path)
             case kind if kind in _ANSWERING:
@@ -182,8 +197,25 @@ class _BlockReader:
         routers = self._routers.get(name)
         when = computed("orka_routed", literal(routers), literal(name)) if routers else None
         # Nothing can follow where an agent fails in a loop, or where it holds one.
-        is_needed = section.is_loop or any(part.type == "loop" for part in self._held(name))
+        is_needed = section.is_loop or any(part.type in _HALTING for part in self._held(name))
         return _placed(node, agent, after, when, halts=decides or is_needed)
+
+    def _in_path(self, path: str) -> Callable[[str], ir.Node]:
+        """Reads the agents that a scout or an executor at a path may run."""
+
+        def read(name: str) -> ir.Node:
+            agent, at = (
+                self._section.visible[name],
+                f"{path}/path_run/path_agent@case.{name}/{name}",
+            )
+            self._section.context.places.remember_node(at, agent.span)
+            if agent.type == "failover":
+                node = _read_failover(agent, self._section, at)
+            else:
+                node = _ANSWERING[agent.type](agent, self._section)
+            return _placed(node, agent, (), None, halts=False)
+
+        return read
 
     def _held(self, name: str) -> Iterable[Agent]:
         """An agent with those that it runs where it is a fork."""

@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka import outputs, scores
+from whorl.dialects.orka import invariants, outputs, paths, scores, scouting
 from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
 from whorl.language.calls import Family
 from whorl.language.faults import EvaluationError
@@ -52,6 +52,7 @@ def lessons(run: Run, settings: Value) -> str:
     texts = [outputs.text_of(value) for value in _results(run, table.get("agents")).values()]
     patterns, length = texts_in(table.get("patterns")), table.get("length_max")
     scores.pay_patterns(run, texts, len(patterns))
+    scores.pay_states(run, texts, patterns, lessons=True)
     text = scores.lessons(texts, patterns, length if isinstance(length, int) else 0)
     run.check_text(len(text), "lessons")
     return text
@@ -93,14 +94,32 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
 
 
 def value(run: Run, name: Value) -> Value:
-    result = run.lookup(run.text(name))
-    return None if result is UNDEFINED else result
+    key = run.text(name)
+    result: Value = run.lookup(key)
+    return outputs.variable(run, outputs.RAN).get(key) if result is UNDEFINED else result
 
 
 def answer(run: Run, names: Value) -> Value:
     """The answer of the whole run: of the last agent that said anything."""
-    responses = map(response_of, reversed(_results(run, names).values()))
+    results = _results(run, names)
+    responses = (response_of(_spoken(run, result)) for result in reversed(results.values()))
     return next((response for response in responses if response not in (UNDEFINED, None, "")), None)
+
+
+def _spoken(run: Run, result: Value) -> Value:
+    """What was said by an agent, or by the last of those that it let run."""
+    table = _table(result)
+    ran: dict[str, Value] = {}
+    if "executed_path" in table:
+        ran = {n: v for n, v in _table(table.get("results")).items() if "error" not in _table(v)}
+    elif "decision" in table:
+        kept = outputs.variable(run, outputs.RAN)
+        ran = {n: kept[n] for n in texts_in(scouting.followed(run, table)) if n in kept}
+    return list(ran.values())[-1] if ran else result
+
+
+def fail(run: Run, agent: Value) -> Value:
+    raise EvaluationError(f"agent {run.text(agent)!r} is of the type 'failing', so it fails")
 
 
 def content(run: Run, target: Value) -> str:
@@ -318,6 +337,25 @@ _FLOW_FUNCTIONS = (
     _function("orka_failover(it, names)", failover, "the first usable result"),
     _function("orka_search(it)", search_words, "what a search found"),
     _function("orka_memories(it)", memories_text, "what a memory gave"),
+    _function("orka_fail(agent)", fail, "fails"),
+    _function("orka_options(question, settings)", scouting.options, "paths of a scout"),
+    _function("orka_option_paths(options)", scouting.option_paths, "their agents alone"),
+    _function("orka_scout_asks(question, options, settings)", scouting.asked, "a scout's question"),
+    _function("orka_decide(question, options, opinion, settings)", scouting.decide, "its decision"),
+    _function("orka_followed(decision)", scouting.followed, "the agents that it runs"),
+    _function("orka_path(source, dropped)", paths.find_path, "the agents of a path"),
+    _function("orka_source(source)", paths.source_of, "what they are given"),
+    _function("orka_unhindered", paths.unhindered, "whether none of them has failed"),
+    _function("orka_came_of(agent, known, last)", paths.came_of, "what one of them gave"),
+    _function("orka_kept(variable, result)", paths.kept, "what all of them gave"),
+    _function("orka_executed(it, aborts)", paths.executed, "the result of an executor"),
+    _function("orka_invariants(data, config)", invariants.invariants, "facts about a run"),
+    _function("orka_unchecked(data, agent)", invariants.unchecked, "what a validator warns of"),
+    _function(
+        "get_execution_artifacts(previous_outputs=none)",
+        lambda run, given: invariants.artifacts(run),
+        "what has happened in the run so far",
+    ),
     _function("min(*values)", _extreme(min), "the smallest of some numbers"),
     _function("max(*values)", _extreme(max), "the largest of some numbers"),
     _filter("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
@@ -331,4 +369,16 @@ LIBRARY = Library(
         forgiving_item=outputs.item,
         names={OUTPUTS: outputs.previous_outputs},
     ),
+    recorder="whorl.dialects.orka.invariants:RECORDER",
+    amendments={
+        **{
+            name: f"whorl.dialects.orka.brain.skills:{name}"
+            for name in (
+                *("learn", "feedback", "learn_recipe", "learn_path", "learn_anti", "advise"),
+            )
+        },
+        "recall": "whorl.dialects.orka.brain.skills:find",
+        "record_episode": "whorl.dialects.orka.brain.episodes:record",
+        "recall_episodes": "whorl.dialects.orka.brain.episodes:find",
+    },
 )

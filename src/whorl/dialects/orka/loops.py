@@ -6,7 +6,7 @@ The score comes from patterns, paths, or criteria that a validator checks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl import ir
@@ -16,6 +16,7 @@ from whorl.dialects.orka.tasks import computed, literal, template
 from whorl.dialects.reading.fields import is_true, number_of, text_of, whole_of
 from whorl.errors import did_you_mean
 from whorl.language import Json, LanguageError
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ def read_loop(agent: Agent, section: Section, read_block: Callable[[Section], ir
 
 def flow_constant(section: Section) -> ir.Constant:
     """What the functions of the library are told about the agents."""
-    return ir.Constant({name: [*section.flow[name]] for name in section.flow})
+    listed = (name for name in section.flow if name not in ("row", "chosen"))
+    flow: dict[str, Json] = {name: [*section.flow[name]] for name in listed}
+    return ir.Constant({**flow, "graph": section.graph()} if section.context.recorded else flow)
 
 
 def _read_inner(agent: Agent, section: Section) -> Section | None:

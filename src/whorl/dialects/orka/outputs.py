@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 FLOW = "$flow"
 THRESHOLD = "$threshold"
 PREVIOUS = "$previous"
+# What agents of paths gave, by their names, and why others gave nothing; variables of a run.
+RAN = "$ran"
+FAILED = "$failed"
+# The names under which the records of agents, and the variables, are found.
+RECORDS = "$records"
+VARIABLES = "$variables"
 
 # The name under which templates find the results of agents.
 OUTPUTS = "previous_outputs"
@@ -61,9 +67,13 @@ def previous_outputs(run: Run) -> dict[str, Value]:
 
 def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
     """The results of some agents, as far as they have one; what is null in them is undefined."""
+    ran: dict[str, Value] | None = None
     for name in names:
         run.spend(1)
         value: Value = run.lookup(name)
+        if value is UNDEFINED:
+            ran = variable(run, RAN) if ran is None else ran
+            value = ran.get(name, UNDEFINED)
         if isinstance(value, dict) and not isinstance(value, Output):
             shown = Output((part, inner) for part, inner in value.items() if inner is not None)
             result = value.get("result")
@@ -71,9 +81,25 @@ def outputs_of(run: Run, names: Iterable[str]) -> Iterator[tuple[str, Value]]:
                 # Files of the public system read the figures of a loop inside of it, too.
                 figures = {part: inner for part, inner in shown.items() if part not in WORDS}
                 shown["result"] = Output({**figures, **result})
+                spoken = shown.get("response")
+                if isinstance(spoken, dict):
+                    own = spoken.get("result")
+                    inside = {**(own if isinstance(own, dict) else {}), **result}
+                    shown["response"] = Output({**figures, **spoken, "result": inside})
             value = shown
         if value is not UNDEFINED and value is not None:
             yield name, value
+
+
+def variable(run: Run, name: str) -> dict[str, Value]:
+    """An object that paths keep; empty before there is one."""
+    variables = run.lookup(VARIABLES)
+    value: Value = variables.get(name) if isinstance(variables, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def known(value: Value) -> Value:
+    return None if value is UNDEFINED else value
 
 
 def listed(run: Run, what: str) -> list[str]:
@@ -377,11 +403,6 @@ def has_context(run: Run, name: Value) -> bool:
     return bool(_output(run, run.text(name), None)) or bool(run.lookup(run.text(name)))
 
 
-def artifacts(run: Run, results: Value) -> Value:
-    by_agent = results if isinstance(results, dict) else previous_outputs(run)
-    return {name: response_of(value) for name, value in by_agent.items() if name != PAST}
-
-
 def truncate_text(run: Run, value: Value, length: Value, end: Value) -> str:
     return truncate(run, value, length, killwords=True, end=end)
 
@@ -449,7 +470,6 @@ _FUNCTIONS: tuple[tuple[str, Callable[..., Value], str], ...] = (
     ("safe_get(value, key, default='')", safe_get, "a member, or something else"),
     ("safe_str(value)", printed, "a value as text"),
     ("has_context(name)", has_context, "whether a name has a value"),
-    ("get_execution_artifacts(previous_outputs=none)", artifacts, "what each agent said"),
     ("to_json_string(value)", Run.json_text, "a value as JSON"),
     ("truncate_text(value, length=100, end='...')", truncate_text, "a text cut at a length"),
     ("format_loop_metadata(records, most=none)", format_loop_metadata, "records as lines"),

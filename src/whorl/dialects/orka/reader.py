@@ -9,7 +9,7 @@ from whorl import ir
 from whorl.dialects.orka import agents
 from whorl.dialects.orka.agents import FileContext
 from whorl.dialects.orka.flow import read_block
-from whorl.dialects.orka.loops import flow_constant
+from whorl.dialects.orka.loops import flow_constant, texts_within
 from whorl.dialects.orka.outputs import FLOW, OUTPUTS, PAST, WORDS
 from whorl.dialects.orka.tasks import computed, literal
 from whorl.dialects.reading.fields import text_of, words
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from whorl.dialects.reader import Files, Reading
 
 MAIN_OUTPUT = "response"
+# What templates call to be told what has happened in the run.
+_ASKS_BACK = "get_execution_artifacts"
 _METHODS = ("get", "items", "keys", "values")
 # Members that results have in the public system: here they are empty, but nobody misspelt them.
 _ELSEWHERE = words(
@@ -40,6 +42,7 @@ class OrkaReader:
     name = "orka"
     looks_for = "the fields `orchestrator` and `agents`, or a list of agents with id and type"
     joined: frozenset[str] | None = None
+    editing = "whorl.dialects.orka.sketch:OrkaChanges"
 
     def claims(self, document: Document) -> bool:
         """Whether the file has an orchestrator, or agents that have an id and a type of ours."""
@@ -62,11 +65,14 @@ class OrkaReader:
         root = document.root
         title = text_of(root.get("name")) if isinstance(root, Mapping) else ""
         context.name = section.name or title or context.stem
+        context.recorded = any(_ASKS_BACK in text for text in texts_within(root))
         section.enter({})
         names = section.flow["here"]
         speaking = [name for name in names if not section.is_of(name, agents.SILENT)]
         main = MAIN_OUTPUT if MAIN_OUTPUT not in names else "answer"
-        results = ((name, computed("orka_value", literal(name))) for name in names)
+        # What a path may run gives results, too.
+        given = dict.fromkeys((*names, *section.flow["chosen"]))
+        results = ((name, computed("orka_value", literal(name))) for name in given)
         workflow = ir.Workflow(
             name=context.name,
             dialect=self.name,
@@ -76,6 +82,7 @@ class OrkaReader:
             outputs=((main, computed("orka_answer", literal(speaking or names))), *results),
             variables=((FLOW, flow_constant(section)),),
             open_inputs=True,
+            recorder=self.name if context.chosen or context.recorded else "",
         )
         context.adopt(check(workflow, context.places, context.names))
         _check_references(context, workflow)
@@ -98,6 +105,9 @@ def _check_references(context: FileContext, workflow: ir.Workflow) -> None:
             continue
         for name in names:
             agent = _agent_read(use, name, run)
+            if agent in context.chosen:
+                # Whether it runs before this is known only when a path is chosen.
+                continue
             if agent and not (agent in run and use.view.find(agent)[0]):
                 _report_agent(context, use, name, agent, run)
             elif name.name not in bound and not use.view.find(name.name)[0]:

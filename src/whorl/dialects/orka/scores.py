@@ -53,8 +53,10 @@ _LESSONS_MAX = 50
 def pay_score(run: Run, results: Results, settings: Settings) -> None:
     texts = [text_of(value) for value in results.values()]
     strategies = _tables(settings.get("strategies"))
-    patterns = sum(1 + len(texts_in(strategy.get("patterns"))) for strategy in strategies)
-    pay_patterns(run, texts, patterns * (1 + len(texts_in(settings.get("high_priority")))))
+    patterns = [each for strategy in strategies for each in texts_in(strategy.get("patterns"))]
+    searches = 1 + len(texts_in(settings.get("high_priority")))
+    pay_patterns(run, texts, searches * (len(strategies) + len(patterns)))
+    pay_states(run, texts, searches * patterns)
     if settings.get("agreement") is True:
         words = sum(min(len(text), COMPARED_MAX) for text in texts)
         run.spend(len(texts) * (len(texts) + (words >> 8)))
@@ -63,6 +65,16 @@ def pay_score(run: Run, results: Results, settings: Settings) -> None:
 def pay_patterns(run: Run, texts: list[str], patterns: int) -> None:
     searched = sum(4 + (min(len(text), SEARCHED_MAX) >> 7) for text in texts)
     run.spend(sum(len(text) >> 6 for text in texts) + patterns * searched)
+
+
+def pay_states(run: Run, texts: list[str], patterns: list[str], *, lessons: bool = False) -> None:
+    """Pay for what searches take beside that: it grows with the states of a pattern."""
+    for source in patterns:
+        try:
+            program = search_pattern(source, lessons=lessons)
+        except LanguageError:
+            continue
+        run.spend_since(2, sum(program.price(min(len(text), SEARCHED_MAX)) for text in texts))
 
 
 def find_score(results: Results, settings: Settings) -> Scored | None:

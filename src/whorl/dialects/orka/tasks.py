@@ -42,7 +42,10 @@ _RAG = (
 )
 # The inputs of a model call, and the fields that give them, where those are called otherwise.
 _MODEL_INPUTS = ("model", "provider", "model_url", "temperature", "max_tokens")
-_MODEL_FIELDS = {"model": ("llm_model", "model"), "model_url": ("model_url", "url")}
+_MODEL_FIELDS = {
+    "model": ("llm_model", "model", "evaluation_model_name"),
+    "model_url": ("model_url", "url"),
+}
 _ENDPOINT = re.compile(r"/(?:v1/)?(?:chat/completions|completions)/?$|/api/(?:generate|chat)/?$")
 # The types of JSON Schema by the words that files have for them.
 _TYPES = {"str": "string", "text": "string", "float": "number", "int": "integer", "bool": "boolean"}
@@ -273,6 +276,67 @@ def read_search(agent: Agent, _: Section) -> ir.Node:
         arguments.append(("max_results", read_value(agent.context, most)))
     inputs = ir.Fields((("task", ir.Constant(SEARCH_TASK)), ("with", ir.Fields(tuple(arguments)))))
     return ir.Task(name=agent.id, kind="use", inputs=inputs, shape=computed("orka_search", "it"))
+
+
+# The operations of a brain, and where it keeps what they are about.
+_SKILLS, _EPISODES = "brain/skills", "brain/episodes"
+BRAIN = {
+    **dict.fromkeys(("learn", "recall", "feedback"), _SKILLS),
+    **dict.fromkeys(("learn_recipe", "learn_path", "learn_anti"), _SKILLS),
+    **dict.fromkeys(("record_episode", "recall_episodes"), _EPISODES),
+}
+
+
+def read_brain(agent: Agent, _: Section) -> ir.Node:
+    """An agent that keeps what was learnt from run to run, or finds it again."""
+    operation = agent.text("operation") or "learn"
+    if operation not in BRAIN:
+        advice = did_you_mean(operation, BRAIN) or f"operations: {', '.join(BRAIN)}"
+        message, span = f"a brain cannot {operation[:40]!r}", agent.span_of("operation")
+        agent.context.report("W007", message, span, help=advice)
+        operation = "recall"
+    written = scalar_of(agent.get("prompt"))
+    payload: ir.Value = template("{{ get_input() }}")
+    if written is not None:
+        # One expression hands over the value itself, also where a line ends behind it.
+        payload = template(written.text.strip())
+        agent.context.places.remember(payload, written)
+    return amend(agent.id, BRAIN[operation], operation, ir.Fields((("payload", payload),)))
+
+
+def amend(name: str, namespace: str, change: str, given: ir.Fields) -> ir.Task:
+    """The task that changes a memory by a function of the library, or only asks it."""
+    inputs: tuple[tuple[str, ir.Value], ...] = (
+        ("operation", ir.Constant("amend")),
+        ("namespace", ir.Constant(namespace)),
+        ("library", ir.Constant(LIBRARY)),
+        ("change", ir.Constant(change)),
+        ("with", given),
+    )
+    return ir.Task(name=name, kind="memory", inputs=ir.Fields(inputs))
+
+
+def read_failing(agent: Agent, _: Section) -> ir.Node:
+    return ir.Compute(name=agent.id, value=computed("orka_fail", literal(agent.id)))
+
+
+def read_invariants(agent: Agent, _: Section) -> ir.Node:
+    """Checks what a run has done by rules alone."""
+    config: dict[str, object] = {
+        "max_depth": number_of(agent.get("max_depth")),
+        "allow_reentrant_nodes": [s.text for s in agent.scalars("allow_reentrant_nodes")],
+        "strict_tool_errors": is_true(agent.get("strict_tool_errors")),
+    }
+    given = agent.get("execution_data")
+    data: ir.Value | None = read_prompt(agent, "prompt")
+    if given is not None:
+        data = read_value(agent.context, given)
+    part = ir.Compute(name="execution_data", value=data or ir.Constant(None))
+    checked = computed("orka_invariants", "execution_data", literal(config))
+    warns = computed("orka_unchecked", "execution_data", literal(agent.id))
+    check = ir.Compute(name="checked", value=checked, after=(ir.After(part.name),), warns=warns)
+    shape = ir.Expression("jinja", "it.checked")
+    return ir.Group(name=agent.id, body=ir.Block((part, check)), shape=shape)
 
 
 def read_validator(agent: Agent, section: Section) -> ir.Node:

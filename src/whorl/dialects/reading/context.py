@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reader import Called, Files, Reading
 from whorl.errors import Diagnostic, InvalidWorkflow, Severity, Span
 from whorl.ir.checks import check
 from whorl.ir.walk import Places
+from whorl.lazily import dataclass
 from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ whose structure is checked elsewhere, or that accept anything; what is not there
 from __future__ import annotations
 
 import math
-import re
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import Span, did_you_mean, nearest
 from whorl.ir.checks.scopes import suggest
 from whorl.ir.values import parse_duration
+from whorl.lazily import regex
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects.reading.context import ReadContext
 
-_ID = re.compile(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
+_ID = regex(r"[^\x00-\x1f\x7f/@?#:\[\]%\"'\\]{1,128}")
 _SHOWN_MAX = 40
 
 

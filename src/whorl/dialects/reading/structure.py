@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from whorl.dialects.reading.fields import duration_of, number_of, shown, text_of
 from whorl.dialects.reading.texts import COMPARED_MAX
 from whorl.errors import Span, did_you_mean, nearest
 from whorl.ir.checks.scopes import suggest
+from whorl.lazily import dataclass
 from whorl.source import Entry, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.errors import Span, did_you_mean
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:

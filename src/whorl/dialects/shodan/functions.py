@@ -195,7 +195,9 @@ def _extracted(run: Run, text: str, spec: dict[str, Any], what: str) -> Value:
     run.check_text(len(text), what)
     part: Value = text
     if extract["type"] == "regex":
-        match = pattern(str(extract["pattern"])).search(text)
+        program = pattern(str(extract["pattern"]))
+        run.spend_since(2, program.price(len(text)))
+        match = program.search(text)
         part = match.groups[0] if match is not None and match.groups else None
     elif extract["type"] == "json_path":
         part = _follow(find_object(run, text), str(extract["pattern"]))

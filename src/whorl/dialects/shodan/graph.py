@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, cast
 
 from whorl.dialects.reading.fields import (
@@ -21,6 +21,7 @@ from whorl.dialects.shodan.functions import TYPES
 from whorl.ir.checks.scopes import suggest
 from whorl.language import Json, LanguageError
 from whorl.language.patterns import pattern
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, plain
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -18,6 +18,7 @@ from whorl.dialects.reading.fields import text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle, PortSpec, object_of
 from whorl.errors import InvalidWorkflow, Severity, Span
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar
 
 if TYPE_CHECKING:

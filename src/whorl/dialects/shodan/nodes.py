@@ -38,6 +38,8 @@ _WORDS = re.compile(r"[A-Za-z0-9_-]+(?:\[\d{1,4}\])?(?:\.[A-Za-z0-9_-]+(?:\[\d{1
 _COUNTS = (COUNT, "iteration")
 # Comparing names costs time, and a hostile file has many of both.
 _COMPARED_MAX = 500
+# No value that a run can hold is deeper.
+_STEPS_MAX = 64
 
 Entries = list[tuple[str, ir.Value]]
 
@@ -359,7 +361,7 @@ def _shown(level: Level, node: GraphNode, place: Placeholder) -> str | None:
 
 def _resolve(level: Level, node: GraphNode, place: Placeholder) -> str | None:
     """The source of what a placeholder stands for at a node; None if it stands for nothing."""
-    if not _WORDS.fullmatch(place.content):
+    if not _WORDS.fullmatch(place.content) or place.content.count(".") > _STEPS_MAX:
         return None
     words = place.content.split(".")
     is_input = words[0] == "inputs" and len(words) > 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING, cast
@@ -14,11 +15,12 @@ from whorl.dialects.shodan.levels import GraphContext, Level, expression, given,
 from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
-from whorl.errors import InvalidWorkflow
+from whorl.errors import InvalidWorkflow, Span
 from whorl.ir.checks.scopes import suggest
 from whorl.source import Document, Mapping, Sequence
 
 if TYPE_CHECKING:
+    from whorl.dialects.files import SourceFiles
     from whorl.dialects.reader import Files, Reading
     from whorl.dialects.shodan.graph import Graph, GraphNode, PortSpec
     from whorl.ir.values import PortType
@@ -60,6 +62,7 @@ class ShodanReader:
     name = "shodan"
     looks_for = "`version`, `metadata` and `nodes` whose data has a `nodeType`"
     joined: frozenset[str] | None = None
+    editing = "whorl.dialects.shodan.editing:ShodanChanges"
 
     def claims(self, document: Document) -> bool:
         """Whether the file is a graph whose nodes name their type inside of their data."""
@@ -92,6 +95,21 @@ class ShodanReader:
         )
         context.check(workflow)
         return context.finish(workflow)
+
+
+# Where a short name is looked for, one after the other.
+_FOLDERS = (".robomesh/workflows", "workflows", ".robomesh")
+
+
+def find_named(name: str, files: SourceFiles, base: str) -> list[str]:
+    """The file that a short name means: the first of that stem in the folders of workflows."""
+    if "/" in name or "\\" in name or name.endswith((".yaml", ".yml")):
+        return []
+    for path in (f"{folder}/{name}{end}" for folder in _FOLDERS for end in (".yaml", ".yml")):
+        with suppress(InvalidWorkflow):
+            files.open(base, path, Span(path, 1, 1))
+            return [path]
+    return []
 
 
 def _read_root_folder(context: GraphContext, header: Mapping) -> str:

@@ -51,6 +51,7 @@ class StudioReader:
     name = "studio"
     looks_for = "`nodes` and `edges`, with nodes of types such as llm, loop and exit"
     joined: frozenset[str] | None = None
+    editing = "whorl.dialects.studio.editing:StudioChanges"
 
     def claims(self, document: Document) -> bool:
         """Whether the file is a canvas whose nodes have the types of this dialect.

@@ -8,13 +8,14 @@ value.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.dialects.reading import fields
 from whorl.dialects.reading.fields import span_of, text_of, words
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import suggest
+from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence
 
 if TYPE_CHECKING:
@@ -78,6 +79,13 @@ _KINDS = {
     **dict.fromkeys(words("knowledge_base webhook_trigger cron_trigger email_send note"), _Kind()),
 }
 TYPES = frozenset(_KINDS)
+
+
+def fields_of_type(kind: str) -> tuple[str, ...]:
+    """The fields that a type of nodes has, and a label."""
+    return ("label", *words(_KINDS[kind].fields or ""))
+
+
 # The fields of what a node gives; nodes of other types give anything.
 RESULTS = {name: words(kind.gives) for name, kind in _KINDS.items() if kind.gives}
 # What the handle `output` carries of results that have a main part.

@@ -146,7 +146,7 @@ def _placed(node: NodeReader, content: str) -> str | None:
 
 def read_file_glob(node: NodeReader) -> list[ir.Node]:
     inputs: Inputs = {
-        "folder": node.given("directory"),
+        "folder": _place(node, "directory"),
         "pattern": node.given("pattern"),
         "mode": node.word("mode", (*_MODES, "paths"), "text"),
         "recursive": node.flag("recursive", default=False),
@@ -186,8 +186,21 @@ def read_file_write(node: NodeReader) -> list[ir.Node]:
     return [node.task("file_write", inputs, shape=called("fields", "it", '"bytes"', "it.size"))]
 
 
+def _place(node: NodeReader, name: str) -> ir.Value:
+    """A file or folder of the project, also where a canvas names one of its author's machine."""
+    place = node.given(name)
+    text = place.value if isinstance(place, ir.Constant) else None
+    if not isinstance(text, str) or not text.startswith(("~/", "/")):
+        return place
+    inside = text.removeprefix("~").lstrip("/") or "."
+    message = f"{name!r} of {node.id!r} is a place of one machine: {inside[:80]!r} in the project "
+    advice = "write it as it is seen from the project's folder"
+    node.context.warn("W023", f"{message}is used", node.span(name), label="absolute", help=advice)
+    return ir.Constant(inside)
+
+
 def _path(node: NodeReader) -> ir.Value:
-    path = node.given("path")
+    path = _place(node, "path")
     if path != ir.Constant(None):
         return path
     source = node.input if node.node.type == "file_read" else None
@@ -233,7 +246,8 @@ def read_tool(node: NodeReader) -> list[ir.Node]:
             place=node.node.place,
         )
         before = [ir.Compute(name=name, value=expression(given)), gate]
-        given = value_of(name)
+        edited = f"{value_of(gate.name)}.value"
+        given = f"({edited} if {edited} is defined else {value_of(name)})"
     return [*before, _tool_task(node, server, tool, given)]
 
 

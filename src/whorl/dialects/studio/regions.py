@@ -9,7 +9,7 @@ where it comes from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from whorl import ir
@@ -17,6 +17,7 @@ from whorl.dialects.reading.fields import text_of
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio import canvas as canvases
 from whorl.dialects.studio.canvas import CLOSED_BY, CONTINUE, DONE, LIBRARY, MAIN_FIELDS, RESULTS
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from whorl.dialects.reading.context import ReadContext
@@ -95,6 +96,15 @@ def _find_feedback(canvas: Canvas) -> list[Edge]:
                 seen.add(edge.target)
                 queue.extend(canvas.outgoing[edge.target])
     return feedback
+
+
+def read_drawn(context: ReadContext) -> tuple[Canvas, list[Edge], Regions]:
+    """The canvas of a file in the making, without edges that lead back, and its regions."""
+    drawn = canvases.read_canvas(context, context.root)
+    feedback = _find_feedback(drawn)
+    canvas = drawn.without(feedback)
+    regions = Regions() if canvas.circle() else _find_regions(context, canvas)
+    return canvas, feedback, regions
 
 
 def _find_regions(context: ReadContext, canvas: Canvas) -> Regions:

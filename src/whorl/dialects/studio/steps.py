@@ -119,14 +119,15 @@ def read_transform(node: NodeReader) -> list[ir.Node]:
 
 
 def read_approval(node: NodeReader) -> list[ir.Node]:
-    """Asks a person; what came in goes on, or the run fails."""
+    """Asks a person; what came in goes on, as it is or edited, or the run fails."""
     value = expression(node.value)
     is_shown = node.flag("showData", default=True)
     message = node.template("message")
     if message == ir.Constant(None):
         message = ir.Constant(f"approve {node.id!r}?")
     shown = value if is_shown else ir.Constant(None)
-    return [ir.Gate(message=message, show=shown, on_reject="fail", shape=value, **node.common())]
+    passed = expression(f"it.value if it.value is defined else {node.value}")
+    return [ir.Gate(message=message, show=shown, on_reject="fail", shape=passed, **node.common())]
 
 
 def read_validator(node: NodeReader) -> list[ir.Node]:
@@ -174,14 +175,14 @@ def read_llm(node: NodeReader) -> list[ir.Node]:
     incoming, written = node.incoming, node.scalar("prompt")
     if not is_written(written):
         prompt = incoming.get("prompt") or node.input or "none"
-    elif (source := node.source(written)) is not None or "prompt" not in incoming:
-        prompt = source or quoted(written.text)
+    elif "prompt" not in incoming:
+        prompt = node.source(written) or quoted(written.text)
     else:
-        # What comes in at `prompt` wins over the text of the node, unless that text has a place.
+        # What comes in at `prompt` wins over the text of the node.
         prompt = incoming["prompt"]
         message = f"the prompt of {node.id!r} is not used: another one comes in at the handle "
         message += "'prompt'"
-        advice = "write {{input}} where the incoming text belongs, or remove one of the two"
+        advice = "connect the handle 'input' and write {{input}} where it belongs, or remove one"
         node.context.warn("W023", message, written.span, label="not used", help=advice)
     if "context" in incoming:
         prompt = f'"Context:\\n" ~ {incoming["context"]} ~ "\\n\\nQuestion:\\n" ~ {prompt}'

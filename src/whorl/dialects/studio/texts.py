@@ -43,6 +43,8 @@ PLACES_MAX = 1_000
 _COMPARED_MAX = 500
 TIMEOUT_MAX_S = 30 * 86_400.0
 PIPES_MAX = 30
+# No value that a run can hold is deeper.
+_STEPS_MAX = 64
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?", re.DOTALL)
 _NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?")
 _QUOTES = "'\""
@@ -207,7 +209,7 @@ class NodeReader(Fields):
     def unknown_field(self, content: str) -> tuple[CanvasNode, str] | None:
         """The node and the field that a reference names, where such a node never has that field."""
         scope = self.scope
-        for head, rest in _heads(content):
+        for head, rest in heads(content):
             other = scope.canvas.nodes.get(head)
             if other is None or not _PATH.fullmatch(rest):
                 continue
@@ -223,7 +225,7 @@ class NodeReader(Fields):
 
     def resolve(self, content: str, written: str) -> str | None:
         """The source of what a reference stands for here; None if it stands for nothing."""
-        for head, rest in _heads(content):
+        for head, rest in heads(content):
             named = self._named(head, _steps(rest)) if _PATH.fullmatch(rest) else None
             if named is not None:
                 source, path = named
@@ -336,9 +338,11 @@ def is_written(value: Value | None) -> TypeGuard[Scalar]:
     return isinstance(value, Scalar) and bool(value.text.strip())
 
 
-def _heads(content: str) -> Iterator[tuple[str, str]]:
+def heads(content: str) -> Iterator[tuple[str, str]]:
     """The name at the beginning, and the rest; the longest name first, as ids may hold dots."""
     marks = [match.start() for match in re.finditer(r"[.\[]", content)]
+    if len(marks) > _STEPS_MAX:
+        return
     for end in (len(content), *reversed(marks)):
         yield content[:end].strip(), content[end:]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from whorl.interfaces.cli.group import CommandTable, build_group, run_safely
@@ -14,46 +16,59 @@ if TYPE_CHECKING:
 COMMANDS: CommandTable = {
     "Write": {
         "templates": ("reference:templates", "List the workflows to begin with."),
-        "init": ("trust:init", "Write a whorl.toml for this folder."),
+        "init": ("start:init", "Make a folder ready: configuration, a first loop, schemas."),
         "new": ("reference:new", "Write a workflow file from a template."),
+        "edit": ("edit:edit", "Change a workflow file by operations, and nothing else in it."),
         "validate": ("files:validate", "Check workflow files and list all mistakes."),
         "lint": ("files:lint", "Say what another system would refuse in a file."),
+        "import": ("importing:import_command", "Write the workflows of another program as files."),
         "convert": ("files:convert", "Write a workflow file in the native format."),
         "graph": ("files:graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
-        "test": ("files:test", "Run a workflow against recorded replies and show what changed."),
+        "test": ("files:test", "Run the tests of workflows, or replay a recorded run."),
         "schema": ("reference:schema", "Print the JSON Schema of native files, for editors."),
         "explain": ("reference:explain", "Explain an error code."),
     },
     "Run": {
         "run": ("run:run_command", "Run a workflow file."),
+        "try": ("trying:try_command", "Run one step, or one iteration of a loop, alone."),
         "resume": ("steer:resume", "Go on after an interruption or a pause; retry what failed."),
         "continue": ("steer:continue_command", "Give a loop that ended more iterations."),
         "accept": ("steer:accept", "End a loop with the result of an iteration you choose."),
+        "stop": ("steer:stop", "End a loop after the iteration that is under way."),
         "fork": ("steer:fork", "Start a new run from an iteration of another one."),
         "pause": ("steer:pause", "Pause a run."),
         "cancel": ("steer:cancel", "Cancel a run."),
         "approve": ("steer:approve", "Say yes to what a run asks."),
         "reject": ("steer:reject", "Say no to what a run asks."),
+        "schedule": ("schedules:schedule", "Let the clock start workflows."),
+        "experiment": ("experiments:experiment", "Run a workflow over cases and compare variants."),
     },
     "Look": {
-        "ls": ("store:ls", "List runs."),
+        "ls": ("runs:ls", "List runs."),
         "status": ("show:status", "Show where a run is."),
         "show": ("show:show", "Show the steps, iterations and results of a run."),
         "watch": ("run:watch", "Watch a run live, also one of another process."),
         "why": ("look:why", "Explain why the loops of a run ended."),
         "diff": ("look:diff", "Compare two iterations of a run."),
-        "cost": ("look:cost", "Show what runs cost."),
+        "cost": ("runs:cost", "Show what runs cost."),
+        "what-if": ("what_if:what_if", "Tell what another stop rule would have done."),
+        "judge": ("what_if:judge", "Tell how far a judge can be trusted."),
         "serve": ("admin:serve", "Serve the page in the browser, and the HTTP API."),
     },
     "Keep": {
         "trust": ("trust:trust", "Show what a folder's whorl.toml permits, and trust it."),
         "memory": ("store:memory", "List or delete what loops remember across runs."),
+        "token": ("access:token", "Make tokens for a server, each with a role."),
+        "audit": ("access:audit", "Show who did what."),
         "tools": ("tools:tools", "Show what tools of MCP servers say, and accept what changed."),
+        "hook": ("hooks:hook", "Make addresses that start workflows, for other systems."),
         "prune": ("store:prune", "Delete old runs."),
         "backup": ("store:backup", "Copy the store to a file while it is in use."),
         "restore": ("store:restore", "Put a backup in the place of the store."),
         "doctor": ("admin:doctor", "Check the installation, the configuration and each provider."),
         "mcp": ("admin:mcp", "Serve workflows as MCP tools."),
+        "completion": ("completion:completion", "Print what makes a shell complete commands."),
+        "worker": ("cluster:worker", "Do the work of a cluster here."),
     },
     "": {"drive": ("run:drive", "Drive a run that was just made.")},
 }
@@ -63,8 +78,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from whorl.interfaces.cli.terminal import make_streams_plain
 
     # Next to no garbage of ours has cycles; looking for some after every 700 objects, as Python
-    # does by itself, takes a fifth of the time when a thousand runs turn.
-    gc.set_threshold(20_000, 20, 20)
+    # does by itself, takes a fifth of the time when a thousand runs turn. What has stayed is looked
+    # at in small parts: others wait meanwhile.
+    gc.set_threshold(20_000, 5, 80)
     make_streams_plain()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(run_safely(build_group(COMMANDS), words))
+    group = build_group(COMMANDS)
+    if asked := os.environ.get("_WHORL_COMPLETE"):
+        from whorl.interfaces.cli.commands.completion import answer
+
+        sys.exit(answer(group, asked))
+    code = run_safely(group, words)
+    if "temporalio" in sys.modules:
+        _leave_at_once(code)
+    sys.exit(code)
+
+
+def _leave_at_once(code: int) -> None:
+    """Ends the process without the interpreter's own end, which threads of the SDK may abort."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)

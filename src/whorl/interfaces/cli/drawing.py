@@ -1,53 +1,31 @@
-"""The live view as a picture: progress and workflow in, lines out; no clock, no terminal.
+"""The live view as a picture: a run's tree and its progress in, lines out; no clock, no terminal.
 
-A group, a list or a wait leaves no entry when it begins; what runs before, inside and after it says
-how far it is.
+It is as high as it may be, whatever the run has: each level of the tree gets its share of the rows,
+and shows that part of itself that is looked at. What a row says is in `rows`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
-from whorl.interfaces import figures
-from whorl.interfaces.cli.terminal import SIGNS, badge
-from whorl.interfaces.cli.watchers import iteration_cells, verdict
-from whorl.interfaces.figures import allowed, dollars, joined, line, score, seconds, used
-from whorl.interfaces.progress import name_of
-from whorl.interfaces.wording import condition_words, exit_words, target_of
-from whorl.interpreter.events import join, numbered
-from whorl.ir import Assign, Break, Compute, Continue, Group, Loop, Stop
-from whorl.services.results import loop_node
+from whorl.interfaces.cli import rows
+from whorl.interfaces.cli.outline import UNSEEN, Level
+from whorl.interfaces.cli.terminal import badge
+from whorl.interfaces.figures import line, plural, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from whorl.interfaces.progress import Iteration, LoopProgress, Progress, Step
-    from whorl.ir import Block, Node, Workflow
+    from whorl.interfaces.cli.outline import Place
+    from whorl.interfaces.cli.rows import View
+    from whorl.interfaces.progress import LoopProgress
 
-SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-SPARKS_MAX = 40
-BAR_WIDTH = 28
-_INSIDE_MAX = 8
-_HEAD = ("#", "score", "Δ", "time", "tokens", "cost")
-_WIDTHS = (3, 8, 7, 7, 7, 9)
-# What is computed at once, or ends something else, is not drawn.
-UNSEEN = (Compute, Assign, Stop, Break, Continue)
-_UNDER_WAY = frozenset({"running", "retrying", "waiting"})
-_WELL = frozenset({"succeeded", "skipped"})
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """What a picture is drawn of. `rows_max` is how many iterations of a loop are shown."""
-
-    progress: Progress
-    workflow: Workflow
-    now: float
-    rows_max: int = 8
-    width: int = 100
+# The rows of a level for so many lines, and after which of them the next level follows.
+Part: TypeAlias = tuple[list[Text], int]
+_GATES_MAX = 2
+_BRANCHES = ("├── ", "│   ", "└── ", "    ")
 
 
 def draw(view: View) -> list[Text]:
@@ -55,241 +33,244 @@ def draw(view: View) -> list[Text]:
     words, color = badge(progress.status, progress.mark)
     took = seconds(view.now - progress.started_at) if progress.started_at else ""
     title, rest = (line(progress.workflow, 60), "bold"), f"  run {progress.run}  {took}"
-    lines = [Text.assemble((words, f"bold {color}"), " ", title, rest)]
-    lines += _block(view, view.workflow.body, "", "")
-    # A run that only waits asks with its last words, below the view.
-    for address, gate in progress.waiting.items() if progress.status == "running" else ():
+    head = [Text.assemble((words, f"bold {color}"), " ", title, rest)]
+    levels = view.outline.levels(view.path)
+    foot = [*_gates(view), *_footer(view, levels)]
+    room = max(1, view.height - len(head) - len(foot))
+    tree = _tree(view, levels, room) if levels else _remains(view)
+    if len(tree) > room and not view.is_last:
+        tree = [*tree[: room - 1], Text("…", "dim")]
+    return [*head, *tree, *foot]
+
+
+def _gates(view: View) -> Iterator[Text]:
+    """What is asked; a run that only waits asks with its last words, below the view."""
+    waiting = view.progress.waiting if view.progress.status == "running" else {}
+    for number, (address, gate) in enumerate(waiting.items()):
+        if number == _GATES_MAX:
+            yield Text(f"⏸ and {plural(len(waiting) - number, 'more question')}", "yellow")
+            return
         words = line(str(gate.get("message", "")), view.width - 20)
         place = line(address.partition("/:")[0], 40)
-        lines.append(Text.assemble(("⏸ ", "yellow"), place, "  ", (words, "yellow")))
-    return [*lines, *_footer(view)]
+        yield Text.assemble(("⏸ ", "yellow"), place, "  ", (words, "yellow"))
 
 
-def row_cells(done: Iteration, *, is_best: bool = False) -> Text:
-    cells = iteration_cells(done)
-    style = "bold" if is_best else ""
-    text = _row(cells, (style, style, "green" if cells[2].startswith("+") else "red"))
-    mark = verdict(done)
-    text.append("  ")
-    text.append(mark[:1], "green" if done.is_met else "red" if mark[:1] == "✗" else "yellow")
-    text.append(mark[1:])
-    return text
+def _footer(view: View, levels: list[Level]) -> Iterator[Text]:
+    loops = [level.key for level in levels if level.kind == "loop"]
+    loop = rows.loop_at(view, loops[-1]) if loops else None
+    lines = [*(rows.scores(view, loops[-1]) if loops else ()), *rows.budgets(view, loop)]
+    yield from [Text(""), *lines] if lines else []
 
 
-def _row(cells: Sequence[str], styles: Sequence[str] = ()) -> Text:
-    """Cells set to the right, each apart from the one before, however wide it is."""
-    text = Text()
-    for at, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True)):
-        style = styles[at] if at < len(styles) else ""
-        text.append(f"{' ' + cell if at else cell:>{width}}", style)
-    return text
+class _Section:
+    """A level of the tree: the fewest rows that it can do with, and how many it would fill."""
+
+    least = 1
+
+    def __init__(self, view: View, level: Level, *, is_inner: bool) -> None:
+        self.view, self.level, self.is_inner = view, level, is_inner
+        self.outline = view.outline
+        self.wanted = self.count()
+
+    def count(self) -> int:
+        raise NotImplementedError
+
+    def draw(self, size: int, indent: str) -> Part:
+        raise NotImplementedError
+
+    def below(self, indent: str) -> str:
+        """The indent of the next level."""
+        return indent + "   "
 
 
-def _block(view: View, block: Block, address: str, indent: str) -> Iterator[Text]:
-    states = states_of(view.progress, block, address)
-    nodes = [node for node in block.nodes if not isinstance(node, UNSEEN)]
-    for node in nodes:
-        is_last = node is nodes[-1]
-        branch = indent + ("└── " if is_last else "├── ")
-        below = indent + ("    " if is_last else "│   ")
-        place = join(address, node.name)
-        yield from _node(view, node, place, (branch, below), states[node.name])
+class _Block(_Section):
+    """The nodes of a block, a row for each."""
+
+    def __init__(self, view: View, level: Level, *, is_inner: bool) -> None:
+        self.places = view.outline.places(level.key)
+        names = [place.name for place in self.places]
+        self.at = names.index(level.chosen) if level.chosen in names else -1
+        self.ends = False
+        super().__init__(view, level, is_inner=is_inner)
+        self.least = min(1, self.wanted)
+
+    def count(self) -> int:
+        # The row of an item says already what its only node does.
+        is_repeated = self.is_inner and len(self.places) == 1 and self.at == 0
+        return 0 if is_repeated else len(self.places)
+
+    def draw(self, size: int, indent: str) -> Part:
+        if not self.wanted:
+            return [], 0
+        first, last, more = window(len(self.places), self._middle(), size)
+        lines: list[Text] = []
+        follows = 0
+        for at in range(first, last):
+            place, is_end = self.places[at], at == last - 1 and (size == 1 or not more)
+            lines.append(self._row(place, indent, is_end))
+            if at == self.at:
+                follows, self.ends = len(lines), is_end
+            elif self.view.is_last and place.key:
+                lines += self._kept(place, indent + _BRANCHES[3 if is_end else 1])
+        if more and size > 1:
+            lines.append(Text(f"{indent}└── … {plural(more, 'more step')}", "dim"))
+        return lines, follows
+
+    def _middle(self) -> int:
+        """What must be seen: what is open, or else what is under way or has ended last."""
+        begun = [at for at, place in enumerate(self.places) if place.state]
+        running = [at for at in begun if self.places[at].is_running]
+        return self.at if self.at >= 0 else [*running[:1], *begun[-1:], 0][0]
+
+    def _kept(self, place: Place, indent: str) -> list[Text]:
+        """What stays of a list or a loop that nobody looks at."""
+        if place.kind == "foreach":
+            items = _List(self.view, Level("list", place.key), is_inner=False)
+            return items.draw(items.wanted, indent)[0]
+        if place.kind != "loop":
+            return []
+        loop, most = rows.loop_at(self.view, place.key), self.view.rows_max
+        scored = self.outline.measures(place.key)
+        lines = table(loop, most + 1, f"{indent}   ", most=most, scored=scored)
+        return lines if loop.iterations else []
+
+    def _row(self, place: Place, indent: str, is_last: bool) -> Text:
+        branch = _BRANCHES[2 if is_last else 0]
+        is_open = place.name == self.level.chosen
+        return Text.assemble(
+            (indent + branch, "dim"), rows.place(self.view, place, is_open=is_open)
+        )
+
+    def below(self, indent: str) -> str:
+        if not self.wanted:
+            return indent
+        return indent + _BRANCHES[3 if self.ends else 1]
 
 
-def _node(
-    view: View, node: Node, address: str, indents: tuple[str, str], state: str
-) -> Iterator[Text]:
-    branch, below = indents
-    loop = newest_loop(view.progress, address)
-    if isinstance(node, Loop) and loop is not None:
-        yield from _loop(view, loop, node, indents)
-        return
-    step = view.progress.steps.get(address)
-    if step is not None and not step.branch:
-        yield _step(view, step, branch)
-        return
-    inside = steps_below(view.progress, address)
-    mark, color = _mark(view, state)
-    words = f"  → {line(step.branch, 40)}" if step is not None else ""
-    done = sum(inner.state == "succeeded" for inner in inside)
-    words += f"  {done} done" if inside else ""
-    name = (line(node.name, 60), "" if state else "dim")
-    yield Text.assemble((branch, "dim"), (f"{mark} ", color), name, (words, "dim"))
-    yield from _inside(view, inside, address, below)
+class _List(_Section):
+    """The items of a list, a row for each."""
+
+    def count(self) -> int:
+        self.total = self.outline.counts(self.level.key).total
+        return min(self.total, self.view.rows_max + 2) if self.view.is_last else self.total
+
+    def draw(self, size: int, indent: str) -> Part:
+        chosen, total = self.level.chosen, self.total
+        at = chosen if isinstance(chosen, int) else 0
+        if size >= total:
+            shown = list(range(total))
+        elif self.view.is_moved:
+            first, last, _ = window(total, at, size)
+            shown = list(range(first, last))
+        else:
+            shown = self._of_interest(max(1, size - 1))
+        lines = rows.items(self.view, self.level, shown, indent)
+        if len(shown) < total and size > 1:
+            words = f"{indent}  … {plural(total - len(shown), 'more item')}"
+            lines.append(Text(words, "dim"))
+        return lines, shown.index(at) + 1 if at in shown else 0
+
+    def _of_interest(self, most: int) -> list[int]:
+        """What is looked at and what is under way; then what failed last, and what comes next."""
+        key, counts, chosen = self.level.key, self.outline.counts(self.level.key), self.level.chosen
+        found = dict.fromkeys([chosen] if isinstance(chosen, int) else [])
+        found |= dict.fromkeys(self.outline.running_items(key, most))
+        found |= dict.fromkeys(self.outline.failed_items(key, most))
+        first = counts.total - counts.waiting
+        found |= dict.fromkeys(range(first, min(counts.total, first + most)))
+        found |= dict.fromkeys(range(counts.total - 1, max(-1, counts.total - 1 - most), -1))
+        return sorted(list(found)[:most])
 
 
-def _mark(view: View, state: str) -> tuple[str, str]:
-    if state == "running" and view.progress.status == "running":
-        return SPINNER[int(view.now * 5) % len(SPINNER)], "yellow"
-    return SIGNS.get(state, ("○", "dim"))
+class _Loop(_Section):
+    """The iterations of a loop; what its current one does is the next level."""
+
+    def count(self) -> int:
+        self.loop = rows.loop_at(self.view, self.level.key)
+        finished = min(len(self.loop.iterations), self.view.rows_max)
+        self.has_current = rows.is_under_way(self.loop)
+        self.scored = self.outline.measures(self.level.key)
+        return finished + self.has_current + (finished > 0 or self.has_current)
+
+    def draw(self, size: int, indent: str) -> Part:
+        size -= self.has_current
+        most, scored = self.view.rows_max, self.scored
+        lines = table(self.loop, max(0, size), indent, most=most, scored=scored)
+        if self.has_current:
+            row = rows.current(self.view, self.level.key, self.loop, scored=scored)
+            lines.append(Text.assemble((indent, "dim"), row))
+        return lines, len(lines)
 
 
-def _inside(view: View, steps: list[Step], address: str, indent: str) -> Iterator[Text]:
-    """What is under way inside a branch, a group, a call or the items of a list."""
-    for step in [step for step in steps if step.state != "succeeded"][:_INSIDE_MAX]:
-        yield _step(view, step, indent + "  ", step.address[len(address) :].lstrip("/"))
-    for key, loop in view.progress.loops.items():
-        node = loop_node(view.workflow, loop.path) if is_below(key, address) else None
-        if node is not None and not loop.exit_reason:
-            yield from _loop(view, loop, node, (indent + "└── ", indent + "    "))
+_SECTIONS: dict[str, Callable[..., _Section]] = {"block": _Block, "list": _List, "loop": _Loop}
 
 
-def _step(view: View, step: Step, branch: str, name: str = "") -> Text:
-    mark, color = _mark(view, step.state)
-    shown = line(name or name_of(step.address), 60)
-    text = Text.assemble((branch, "dim"), (f"{mark} ", color), shown)
-    took = (step.ended_at or view.now) - step.started_at
-    attempt = f"attempt {step.attempt}" if step.attempt > 1 else ""
-    time, spent = seconds(took) if took else "", used(step.tokens, step.cost_usd)
-    about = joined(line(step.model, 40), time, spent, attempt)
-    text.append(f"  {about}" if about else "", "dim")
-    if step.error:
-        text.append(f"  {line(step.error, 80)}", "red")
-    elif step.text and step.state == "running":
-        room = max(10, view.width - len(text) - 6)
-        shown = line(step.text[-room * 2 :], room * 2)[-room:]
-        text.append(f'  "{shown}…"')
-    return text
+def table(loop: LoopProgress, size: int, indent: str, *, most: int, scored: bool) -> list[Text]:
+    """The newest finished iterations, under a head where there is room for it."""
+    has_head = size > 1 or not loop.iterations
+    head = [Text(f"{indent}{rows.head(scored=scored)}", "dim")] if has_head else []
+    shown = list(loop.iterations)[-most:]
+    shown = shown[max(0, len(shown) - size + len(head)) :]
+    best = loop.best[0] if loop.best is not None else None
+    cells = (rows.iteration(done, is_best=done.number == best, scored=scored) for done in shown)
+    return [*head, *(Text.assemble((indent, "dim"), row) for row in cells)][: max(size, 0)]
 
 
-def _loop_sign(loop: LoopProgress) -> tuple[str, str]:
-    if not loop.exit_reason:
-        return "↻", "yellow"
-    if loop.is_failed:
-        return "✗", "red"
-    if loop.mark:
-        return "!", "yellow"
-    return "✓", "green" if loop.exit_reason in ("condition_met", "accepted") else "yellow"
+def _tree(view: View, levels: list[Level], room: int) -> list[Text]:
+    sections: list[_Section] = []
+    for at, level in enumerate(levels):
+        is_inner = at > 0 and levels[at - 1].kind == "list"
+        sections.append(_SECTIONS[level.kind](view, level, is_inner=is_inner))
+    if view.is_last:
+        room = sum(section.wanted for section in sections)
+    return _compose(sections, _shares(sections, room), "")
 
 
-def _loop(view: View, loop: LoopProgress, node: Loop, indents: tuple[str, str]) -> Iterator[Text]:
-    branch, below = indents
-    ended = exit_words(loop.exit_reason, loop.stopped_by)
-    until = condition_words(node.until)
-    mark, color = _loop_sign(loop)
-    title = Text.assemble((branch, "dim"), (f"{mark} ", color), (line(node.name, 60), "bold"))
-    title.append("  iteration ").append(str(loop.number), "bold")
-    title.append(f"/{loop.limit}" if loop.limit else "")
-    title.append(f"   {ended}" if ended else f"   until {until}" if until else "")
-    yield title
-    shown = list(loop.iterations)[-view.rows_max :]
-    if shown or not ended:
-        yield Text(f"{below}{_row(_HEAD).plain}  verdict", "dim")
-    for done in shown:
-        is_best = loop.best is not None and loop.best[0] == done.number
-        yield Text.assemble((below, "dim"), row_cells(done, is_best=is_best))
-    if not ended and loop.number > (shown[-1].number if shown else 0):
-        yield Text.assemble((below, "dim"), _current(view, loop))
-        address = numbered(loop.address, loop.number)
-        tried = [key for key in view.progress.steps if key.startswith(f"{address}#")]
-        if tried and "/" not in loop.address:
-            address = tried[-1].partition("/")[0]
-        yield from _block(view, node.body, address, below + "   ")
+def _compose(sections: Sequence[_Section], sizes: Sequence[int], indent: str) -> list[Text]:
+    if not sections:
+        return []
+    lines, at = sections[0].draw(sizes[0], indent)
+    inner = _compose(sections[1:], sizes[1:], sections[0].below(indent))
+    return [*lines[:at], *inner, *lines[at:]]
 
 
-def _current(view: View, loop: LoopProgress) -> Text:
-    inside = numbered(loop.address, loop.number)
-    steps = [step for key, step in view.progress.steps.items() if key.startswith(inside)]
-    loops = [inner for key, inner in view.progress.loops.items() if key.startswith(inside)]
-    spent = [(step.tokens, step.cost_usd) for step in steps]
-    spent += [(done.tokens, done.cost_usd) for inner in loops for done in inner.iterations]
-    tokens, cost = sum(amount[0] for amount in spent), sum(amount[1] for amount in spent)
-    cells = [str(loop.number), "…", "", seconds(view.now - loop.iteration_at)]
-    cells += [figures.count(tokens) if tokens else "", dollars(cost) if cost else ""]
-    running = ", ".join(name_of(step.address) for step in steps if step.state == "running")
-    words = f"{line(running, 40)} running" if running else ""
-    return Text.assemble(_row(cells, ("yellow",)), "  ", (words, "yellow"))
+def _shares(sections: Sequence[_Section], room: int) -> list[int]:
+    """How many rows each level gets: one after the other is given one more until none are left."""
+    sizes = [section.least for section in sections]
+    left = room - sum(sizes)
+    while left > 0:
+        before = left
+        for at in reversed(range(len(sections))):
+            if left and sizes[at] < sections[at].wanted:
+                sizes[at] += 1
+                left -= 1
+        if left == before:
+            break
+    return sizes
 
 
-def _footer(view: View) -> Iterator[Text]:
-    progress = view.progress
-    loop = next((item for key, item in progress.loops.items() if "[" not in key), None)
-    scores = [done.score for done in loop.iterations][-SPARKS_MAX:] if loop else []
+def window(total: int, at: int, size: int) -> tuple[int, int, int]:
+    """The first and the last of some rows around one of them, and how many are left out.
+
+    One of the lines is for saying how many, where there are several.
+    """
+    if size >= total:
+        return 0, total, 0
+    size = max(1, size - 1)
+    first = max(0, min(at - size // 2, total - size))
+    return first, first + size, total - size
+
+
+def _remains(view: View) -> list[Text]:
+    """A run whose frames are gone: it was cut off, so only its entries tell of it."""
     lines: list[Text] = []
-    if loop is not None and any(item is not None for item in scores):
-        curve = f"{figures.sparkline(scores):<{BAR_WIDTH}}"
-        text = Text.assemble("score   ", (curve, "cyan"), "  ")
-        node = loop_node(view.workflow, loop.path)
-        target = target_of(node.until) if node is not None else None
-        if loop.best is not None:
-            number, best = loop.best
-            text.append("best ").append(score(best, target), "bold").append(f" @{number}")
-        text.append(f"   target {score(target, *scores)}" if target is not None else "")
-        lines.append(text)
-    if progress.budget_usd:
-        share = min(1.0, progress.cost_usd / progress.budget_usd)
-        full = round(share * BAR_WIDTH)
-        bar = ("━" * full, "red" if share >= 0.8 else "magenta")
-        text = Text.assemble("budget  ", bar, ("━" * (BAR_WIDTH - full), "bright_black"), "  ")
-        text.append(f"{dollars(progress.cost_usd)} / {allowed(progress.budget_usd)}")
-        text.append(_iterations_left(progress.budget_usd - progress.cost_usd, loop))
-        lines.append(text)
-    elif progress.calls:
-        calls, cost = figures.plural(progress.calls, "call"), progress.cost_usd
-        words = f"{figures.count(progress.tokens)} tok", dollars(cost) if cost else ""
-        lines.append(Text(f"used    {joined(calls, *words)}"))
-    if lines:
-        yield Text("")
-    yield from lines
-
-
-def _iterations_left(left_usd: float, loop: LoopProgress | None) -> str:
-    costs = [done.cost_usd for done in loop.iterations if done.cost_usd] if loop else []
-    if loop is None or not costs or loop.exit_reason:
-        return ""
-    left = int(left_usd / (sum(costs) / len(costs)))
-    if loop.limit:
-        left = min(left, loop.limit - len(loop.iterations))
-    return f"   ~{max(0, left):,} iterations left"
-
-
-def states_of(progress: Progress, block: Block, address: str) -> dict[str, str]:
-    """The state of each node by its name: running, succeeded, failed; empty: it has not begun."""
-    signs = {node.name: _sign(progress, join(address, node.name)) for node in block.nodes}
-    left = {after.node for node in block.nodes if signs[node.name] for after in node.after}
-    states: dict[str, str] = {}
-    for node in block.nodes:
-        sign = signs[node.name]
-        is_due = all(states.get(after.node) in _WELL for after in node.after)
-        if sign in ("", "running") and (node.name in left or progress.status == "succeeded"):
-            sign = "succeeded"
-        elif isinstance(node, Group) and sign == "running":
-            inner = states_of(progress, node.body, join(address, node.name))
-            is_done = all(state in _WELL for state in inner.values())
-            sign = "succeeded" if is_done else sign
-        elif not sign and is_due and progress.status == "running":
-            sign = "succeeded" if isinstance(node, UNSEEN) else "running"
-        states[node.name] = sign
-    return states
-
-
-def newest_loop(progress: Progress, address: str) -> LoopProgress | None:
-    """The loop at an address; one that was run again has a number behind its name."""
-    keys = [key for key in progress.loops if key == address or key.startswith(f"{address}#")]
-    return progress.loops[keys[-1]] if keys else None
-
-
-def steps_below(progress: Progress, address: str) -> list[Step]:
-    return [step for key, step in progress.steps.items() if is_below(key, address)]
-
-
-def is_below(address: str, above: str) -> bool:
-    return address.startswith((f"{above}/", f"{above}["))
-
-
-def _sign(progress: Progress, address: str) -> str:
-    """What the journal tells about a node, by itself or by what is inside of it."""
-    loop = newest_loop(progress, address)
-    if loop is not None:
-        ended = "failed" if loop.is_failed else "succeeded"
-        return ended if loop.exit_reason else "running"
-    step = progress.steps.get(address)
-    if step is not None and not step.branch:
-        return "running" if step.state in _UNDER_WAY else step.state
-    states = {inner.state for inner in steps_below(progress, address)}
-    if states & _UNDER_WAY or not states:
-        return "running" if states or (step is not None and progress.status == "running") else ""
-    if progress.status not in ("failed", "cancelled"):
-        return "running"
-    worst = states - _WELL
-    return "failed" if "failed" in worst else "cancelled" if worst else "succeeded"
+    progress, nodes = view.progress, view.workflow.body.nodes
+    seen = [node for node in nodes if not isinstance(node, UNSEEN)]
+    for node in seen:
+        branch, below = _BRANCHES[2:] if node is seen[-1] else _BRANCHES[:2]
+        lines.append(Text.assemble((branch, "dim"), rows.remains(view, node.name)))
+        loop = progress.loops.get(node.name)
+        if loop is not None:
+            scored, most = rows.has_scores(loop), view.rows_max
+            lines += table(loop, most + 1, f"{below}  ", most=most, scored=scored)
+    return lines

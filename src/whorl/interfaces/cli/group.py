@@ -15,6 +15,7 @@ from whorl import __version__
 from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, render_all, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.terminal import is_colored, paint, say
+from whorl.lazily import regex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,6 +33,7 @@ HELP = """Runs loops of AI work until the result is right.
   whorl why last
 
 RUN is the id of a run or its beginning, the key that it was started with (--id), or last.
+A place in it is RUN/ADDRESS, with the address as it is printed: "last/polish[3]/review".
 Commands that only look take the newest run where none is named.
 """
 
@@ -47,9 +49,9 @@ EXITS = {
     130: "ended by Ctrl-C where nothing could be kept",
 }
 
-_TOO_MANY = re.compile(r"got unexpected extra arguments? \((.*)\)")
-_NO_NUMBER = re.compile(r"('[^']*') is not a valid integer(?: range)?")
-_TOO_SMALL = re.compile(r"(\S+) is not in the range x>=(\S+)")
+_TOO_MANY = regex(r"got unexpected extra arguments? \((.*)\)")
+_NO_NUMBER = regex(r"('[^']*') is not a valid integer(?: range)?")
+_TOO_SMALL = regex(r"(\S+) is not in the range x>=(\S+)")
 
 
 class LazyGroup(click.Group):
@@ -88,7 +90,7 @@ class LazyGroup(click.Group):
         """Finds a command; for an unknown one, names the nearest."""
         command = self.get_command(ctx, args[0])
         if command is None:
-            hint = did_you_mean(args[0], self.list_commands(ctx))
+            hint = _nearest_command(args[0], self.list_commands(ctx))
             words = f"there is no command {args[0]!r}"
             raise click.UsageError(f"{words}; {hint}" if hint else words, ctx)
         return args[0], command, args[1:]
@@ -103,6 +105,13 @@ class LazyGroup(click.Group):
             if section:
                 with formatter.section(section):
                     formatter.write_dl([(name, words) for name, (_, words) in rows.items()])
+
+
+def _nearest_command(word: str, names: Sequence[str]) -> str:
+    """The command that a word probably means: one that is like it, or that it is short for."""
+    short = re.compile(".*".join(map(re.escape, word[:20])), re.IGNORECASE)
+    fitting = sorted(filter(short.match, names), key=len)[:1] if len(word) > 1 else []
+    return did_you_mean(word, names) or "".join(f"did you mean {name!r}?" for name in fitting)
 
 
 def build_group(table: CommandTable) -> LazyGroup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -15,26 +16,39 @@ from rich.live import Live as Region
 from rich.panel import Panel
 from rich.text import Text
 
-from whorl.interfaces.cli.drawing import View, draw, row_cells
+from whorl.errors import StoreError
+from whorl.interfaces.cli import rows
+from whorl.interfaces.cli.drawing import draw
+from whorl.interfaces.cli.outline import Outline
+from whorl.interfaces.cli.rows import View
 from whorl.interfaces.cli.terminal import is_ours
 from whorl.interfaces.cli.watchers import Lines, NullWatcher, lines_of
 from whorl.interfaces.figures import line
 from whorl.interfaces.progress import Progress
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+from whorl.runtimes.folding import come_to_rest, take
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import TextIO
 
-    from whorl.errors import StoreError
+    from whorl.interfaces.cli.outline import Path
     from whorl.interfaces.cli.watchers import Offers
     from whorl.ir import Workflow
+    from whorl.runtimes.folding import Folded
     from whorl.runtimes.journal import Entry, RunId
+
 
 REDRAW_S = 0.2
 ROWS_MAX = 8
 PLAIN = "the run goes on here, in plain lines; Ctrl-C leaves it so that it can be resumed"
+LAST_HEIGHT = 60
 # What a picture cannot show stays above it as a line.
 _ABOVE = frozenset({"warning", "task.in_doubt"})
+# A key that sends several characters, such as an arrow, or any other.
+_KEY = re.compile(r"\x1b[\[O]([A-D])|\x1b\[[0-9;]*[~A-Za-z]|(.)", re.DOTALL)
+_ARROWS = {"A": "k", "B": "j", "C": "l", "D": "h"}
 
 
 class Keys:
@@ -69,10 +83,43 @@ class Keys:
             termios.tcsetattr(self._stream.fileno(), termios.TCSADRAIN, before)
 
     def _read(self) -> None:
-        for key in os.read(self._stream.fileno(), 32).decode("utf-8", "ignore"):
+        for key in keys_in(os.read(self._stream.fileno(), 32).decode("utf-8", "ignore")):
             self._pressed(key)
             if self._before is None:
                 return
+
+
+def keys_in(typed: str) -> list[str]:
+    """The keys that were pressed; the arrows are those of vi, and unknown ones are left out."""
+    keys = (_ARROWS.get(match[1] or "", match[2]) for match in _KEY.finditer(typed))
+    return [key for key in keys if key]
+
+
+class Focus:
+    """What is looked at: by itself what is under way, or what a person has moved to."""
+
+    def __init__(self) -> None:
+        self.path: Path = ()
+        self.is_moved = False
+
+    def follow(self, outline: Outline) -> None:
+        if not self.is_moved:
+            self.path = outline.busiest(before=self.path)
+
+    def press(self, key: str, outline: Outline) -> None:
+        """Moves to what is beside it (j, k), into it (l), out of it (h), or follows again (f)."""
+        moved: Path | None = None
+        match key:
+            case "j" | "k":
+                moved = outline.beside(self.path, 1 if key == "j" else -1)
+            case "l":
+                moved = outline.busiest(self.path, is_moved=True)
+            case "h" if len(self.path) > 1:
+                moved = self.path[:-1]
+            case "f":
+                self.is_moved = False
+        if moved is not None:
+            self.path, self.is_moved = moved, True
 
 
 class Live(NullWatcher):
@@ -89,6 +136,11 @@ class Live(NullWatcher):
         self._keys: Keys | None = None
         self._offers: Offers = {}
         self._lines: Lines | None = None
+        self._look: Callable[[], Folded] | None = None
+        self._folded: Folded | None = None
+        self._outline: Outline | None = None
+        self._focus = Focus()
+        # How many rows of each loop at the top have scrolled up.
         self._scrolled: dict[str, int] = {}
         # Fixed while the view is open: a row that has scrolled up must not come back.
         self._rows_max = min(ROWS_MAX, max(2, self._console.size.height - 14))
@@ -96,8 +148,15 @@ class Live(NullWatcher):
     def offer(self, offers: Offers) -> None:
         self._offers = offers
 
+    def look_on(self, look: Callable[[], Folded]) -> None:
+        self._look = look
+
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         self.progress, self._workflow = progress, workflow
+        for address in progress.loops:
+            if "[" not in address:
+                self._scrolled.setdefault(address, 0)
+        self._fold()
         self._region = Region(
             console=self._console,
             auto_refresh=False,
@@ -123,11 +182,40 @@ class Live(NullWatcher):
         if self._lines is not None:
             self._lines.entries(run, entries)
             return
-        for entry in entries:
+        for entry in self.progress.unseen(entries):
             self.progress.take(entry.event)
+            self._feed(entry)
+            if entry.event.kind == "loop.started" and "[" not in entry.event.address:
+                self._scrolled[entry.event.address] = 0
             if entry.event.kind in _ABOVE:
                 for words in lines_of(self.progress, entry.event):
                     self._console.print(Text(words, "yellow"))
+
+    def _fold(self) -> None:
+        assert self._workflow is not None
+        try:
+            self._folded = self._look() if self._look is not None else None
+        except StoreError:
+            # Whoever drives the run says so; its entries tell enough for a plainer picture.
+            self._folded = None
+        machine = self._folded.machine if self._folded else Machine(Plan(self._workflow))
+        self._outline = Outline(machine)
+
+    def _feed(self, entry: Entry) -> None:
+        if self._folded is None or entry.seq <= self._folded.seq:
+            return
+        if entry.seq > self._folded.seq + 1:
+            self._fold()
+            return
+        try:
+            take(self._folded, entry)
+        except StoreError:
+            # What it cannot read it cannot follow; whoever drives the run can.
+            self._look = None
+            self._fold()
+        else:
+            come_to_rest(self._folded)
+            self._folded.forget_journaled()
 
     def text(self, run: RunId, address: str, text: str) -> None:
         self.progress.stream(address, text)
@@ -153,6 +241,9 @@ class Live(NullWatcher):
             self._lines.progress = self.progress
         if key in self._offers:
             self._offers[key][1]()
+        elif self._outline is not None and self._region is not None:
+            self._focus.press(key, self._outline)
+            self._redraw()
 
     def _close(self) -> None:
         if self._keys is not None:
@@ -174,32 +265,49 @@ class Live(NullWatcher):
     def _redraw(self, *, is_last: bool = False) -> None:
         assert self._region is not None
         assert self._workflow is not None
+        assert self._outline is not None
         self._scroll_up()
-        progress, width = self.progress, self._console.size.width - 4
-        now = time.time() if progress.status == "running" else progress.updated_at
-        lines = draw(View(progress, self._workflow, now, self._rows_max, width))
-        for text in lines:
-            text.no_wrap, text.overflow = True, "ellipsis"
+        progress, size = self.progress, self._console.size
+        self._focus.follow(self._outline)
+        view = View(
+            progress,
+            self._workflow,
+            time.time() if progress.status == "running" else progress.updated_at,
+            self._outline,
+            self._focus.path,
+            is_moved=self._focus.is_moved,
+            rows_max=self._rows_max,
+            width=size.width - 4,
+            height=LAST_HEIGHT if is_last else size.height - 3,
+            is_last=is_last,
+        )
         offers = {"q": ("plain lines", None)} | self._offers
         words = [f"{key} {offer[0]}" for key, offer in sorted(offers.items())]
-        panel = Panel(
-            Group(*lines),
-            title=self._title,
-            title_align="left",
-            subtitle=None if is_last else "  ".join(words),
-            box=ROUNDED,
-            border_style="dim",
-        )
-        self._region.update(panel, refresh=True)
+        self._region.update(framed(view, self._title, words), refresh=True)
 
     def _scroll_up(self) -> None:
         """Prints the rows that no longer fit into the view above it, where they stay."""
-        for address, loop in self.progress.loops.items():
-            if "[" in address:
-                continue
-            printed = self._scrolled.get(address, 0)
-            for done in list(loop.iterations)[: -self._rows_max]:
+        for address, printed in self._scrolled.items():
+            loop = self.progress.loops.get(address)
+            for done in list(loop.iterations)[: -self._rows_max] if loop else ():
                 if done.number > printed:
-                    text = Text.assemble(line(address, 30), " ", row_cells(done))
+                    text = Text.assemble(line(address, 30), " ", rows.iteration(done))
                     self._console.print(text, no_wrap=True, overflow="ellipsis")
                     self._scrolled[address] = done.number
+
+
+def framed(view: View, title: str, keys: Sequence[str]) -> Panel:
+    """The picture in its frame, with the keys that do something; the last one has none."""
+    lines = draw(view)
+    for text in lines:
+        text.no_wrap, text.overflow = True, "ellipsis"
+    moves = ["↑↓←→ look around"] if view.path else []
+    moves += ["f follow"] if view.is_moved else []
+    return Panel(
+        Group(*lines),
+        title=title,
+        title_align="left",
+        subtitle=None if view.is_last else "  ".join([*keys, *moves]),
+        box=ROUNDED,
+        border_style="dim",
+    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from whorl.errors import InvalidWorkflow, UsageError
+from whorl.interfaces.cli.auditing import audited
 from whorl.interfaces.cli.terminal import is_ours
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ R = TypeVar("R")
 
 STDIN_BYTES_MAX = 2_000_000
 NO_RUNS = "no runs yet; start one with `whorl run FILE`"
-FORMS = "write NAME=VALUE for a text, NAME:=JSON for any value, NAME=@FILE for the text of a file"
+FORMS = (
+    "write NAME=VALUE for a text, NAME:=JSON for any value; NAME=@FILE is the text of a file, and "
+    "NAME:=@FILE the JSON in it"
+)
 
 
 def located(
@@ -49,7 +53,7 @@ def located(
         project = find_project(
             os.environ, store=store, config=config, is_checked=is_checked, trusts=trusts
         )
-        return function(project, **options)
+        return audited(ctx, project, options, partial(function, project, **options))
 
     words = "Trust the folder's whorl.toml for this call."
     option = click.option("--trust", "trusts", is_flag=True, help=words)
@@ -57,9 +61,13 @@ def located(
 
 
 run_argument = click.argument("run", metavar="RUN")
+place_option = click.argument("run", metavar="[RUN[/ADDRESS]]", default="last")
 # The argument of commands that only look; without it, the newest run is meant.
 run_option = click.argument("run", metavar="[RUN]", default="last")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+workflow_option = click.option(
+    "--workflow", default="", metavar="NAME", help="Which one, where a file has several workflows."
+)
 
 
 def _dollars(text: str, written: str = "") -> float:
@@ -71,6 +79,10 @@ def _dollars(text: str, written: str = "") -> float:
     if not 0 < amount < 1e9:
         raise click.BadParameter(f"{written or text!r} is no amount of dollars such as 0.50")
     return amount
+
+
+def dollars_given(text: str) -> float:
+    return _dollars(text)
 
 
 def _added(text: str) -> str:
@@ -163,7 +175,7 @@ def print_json(value: object) -> None:
 
 
 def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -> dict[str, Json]:
-    """The values that an option gives as NAME=VALUE, NAME:=JSON or NAME=@file; each name once."""
+    """The values that an option gives as NAME=VALUE, NAME:=JSON or with @file; each name once."""
     values: dict[str, Json] = {}
     for text in written:
         name, equals, value = text.partition("=")
@@ -173,13 +185,12 @@ def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -
             raise UsageError(f"{option} {text[:60]!r} names no value", help=FORMS)
         if name in values:
             raise UsageError(f"{option} gives {name!r} twice", help="leave one of them out")
-        if is_json:
-            values[name] = _read_json(value, f"{option} {name}")
-        elif value == "@-":
-            values[name] = stdin()
-        else:
-            is_file = value.startswith("@")
-            values[name] = _read_file(value[1:], f"{option} {name}") if is_file else value
+        place = f"{option} {name}"
+        if value == "@-":
+            value = stdin()
+        elif value.startswith("@"):
+            value = _read_file(value[1:], place)
+        values[name] = _read_json(value, place) if is_json else value
     return values
 
 

@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,9 @@ from whorl.interfaces.cli.watchers import Lines, NullWatcher
 from whorl.interfaces.figures import as_much_again, plural
 from whorl.interfaces.wording import EXIT_CODES, advice, with_help
 from whorl.interpreter.events import Event
-from whorl.runtimes.folding import fold
+from whorl.lazily import dataclass
+from whorl.runtimes.folding import fold, look_on
+from whorl.services.places import split_place
 from whorl.services.results import full_result, loop_frame, open_gates
 from whorl.services.runs import find_run, is_running, open_runtime
 from whorl.services.steering import asked, decided, resumed
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal import RunId
-    from whorl.runtimes.local import LocalRuntime
+    from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
 
@@ -126,13 +127,12 @@ def on_run(
     *,
     drives: bool = True,
 ) -> Callable[..., int]:
-    """A command that asks something of a RUN and shows it: gets the session and the run.
-
-    One that only looks on `drives` nothing.
-    """
+    """A command about a RUN, or RUN/ADDRESS, that shows it; one that looks on `drives` nothing."""
 
     @wraps(work)
     def command(project: Project, *, run: str, show: Show, **options: Any) -> int:
+        if "at" in options:
+            run, options["at"] = split_place(run, options["at"])
         if drives and not show.is_silent:
             ask_for_trust(project)
 
@@ -150,12 +150,13 @@ class RunSession:
     """A runtime with somebody who looks on."""
 
     project: Project
-    runtime: LocalRuntime
+    runtime: Runtime
     store: SqliteStore
     providers: Providers
     watcher: NullWatcher
     show: Show
     was_stopped: bool = False
+    report: Callable[[object], None] = print_json
     _asking: asyncio.Task[bool] | None = None
 
     async def drive(self, run: RunId, requests: Sequence[Event] = ()) -> int:
@@ -173,9 +174,9 @@ class RunSession:
         say(str(is_running(run)))
         return await self.follow(run)
 
-    async def follow(self, run: RunId) -> int:
+    async def follow(self, run: RunId, *, from_start: bool = False) -> int:
         """Shows a run that another process drives, until it ends."""
-        return await self.settle(run) if await self._follow(run) else 0
+        return await self.settle(run) if await self._follow(run, from_start=from_start) else 0
 
     async def steer(self, run: RunId, event: Event) -> int:
         """Carries a request out, and shows the run as it goes on; gives the exit code."""
@@ -184,8 +185,7 @@ class RunSession:
     async def settle(self, run: RunId) -> int:
         """Asks the person at the terminal what the run waits for; shows what it came to."""
         is_attended = not self.show.is_silent and is_ours(sys.stdin, sys.stderr)
-        shown: set[str] = set()
-        later: set[str] = set()
+        shown, later = set[str](), set[str]()
         while is_attended and not self.was_stopped:
             result: dict[str, Any] = full_result(self.store, run)
             if result["status"] == "running":
@@ -224,7 +224,7 @@ class RunSession:
         result = with_help(full_result(self.store, run))
         status = str(result["status"])
         if self.show.as_json:
-            print_json(result)
+            self.report(result)
         else:
             if status == "succeeded" and not self.show.events:
                 print_outputs(result["outputs"])
@@ -269,17 +269,17 @@ class RunSession:
             with self.leaving_on_signals(), objections(run):
                 await self.runtime.drive(run, requests)
 
-    async def _follow(self, run: RunId) -> bool:
+    async def _follow(self, run: RunId, *, from_start: bool = False) -> bool:
         """Shows a run until nobody drives it; false: the person has left it before."""
 
         async def watch(after: int) -> None:
             async for entry in self.runtime.follow(run, after):
                 self.watcher.entries(run, [entry])
 
-        following = asyncio.create_task(watch(self.store.run(run).last_seq))
-        self.watcher.offer({"q": ("leave it alone", following.cancel)})
         try:
-            with self._watched(run):
+            with self._watched(run) as known:
+                following = asyncio.create_task(watch(0 if from_start else known))
+                self.watcher.offer({"q": ("leave it alone", following.cancel)})
                 await following
         except asyncio.CancelledError:
             say(f"run {run} goes on without you; next: whorl watch {run}")
@@ -287,11 +287,13 @@ class RunSession:
         return True
 
     @contextmanager
-    def _watched(self, run: RunId) -> Iterator[None]:
-        """The watcher is told where the run is, and in what state it is left."""
-        self.watcher.begin(watchers.past_of(self.store, run), self.runtime.plan(run).workflow)
+    def _watched(self, run: RunId) -> Iterator[int]:
+        """The watcher is told where the run is (to which entry), and in what state it is left."""
+        plan, progress = self.runtime.plan(run), watchers.past_of(self.store, run)
+        self.watcher.look_on(lambda: look_on(self.store, run, plan))
+        self.watcher.begin(progress, plan.workflow)
         try:
-            yield
+            yield progress.last_seq
         finally:
             row = self.store.run(run)
             is_left = self.was_stopped and row.status == "running"

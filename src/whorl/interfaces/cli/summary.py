@@ -11,31 +11,37 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import safe
-from whorl.interfaces import figures
-from whorl.interfaces.cli.terminal import badge, indented, paint, room
-from whorl.interfaces.figures import as_much_again, line, paragraphs, plural, written
+from whorl.interfaces import figures, wording
+from whorl.interfaces.cli.terminal import badge, indented, paint, print_lines, room, text_lines
+from whorl.interfaces.figures import as_much_again, line, plural, written
+from whorl.interfaces.values import cut, value_lines
 from whorl.interfaces.wording import advice, advised, exit_words, flags, root_code
 from whorl.interpreter.events import unescape
 from whorl.interpreter.requests import objection
+from whorl.lazily import regex
 from whorl.runtimes.folding import fold
+from whorl.services import results
 from whorl.services.steering import amounts_to_go_on, resumed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence, Set
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal import LoopRow, RunId
+    from whorl.runtimes.journal import IterationRow, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 
-_SHOWN_MAX = 4_000
+# Of what a person is asked about, so many lines.
+_SHOWN_MAX = 100
 # The reasons for which a loop ended that more iterations help against.
 _TOO_FEW = frozenset({"max_iterations", "rejected"})
 # So many loops are told one by one.
 ONE_BY_ONE_MAX = 8
 # Of more, so many that did not meet their condition are told beside the counts.
 _UNMET_MAX = 5
-_ITERATION = re.compile(r"\[[0-9]+\]")
+_ITERATION = regex(r"\[[0-9]+\]")
 _ENDS = {
     "condition_met": "met",
     "max_iterations": "stopped by the limit of iterations",
@@ -52,12 +58,12 @@ def print_outputs(outputs: dict[str, Json]) -> None:
     """Prints what a run gave: one output as it is, several of them below their names."""
     is_seen = sys.stdout.isatty()
     for at, (name, value) in enumerate(outputs.items()):
-        text = written(value)
         if len(outputs) > 1:
             click.echo(("\n" if at else "") + paint(f"{line(name, 80)}:", bold=True))
         elif value is None:
             return
-        click.echo(paragraphs(text) if is_seen else text)
+        lines = value_lines(value, text_lines, whole=True) if is_seen else [written(value)]
+        print_lines(lines)
 
 
 def final_lines(
@@ -76,7 +82,7 @@ def final_lines(
     row = store.run(run)
     words, color = badge(status, row.mark)
     head = paint(words, color, bold=True)
-    took = figures.seconds(row.updated_at - row.created_at)
+    took = figures.seconds(row.seconds or row.updated_at - row.created_at)
     used = usage_words(result["usage"])
     yield figures.joined(head, line(row.name, 60), took, used, f"run {run}")
     yield from indented(loops_lines(result["loops"]))
@@ -90,7 +96,8 @@ def final_lines(
         yield f"  {pause_words(result)}"
     yield from indented(error_lines(result["error"]))
     if row.held:
-        yield f"  no server takes it up: {safe(row.held)}"
+        words = "no server takes it up: " if row.position is None else ""
+        yield f"  {words}{safe(row.held)}"
     for gate in result["waiting_for"]:
         if gate["address"] not in shown:
             yield from indented(gate_lines(gate))
@@ -103,8 +110,10 @@ def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
     """What failed, where, and the page that says most about it."""
     if not error:
         return
-    place = f"  at {line(error['path'], 80)}" if error.get("path") else ""
-    yield f"error[{error['code']}]: {safe(advised(error))}{place}"
+    place = f"  at {safe(error['path'])}" if error.get("path") else ""
+    own = (error.get("detail") or {}).get("code") if error["code"] == "R109" else None
+    words = f"{own}: {advised(error)}" if own else advised(error)
+    yield f"error[{error['code']}]: {safe(words)}{place}"
     root = root_code(error)
     if root != error["code"]:
         yield f"  it comes from {root}: `whorl explain {root}`"
@@ -113,7 +122,7 @@ def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
 def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
     """What a person is asked, and what it is about."""
     place = gate["address"].partition("/:")[0]
-    yield f"{line(place, 60)} asks: {safe(gate['message'])}"
+    yield f"{safe(place)} asks: {safe(gate['message'])}"
     shown = gate["show"]
     parts = shown if isinstance(shown, dict) and gate["reason"] != "gate" else {"": shown}
     for name, value in parts.items():
@@ -121,10 +130,7 @@ def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
             continue
         if name:
             yield f"  {line(name, 60)}:"
-        text = written(value)
-        rest = len(text) - _SHOWN_MAX
-        cut = f"… ({rest:,} more characters)" if rest > 0 else ""
-        yield from indented(indented(paragraphs(text[:_SHOWN_MAX] + cut).split("\n")))
+        yield from indented(indented(cut(value_lines(value, text_lines, indent=4), _SHOWN_MAX)))
 
 
 def pause_words(result: dict[str, Any]) -> str:
@@ -147,16 +153,30 @@ def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> 
 def usage_words(usage: dict[str, Any]) -> str:
     if not usage["calls"]:
         return ""
-    parts = [plural(int(usage["calls"]), "call")]
+    parts = [calls_made(usage)]
     if tokens := usage["input_tokens"] + usage["output_tokens"]:
         parts.append(f"{figures.count(tokens)} tok")
     if usage["cost_usd"]:
         parts.append(figures.dollars(usage["cost_usd"]))
+    if usage["in_doubt"]:
+        # Nobody has said what they cost.
+        doubtful = plural(int(usage["in_doubt"]), "call")
+        parts[-1] += f" with what was reserved for {doubtful} in doubt"
     if usage.get("unpriced_calls"):
         parts.append(f"{plural(int(usage['unpriced_calls']), 'call')} of unknown price")
-    if usage["in_doubt"]:
-        parts.append(f"{int(usage['in_doubt'])} in doubt")
     return ", ".join(parts)
+
+
+def calls_made(usage: dict[str, Any]) -> str:
+    """How many calls there were: of models, and of commands, functions and services."""
+    calls, of_models = int(usage["calls"]), usage.get("model_calls")
+    if of_models is None:
+        return plural(calls, "call")
+    others = calls - int(of_models)
+    if not of_models:
+        return f"{plural(calls, 'call')} without a model"
+    words = plural(int(of_models), "model call")
+    return f"{words}, {plural(others, 'other call')}" if others else words
 
 
 def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
@@ -290,8 +310,18 @@ def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
             end = f"{end} ({loop['stopped_by']})"
         counts.setdefault(path, Counter())[end] += 1
     for path, ends in counts.items():
-        ordered = sorted(ends.items(), key=lambda end: (end[0] != _ENDS["condition_met"], -end[1]))
-        yield f"{line(path, 60)}: {', '.join(f'{number:,} {end}' for end, number in ordered)}"
+        yield f"{safe(path)}: {_ends(ends)}"
+
+
+def ends_words(reasons: Mapping[str, int]) -> str:
+    """How many loops ended for which reason, in few words: `30 met, 20 budget`."""
+    short = {"condition_met": "met", "max_iterations": "limit", "": "under way"}
+    return _ends({short.get(reason, reason): number for reason, number in reasons.items()})
+
+
+def _ends(ends: Mapping[str, int]) -> str:
+    ordered = sorted(ends.items(), key=lambda end: (end[0] != _ENDS["condition_met"], -end[1]))
+    return ", ".join(f"{number:,} {end}" for end, number in ordered)
 
 
 def loop_words(loop: dict[str, Any]) -> str:
@@ -303,4 +333,38 @@ def loop_words(loop: dict[str, Any]) -> str:
         words += f", returned iteration {loop['returned_iteration']}"
     if loop["score"] is not None:
         words += f", score {figures.score(loop['score'])}"
-    return f"{line(loop['path'], 60)}: {words}"
+    return f"{safe(loop['path'])}: {words}"
+
+
+def loop_lines(
+    row: LoopRow, iterations: list[IterationRow], *, workflow: Workflow, machine: Machine
+) -> Iterator[str]:
+    """Why a loop ended: its conditions and their values in each iteration."""
+    node = results.loop_node(workflow, row.path)
+    limit = results.limit_now(machine, row)
+    of = f" of at most {limit}" if limit is not None else ""
+    ended = "it has not ended"
+    if row.exit_reason:
+        reason = (row.exit_reason, row.stopped_by)
+        ended = f"it ended because {wording.reason_words(*reason)}: {wording.exit_words(*reason)}"
+    yield f"{safe(row.address)}  {plural(row.iterations, 'iteration')}{of}; {ended}"
+    if node is not None and node.until is not None:
+        yield f"  until: {wording.condition_words(node.until)}"
+    if row.returned_iteration is not None:
+        yield f"  returned: iteration {row.returned_iteration}"
+    rows, reasons = [("#", "score", "verdict", "why")], list[str]()
+    for iteration in iterations:
+        note = iteration.note
+        verdict = "met" if note.get("met") else "not met" if note.get("facts") else "no verdict"
+        if iteration.status != "succeeded":
+            verdict = wording.ending_words(iteration.status)
+        star = "★" if iteration.number == row.best_iteration else ""
+        measured = wording.score_cell(note, iteration.score) + star
+        words = wording.verdict_words(note, 400, with_reasons=False)
+        rows.append((str(iteration.number), measured, verdict, words))
+        for at, text in enumerate(wording.reason_lines(note)):
+            number = str(iteration.number) if at == 0 else ""
+            reasons.append(f"    {number:>{len(str(row.iterations))}}  {text}")
+    if len(rows) > 1:
+        yield from inner_table(rows, right=1, shrink=3)
+    yield from ["  the judge's reasons:", *reasons] if reasons else []

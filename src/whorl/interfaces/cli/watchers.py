@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
+    from whorl.runtimes.folding import Folded
     from whorl.runtimes.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
@@ -39,6 +40,9 @@ class NullWatcher:
 
     def offer(self, offers: Offers) -> None:
         """What a person may do meanwhile, by keys."""
+
+    def look_on(self, look: Callable[[], Folded]) -> None:
+        """How to get at the run's machine, for one who shows more than its entries tell."""
 
     def begin(self, progress: Progress, workflow: Workflow) -> None:
         """The run has come this far, and goes on now."""
@@ -110,7 +114,7 @@ class Lines(NullWatcher):
         self._vocabulary = workflow.words
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
-        for entry in entries:
+        for entry in self.progress.unseen(entries):
             self.progress.take(entry.event)
             if self._verbose:
                 say(*judgement_lines(self._vocabulary, entry.event))
@@ -143,13 +147,15 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
         for entry in store.read(run):
             progress.take(entry.event)
         return progress
+    progress.is_whole = False
     numbers: list[int | None] = [1]
     for loop in store.loops(run):
         if "[" not in loop.address or loop.state == "running":
             iterations = store.newest_iterations(run, loop.address, 20)
             seqs = (iteration.seq for iteration in iterations)
             numbers += [loop.started_seq, *seqs, loop.finished_seq]
-    for number in filter(None, numbers):
+    # Whoever drives the run goes on meanwhile: what comes after this is told later.
+    for number in sorted(number for number in numbers if number and number <= row.last_seq):
         for entry in store.read(run, after=number - 1, limit=1):
             progress.take(entry.event)
     for loop in store.loops(run):
@@ -157,13 +163,14 @@ def past_of(store: SqliteStore, run: RunId) -> Progress:
             progress.loops[loop.address].number = loop.iterations
     progress.calls, progress.cost_usd = row.calls, row.cost_usd
     progress.input_tokens, progress.output_tokens = row.tokens, 0
+    progress.last_seq = row.last_seq
     return progress
 
 
 def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list[str]:
     """What there is to say about an event that was just taken in."""
     body: dict[str, Any] = event.body
-    where = line(event.address, 60)
+    where = safe(event.address)
     match event.kind:
         case "iteration.finished" if body.get("status") != "not_begun":
             address = event.address.rpartition("[")[0]
@@ -179,7 +186,7 @@ def lines_of(progress: Progress, event: Event, *, verbose: bool = False) -> list
         case "gate.waiting" if progress.is_busy():
             # A run that has nothing else to do asks with its last words.
             place = event.address.partition("/:")[0]
-            return [f"{line(place, 60)} asks: {line(str(body.get('message', '')), 200)}"]
+            return [f"{safe(place)} asks: {line(str(body.get('message', '')), 200)}"]
         case "warning":
             return [f"warning: {line(advised(body, progress.run), 400)}"]
         case "task.finished" | "task.failed" if verbose:
@@ -192,7 +199,7 @@ def iteration_line(loop: LoopProgress, done: Iteration) -> str:
     change = difference(done.score, done.before)
     measured = f"score {done.shown_score}{f' ({change})' if change else ''}"
     return joined(
-        f"{line(loop.address, 40)}  {done.number}{of}",
+        f"{safe(loop.address)}  {done.number}{of}",
         measured if done.score is not None else "",
         seconds(done.seconds),
         used(done.tokens, done.cost_usd),
@@ -219,7 +226,7 @@ def verdict(done: Iteration) -> str:
 def step_line(progress: Progress, event: Event) -> str:
     base = event.address.partition("#")[0] if "/" not in event.address else event.address
     step = progress.steps.get(base) or progress.steps.get(event.address.rpartition("#")[0])
-    head = f"  {'✓' if event.kind == 'task.finished' else '✗'} {line(event.address, 60)}"
+    head = f"  {'✓' if event.kind == 'task.finished' else '✗'} {safe(event.address)}"
     if step is None:
         return head
     took = seconds((step.ended_at or event.at) - step.started_at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import TopologicalSorter
 from html import escape
 from itertools import pairwise
@@ -19,6 +19,7 @@ from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
 from whorl.ir import Branch, ForEach, Gate, Group, Loop
 from whorl.ir.walk import blocks_of
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,13 +14,27 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
 
 from whorl import __version__
 from whorl.interfaces.http.faults import Refusal, refused, register
-from whorl.interfaces.http.routes import control, runs, streams, workflows
+from whorl.interfaces.http.roles import check_role
+from whorl.interfaces.http.routes import (
+    audit,
+    control,
+    editing,
+    experiments,
+    hooks,
+    operations,
+    runs,
+    schedules,
+    streams,
+    tries,
+    webhooks,
+    workflows,
+)
 from whorl.interfaces.http.state import PROBLEMS, ServerState
 
 DESCRIPTION: Final = (
@@ -75,10 +89,27 @@ def build_app(state: ServerState | None = None) -> FastAPI:
         openapi_url=None,
         redirect_slashes=False,
         responses=PROBLEMS,
+        dependencies=[Depends(check_role)],
     )
     app.state.server = state
     # What has a fixed name comes before what may have any.
-    for router in (streams.router, workflows.router, control.router, runs.router, page):
+    routers = (
+        streams.router,
+        workflows.router,
+        editing.router,
+        tries.router,
+        control.router,
+        runs.router,
+        runs.costs_router,
+        experiments.router,
+        experiments.runs_router,
+        audit.router,
+        schedules.router,
+        hooks.router,
+        webhooks.router,
+        operations.router,
+    )
+    for router in (*routers, page):
         app.include_router(router)
     app.add_api_route("/api/openapi.json", lambda: document(app), include_in_schema=False)
     register(app)
@@ -96,7 +127,8 @@ def document(app: FastAPI) -> dict[str, Any]:
     for path in described["paths"].values():
         for operation in path.values():
             answers = operation["responses"]
-            answers.pop("422", None)
+            if "HTTPValidationError" in str(answers.get("422")):
+                del answers["422"]
             for status in sorted(set(answers) & {str(problem) for problem in PROBLEMS}):
                 shared[f"Error{status}"] = answers[status]
                 answers[status] = {"$ref": f"#/components/responses/Error{status}"}
@@ -112,12 +144,20 @@ def document(app: FastAPI) -> dict[str, Any]:
 
 @page.get("/healthz")
 async def healthz(request: Request) -> Response:
-    """Whether runs can be driven: a store that is gone or damaged takes no writes."""
+    """Whether runs can be driven, and for how long others were held up at most within a minute.
+
+    Of schedules that cannot start anything, there is the number.
+    A store that is gone or damaged takes no writes.
+    """
     state = request.app.state.server
     fault = None if state is None else state.store.watch.fault()
     if fault is not None:
         return refused(503, fault.code, str(fault), fault.help)
-    return JSONResponse({"status": "ok"})
+    known = {"stall_ms": 0.0, "schedules_in_trouble": 0}
+    if state is not None:
+        known = {"stall_ms": state.heartbeat.stall_ms}
+        known["schedules_in_trouble"] = len(state.scheduler.troubles)
+    return JSONResponse({"status": "ok", **known})
 
 
 @page.get("/")

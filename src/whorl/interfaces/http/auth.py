@@ -1,14 +1,16 @@
 """Auth and limits: every request passes both before anything else (security rules R11-R14).
 
-Nothing but three public addresses is answered without the token, also on loopback. The token is
-taken from a header only, so no other site's page can make a browser send it. A request is bounded
-in size and time, and its body is JSON of the bounded kind only.
+Nothing but a few public addresses is answered without a token, also on loopback: the server's own,
+which may do everything, or one of the store's, which may do what its role says. A token is
+taken from a header only, so no other site's page can make a browser send it. The page exchanges it
+once for a cookie that no script can read, and that counts only beside a header of the page's own,
+which another site's page cannot send either. A request is bounded in size and time, and its body is
+JSON of the bounded kind only.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import ipaddress
 import json
@@ -18,16 +20,20 @@ import secrets
 import stat
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser as parse_cookies
 
-from whorl.errors import UsageError
+from whorl.errors import StoreError, UsageError
 from whorl.interfaces.http.faults import Refusal, answer_for
+from whorl.interfaces.http.roles import IDENTITY, Identity
+from whorl.lazily import dataclass
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret, redact
+from whorl.runtimes.service.tokens import SERVER, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +41,15 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-PUBLIC = frozenset({"/", "/healthz"})
+    from whorl.runtimes.service.tokens import Token, Tokens
+
+
+# Addresses that are given away, each with a signature of its own.
+HOOKS = "/hooks/"
+# Calls whose bodies are signed: what answers them checks the signature.
+WEBHOOK = re.compile(r"/hooks/[a-z0-9][a-z0-9._-]{0,63}")
+SIGNATURES = ("webhook-signature", "x-hub-signature-256")
+PUBLIC = frozenset({"/", "/healthz", "/readyz"})
 ASSET = re.compile(r"/assets/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}")
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 FAILURES_MAX = 10
@@ -56,7 +70,12 @@ _HEADERS = (
 _HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>[0-9]{1,5}))?")
 BODY_MAX = 2_000_000
 DEADLINE_S = 30.0
+# A caller of a workflow waits for its answer, up to two minutes.
+HOOK_S = 150.0
 NAMES_MAX = 50
+SESSION = "/api/session"
+# Says that the page itself asks: another site's page would have to ask for leave to send it.
+PAGE_HEADER = "x-whorl-page"
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 log = logging.getLogger("whorl.http")
@@ -72,9 +91,17 @@ class Auth:
     hosts: frozenset[str] = frozenset(LOOPBACK_NAMES)
     behind_proxy: bool = False
     clock: Callable[[], float] = time.monotonic
+    # Whether an address, its path and the `sig` in its query, was given away by this server.
+    is_signed: Callable[[str, str], bool] = lambda path, signature: False
+    # Beside the server's own token.
+    tokens: Tokens | None = None
 
     def __post_init__(self) -> None:
-        self._digest = _digest(self.token)
+        self._digest = digest_of(self.token)
+        # It ends with the token. Cookies do not tell ports apart, so their names have to.
+        self._cookie = f"whorl-{self.port}"
+        self._session = hmac.digest(self.token.encode(), b"whorl session", "sha256").hex()
+        self._session_digest = digest_of(self._session)
         # The times of wrong tokens by address, of the last minute.
         self._failures: dict[str, deque[float]] = {}
 
@@ -91,17 +118,20 @@ class Auth:
             if message["type"] == "http.response.start":
                 names = {name.lower() for name, _ in message["headers"]}
                 more = [(name, value) for name, value in _HEADERS if name not in names]
+                if scope["path"] == SESSION and message["status"] == 204:
+                    more.append((b"set-cookie", self._set_cookie(scope)))
                 message["headers"] = [*message["headers"], *more]
             await send(message)
 
         try:
             self._check(scope)
-        except Refusal as refusal:
+        except (Refusal, StoreError) as refusal:
+            # Without the store, nobody knows whose token it is.
             answer = answer_for(refusal)
             answer.headers["Connection"] = "close"
-            if refusal.status == 401:
+            if answer.status_code == 401:
                 answer.headers["WWW-Authenticate"] = "Bearer"
-            if refusal.status == 429:
+            if answer.status_code == 429:
                 answer.headers["Retry-After"] = str(int(FAILURES_S))
             await answer(scope, receive, send_more)
             return
@@ -121,12 +151,66 @@ class Auth:
         is_read = scope["method"] in ("GET", "HEAD")
         if is_read and (path in PUBLIC or ASSET.fullmatch(path)):
             return
-        given = _header(headers, "authorization")
-        scheme, _, token = given.partition(" ")
-        is_right = hmac.compare_digest(_digest(token.strip()), self._digest)
-        if scheme.lower() == "bearer" and is_right:
+        if path.startswith(HOOKS) and (signature := _signature(scope)):
+            if self.is_signed(path, signature):
+                return
+            self._refuse_token(scope, headers, given=True)
+        is_call = scope["method"] == "POST" and WEBHOOK.fullmatch(path)
+        if is_call and any(name in headers for name in SIGNATURES):
             return
-        self._refuse_token(scope, headers, given=bool(given))
+        given = _header(headers, "authorization")
+        identity = None
+        if given:
+            scheme, _, token = given.partition(" ")
+            identity = self._of_token(token.strip()) if scheme.lower() == "bearer" else None
+        # A browser tells the origin of whatever changes something.
+        elif (is_read or "origin" in headers) and PAGE_HEADER in headers:
+            identity = self._of_session(headers)
+        if identity is None:
+            self._refuse_token(scope, headers, given=bool(given))
+        scope[IDENTITY] = identity
+
+    def _of_token(self, token: str) -> Identity | None:
+        if hmac.compare_digest(digest_of(token), self._digest):
+            return Identity(SERVER, "admin")
+        return self._checked(self.tokens.find(token) if self.tokens is not None else None)
+
+    def _checked(self, token: Token | None) -> Identity | None:
+        if token is None or self.tokens is None:
+            return None
+        if not token.is_valid(self.tokens.store.clock()):
+            advice = f"whoever runs the server makes another: `whorl token rotate {token.name}`"
+            raise Refusal(401, "W904", f"the token {token.name!r} has expired", advice)
+        return Identity(token.name, token.role, token.digest)
+
+    def _of_session(self, headers: Headers) -> Identity | None:
+        """Whose session a cookie is: it is worth what the token is worth at this moment."""
+        cookies = parse_cookies("; ".join(headers.getlist("cookie")))
+        given = cookies.get(self._cookie, "")
+        if hmac.compare_digest(digest_of(given), self._session_digest):
+            return Identity(SERVER, "admin")
+        name = given.partition(".")[0]
+        for token in self.tokens.named(name) if self.tokens is not None and "." in given else ():
+            wanted = self._session_of(token.name, token.digest)
+            if hmac.compare_digest(given.encode(), wanted.encode()):
+                return self._checked(token)
+        return None
+
+    def _session_of(self, name: str, digest: bytes) -> str:
+        """The session of a token; whoever reads the store cannot make it."""
+        if not digest:
+            return self._session
+        bound = b"whorl session\0" + name.encode() + b"\0" + digest
+        return f"{name}.{hmac.digest(self.token.encode(), bound, 'sha256').hex()}"
+
+    def _set_cookie(self, scope: Scope) -> bytes:
+        headers = Headers(scope=scope)
+        is_https = self.behind_proxy and headers.get("x-forwarded-proto", "").lower() == "https"
+        secure = "; Secure" if is_https else ""
+        where = f"Path=/api; HttpOnly; SameSite=Strict{secure}"
+        identity = scope[IDENTITY]
+        session = self._session_of(identity.name, identity.digest)
+        return f"{self._cookie}={session}; {where}".encode()
 
     def _host(self, scope: Scope, headers: Headers) -> str:
         is_forwarded = self.behind_proxy and "x-forwarded-host" in headers
@@ -189,8 +273,9 @@ def bits_of(token: str) -> float:
     return len(token) * (4.0 if _HEX.fullmatch(token) else 6.0)
 
 
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "replace")).digest()
+def _signature(scope: Scope) -> str:
+    pairs = parse_qsl(scope["query_string"].decode("latin-1"))
+    return next((value for name, value in pairs if name == "sig"), "")
 
 
 def _header(headers: Headers, name: str) -> str:
@@ -222,8 +307,10 @@ class Limits:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        is_api = str(scope["path"]).startswith("/api/")
-        answering = _Answering(send, self.secrets if is_api else ())
+        path = str(scope["path"])
+        is_hook = path.startswith(HOOKS)
+        answering = _Answering(send, self.secrets if is_hook or path.startswith("/api/") else ())
+        deadline_s = max(self.deadline_s, HOOK_S) if is_hook else self.deadline_s
         content: bytes | None = None
 
         async def receive_again() -> Message:
@@ -235,11 +322,13 @@ class Limits:
             return {"type": "http.request", "body": body, "more_body": False}
 
         try:
-            async with asyncio.timeout(self.deadline_s) as deadline:
+            async with asyncio.timeout(deadline_s) as deadline:
                 answering.deadline = deadline
                 _check_query(scope)
                 if scope["method"] in _WITH_BODY:
-                    content = await _body(scope, receive)
+                    # What is deleted is named by its address; a body would mean nothing.
+                    is_json = not is_hook and scope["method"] != "DELETE"
+                    content = await _body(scope, receive, is_json=is_json)
                     answering.has_read = True
                 await self.app(scope, receive_again, answering.send)
         except Refusal as refusal:
@@ -249,10 +338,12 @@ class Limits:
                 raise
             slow = not answering.has_read and scope["method"] in _WITH_BODY
             status, words = (408, "did not arrive") if slow else (503, "was not answered")
-            late = Refusal(status, "W900", f"the request {words} within {self.deadline_s:g} s")
+            late = Refusal(status, "W900", f"the request {words} within {deadline_s:g} s")
             await _refuse(late, scope, receive, answering)
         except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
-            await answer_for(fault)(scope, receive, answering.send)
+            if not answering.has_begun:
+                answering.deadline = None
+                await answer_for(fault)(scope, receive, answering.send)
 
 
 @dataclass(slots=True)
@@ -288,7 +379,10 @@ class _Answering:
 
 def _redacted(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
     """An answer without secrets; JSON stays JSON, whatever characters a secret has."""
-    text = body.decode("utf-8")
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        return body
     redacted = redact(text, secrets)
     if redacted == text:
         return body
@@ -323,11 +417,12 @@ def _check_query(scope: Scope) -> None:
             raise Refusal(400, "W900", f"{name[:80]}: it is given twice")
 
 
-async def _body(scope: Scope, receive: Receive) -> bytes:
+async def _body(scope: Scope, receive: Receive, *, is_json: bool) -> bytes:
     headers = Headers(scope=scope)
     kind, _, parameter = headers.get("content-type", "").partition(";")
     parameter = parameter.strip().lower().replace('"', "")
-    if kind.strip().lower() != "application/json" or parameter not in ("", "charset=utf-8"):
+    is_ours = kind.strip().lower() == "application/json" and parameter in ("", "charset=utf-8")
+    if is_json and not is_ours:
         raise Refusal(415, "W900", "the body must be application/json in UTF-8")
     if headers.get("content-encoding", "identity").lower() != "identity":
         raise Refusal(415, "W900", "a compressed body is not taken")
@@ -344,6 +439,8 @@ async def _body(scope: Scope, receive: Receive) -> bytes:
             raise Refusal(400, "W900", "the request was cut short")
         content += message.get("body", b"")
         if not message.get("more_body") and len(content) <= BODY_MAX:
+            if not is_json:
+                return bytes(content)
             if len(content) > 100_000:
                 return await asyncio.to_thread(_reread, content)
             return _reread(content)

@@ -9,7 +9,15 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
-from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, WhorlError, safe
+from whorl.errors import (
+    EditRefused,
+    InvalidWorkflow,
+    ProviderError,
+    StoreError,
+    UsageError,
+    WhorlError,
+    safe,
+)
 from whorl.interfaces.wording import advice
 
 if TYPE_CHECKING:
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("whorl.http")
 
 _STATUSES = {"W902": 404, "W903": 404, "W905": 409, "W907": 404, "W908": 403, "W909": 403}
-_STATUSES |= {"R902": 409}
+_STATUSES |= {"R902": 409, "C110": 409, "C111": 403, "C112": 403, "C113": 409}
 _WORDS = {404: "there is nothing at this address", 405: "this address has no such method"}
 _UNTRUSTED = ("W908", "W909")
 _FINDINGS_MAX = 20
@@ -51,6 +59,10 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
     match fault:
         case Refusal():
             return refused(fault.status, fault.code, str(fault), fault.help)
+        case EditRefused():
+            return _edit_refused(fault, root)
+        case UsageError(code="C110"):
+            return _changed(fault)
         case UsageError() | StoreError():
             usual = 400 if isinstance(fault, UsageError) else 503
             return refused(_STATUSES.get(fault.code, usual), fault.code, str(fault), fault.help)
@@ -75,12 +87,26 @@ def refused(
     return JSONResponse({"error": error | {"diagnostics": findings}}, status)
 
 
+def _edit_refused(fault: EditRefused, root: str) -> JSONResponse:
+    """An operation that is refused, with the line where the text can be edited instead."""
+    found = finding(fault.diagnostic, root)
+    error = {name: found[name] for name in ("code", "message", "help", "file", "line", "column")}
+    return JSONResponse({"error": error | {"operation": fault.operation}}, 422)
+
+
+def _changed(fault: UsageError) -> JSONResponse:
+    """A file that is not what its writer last saw, with what it is."""
+    error = {"code": fault.code, "message": safe(str(fault)), "help": fault.help}
+    current = {"text": getattr(fault, "text", ""), "etag": getattr(fault, "etag", None)}
+    return JSONResponse({"error": error, "current": current}, 409)
+
+
 def register(app: FastAPI) -> None:
     async def answer(request: Request, fault: Exception) -> JSONResponse:
         state = request.app.state.server
         return answer_for(fault, str(state.project.root) if state is not None else "")
 
-    for kind in (Refusal, WhorlError, RequestValidationError, HTTPException):
+    for kind in (Refusal, WhorlError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, answer)
 
 
@@ -95,6 +121,7 @@ def finding(diagnostic: Diagnostic, root: str) -> dict[str, Any]:
         "file": span and (span.file.removeprefix(f"{root}/") if root else span.file),
         "line": span and span.line,
         "column": span and span.column,
+        "node": diagnostic.node,
     }
 
 

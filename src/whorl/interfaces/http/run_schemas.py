@@ -10,7 +10,9 @@ RunStatus = Literal[
     "running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled"
 ]
 Mark = Literal["limit", "budget"]
-Action = Literal["pause", "resume", "cancel", "continue", "accept", "fork", "approve", "reject"]
+Action = Literal[
+    "pause", "resume", "cancel", "stop", "continue", "accept", "fork", "approve", "reject"
+]
 
 
 class RunItem(Closed):
@@ -28,7 +30,10 @@ class RunItem(Closed):
         description="who started it: server, detached (in the background), terminal, python"
     )
     due: float | None = Field(description="when a run that waits goes on by itself")
-    held: str | None = Field(description="why a server did not take an interrupted run up")
+    held: str | None = Field(description="why no server drives a run that is to go on")
+    position: int | None = Field(
+        default=None, description="its place among the runs of its workflow that wait for a turn"
+    )
     last_seq: int
     cost_usd: float
     budget_usd: float | None
@@ -47,13 +52,20 @@ class RunItem(Closed):
         description="of a run that succeeded with a loop that ended at a limit or budget"
     )
     error: str | None
+    given: str = Field(description="its inputs in a line")
+    seconds: float = Field(
+        description="how long it has worked, without pauses and waits for people; 0: not known"
+    )
 
 
 class RunList(Closed):
-    """A page of the list, the newest runs first."""
+    """A page of the list."""
 
     runs: list[RunItem]
     next: str | None = Field(description="give it as `before` for the next page")
+    total: int | None = Field(
+        description="how many runs there are of these; null where only looking at each tells"
+    )
     workflows: list[str] = Field(description="the names of all workflows that have runs")
 
 
@@ -66,6 +78,25 @@ class UsageItem(Closed):
     cost_usd: float = 0.0
     in_doubt: int = 0
     unpriced_calls: int = 0
+    model_calls: int | None = Field(
+        default=None, description="of the calls of a run, those of models and agents"
+    )
+
+
+class CostLine(UsageItem):
+    """What was used under one heading."""
+
+    name: str
+
+
+class CostList(Closed):
+    """What runs used, under headings, the dearest first; days in their order."""
+
+    by: str
+    runs: int = Field(description="how many runs were charged with anything")
+    lines: list[CostLine]
+    total: CostLine
+    more: bool = Field(description="whether older runs were not looked into")
 
 
 class ResultLoop(Closed):
@@ -117,6 +148,7 @@ class RunDetail(RunItem):
     )
     forks: list[str]
     inputs: dict[str, JsonValue]
+    defaults: dict[str, JsonValue] = Field(description="the inputs that it was not given")
     limits: dict[str, JsonValue]
     started_at: float
     ended_at: float | None
@@ -187,6 +219,8 @@ class Verdict(Closed):
     by: str
     met: bool | None
     words: str
+    reason: str = Field(description="why a judge decided so, in its own words; empty: unknown")
+    evidence: str = Field(description="the words of the text that a judge quotes for that")
     facts: dict[str, JsonValue]
 
 
@@ -274,6 +308,65 @@ class Matrix(Closed):
     iterations: list[MatrixRow]
 
 
+RecordStatus = Literal[
+    "running", "waiting", "succeeded", "failed", "timed_out", "cancelled", "skipped"
+]
+
+
+class RecordAttempt(Closed):
+    """One time that a task was tried."""
+
+    address: str
+    status: str
+    ended_at: float
+    error: JsonValue
+
+
+class RecordItem(Closed):
+    """What became of a step, an item or an iteration.
+
+    A large value in `inputs` or `output` is `{"$ref", "size", "preview"}`.
+    """
+
+    address: str
+    path: str = Field(
+        description="of the step in its file; `KEY:path` in a workflow that is called"
+    )
+    name: str
+    kind: str = Field(description="the kind of a task, or what else it is; `item`, `iteration`")
+    status: RecordStatus
+    started_at: float | None
+    ended_at: float | None
+    seconds: float | None
+    inputs: JsonValue = Field(description="what it was given, or the names that it reads")
+    output: JsonValue
+    error: JsonValue
+    usage: UsageItem = Field(description="of what is inside, too")
+    reason: str | None = Field(
+        description="why it was skipped: condition, order, halt, branch, around, end, budget; or "
+        "`tolerated`, where the run went on without a step that failed"
+    )
+    because: dict[str, JsonValue] = Field(description="the facts of that")
+    why: str = Field(description="why it was skipped, in words")
+    branch: str | None = Field(description="the case that a branch took")
+    number: int | None = Field(description="of an item or iteration")
+    repetitions: int | None = Field(description="how many items or iterations have begun")
+    attempts: list[RecordAttempt]
+
+
+class RecordList(Closed):
+    """Records, in the order in which their steps began."""
+
+    records: list[RecordItem]
+    more: bool
+
+
+class History(Closed):
+    """The history of a run in the shape of another system."""
+
+    history: JsonValue
+
+
 class Attempt(Closed):
     """One time that a step was carried out."""
 
@@ -303,6 +396,7 @@ class NodeDetail(Closed):
 
     address: str
     kind: str
+    record: RecordItem | None = Field(description="what became of it, the last time that it ran")
     attempts: list[Attempt]
     value: JsonValue = Field(description="of a step that only computes, what it gave")
     previous: Previous | None

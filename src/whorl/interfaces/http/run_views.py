@@ -2,13 +2,14 @@
 
 Events carry a preview of a large value, which is fetched on demand. A reference is the number of an
 entry and a path into its body, so it needs no memory of its own and leads to nothing but the run
-that it is asked of.
+that it is asked of. A value of a record, which is derived again, has 0 for the number of an entry.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
@@ -20,18 +21,20 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.projection import usage_document
 from whorl.runtimes.sealing import shown
-from whorl.services.results import limit_now, open_gates, result_of, row_and_machine
+from whorl.services.records import document
+from whorl.services.results import limit_now, loop_frame, open_gates, result_of, row_and_machine
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState
     from whorl.interpreter.machine import Machine
-    from whorl.ir import Loop
+    from whorl.ir import Loop, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
-    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.records import Record, Records, RunRecords
     from whorl.services.results import Gate, StepAttempt
 
 SCORES = 20
+RECORDS_MAX = 1_000
 BODY_MAX = 8_000
 VALUE_MAX = 4_000
 PREVIEW_MAX = 400
@@ -43,6 +46,11 @@ _Path: TypeAlias = tuple[str | int, ...]
 _NULLABLE = frozenset({"parent", "loop", "exit_reason", "stopped_by", "mark", "origin"})
 ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _KINDS = {"pause": "run.paused", "resume": "run.resumed", "cancel": "run.cancelled"}
+_OF_LOOPS: tuple[tuple[schemas.Action, str, dict[str, Json]], ...] = (
+    ("continue", "run.continued", {}),
+    ("accept", "run.accepted", {"iteration": 1}),
+    ("stop", "run.accepted", {}),
+)
 # Whether any loop can go on is asked of so many; a list may hold thousands.
 _LOOPS_LOOKED_AT = 100
 
@@ -56,6 +64,7 @@ def run_fields(state: ServerState, row: RunRow) -> dict[str, Any]:
         "name": safe(row.name),
         "file": safe(state.shown_file(row.file)),
         "scores": [iteration.score for iteration in newest if iteration.status != "not_begun"],
+        "given": state.given(row.id),
         "target": state.target(row.id, row.loop) if row.loop else None,
         "error": safe(row.error) or None,
         "held": safe(row.held) or None,
@@ -68,7 +77,7 @@ def run_item(state: ServerState, row: RunRow) -> schemas.RunItem:
 
 def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
     event = entry.event
-    body = shown(event)
+    body = _body(event)
     fault = body if event.kind == "warning" else body.get("error")
     if isinstance(fault, dict) and fault.get("facts"):
         words = wording.advice(str(fault["code"]), cast("Any", fault["facts"]), run)
@@ -85,12 +94,13 @@ def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
 
 
 def loop_item(row: LoopRow, node: Loop | None, machine: Machine) -> schemas.LoopItem:
+    now = loop_frame(machine, row.address)
     values = _fields(row) | {
         "iterations_max": limit_now(machine, row),
         "why": wording.reason_words(row.exit_reason, row.stopped_by) if row.exit_reason else "",
         "target": wording.target_of(node.until) if node is not None else None,
         "until": wording.condition_words(node.until) if node is not None else "",
-        "usage": usage_item(row.usage),
+        "usage": usage_item(row.usage if row.exit_reason else now.get("usage")),
         "limits": row.limits if isinstance(row.limits, dict) else {},
     }
     return schemas.LoopItem(**values)
@@ -116,6 +126,8 @@ def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
             by=str(fact.get("by", "")),
             met=fact.get("met") if isinstance(fact.get("met"), bool) else None,
             words=safe(wording.fact_words(fact)),
+            reason=safe(str(fact.get("reason") or "")),
+            evidence=safe(str(fact.get("evidence") or "")),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
         )
         for fact in (facts if isinstance(facts, list) else [])
@@ -129,6 +141,27 @@ def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
     if attempt.started_at is not None and attempt.ended_at is not None:
         values["seconds"] = max(0.0, round(attempt.ended_at - attempt.started_at, 6))
     return schemas.Attempt(**values)
+
+
+def record_item(record: Record, occurrence: int = 0) -> schemas.RecordItem:
+    """A record; `occurrence` says which one it is where several have its address."""
+    values: dict[str, Any] = dict.fromkeys(("reason", "branch", "number", "repetitions"))
+    values |= {"because": {}, "attempts": []} | document(record)
+    for name in ("inputs", "output"):
+        values[name] = _abridged(values[name], 0, (record.address, occurrence, name))
+    values["usage"] = usage_item(values["usage"])
+    is_skipped = record.status == "skipped"
+    values["why"] = safe(wording.skip_words(record.reason, record.because)) if is_skipped else ""
+    return schemas.RecordItem(**values)
+
+
+def record_items(found: Records) -> schemas.RecordList:
+    seen: Counter[str] = Counter()
+    items = []
+    for record in found.records:
+        items.append(record_item(record, seen[record.address]))
+        seen[record.address] += 1
+    return schemas.RecordList(records=items, more=found.more)
 
 
 def _fields(row: Any, *without: str) -> dict[str, Any]:
@@ -157,7 +190,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
     driver: Literal["here", "elsewhere", "nobody"] = "nobody"
     if state.driving.is_driven(row.id):
         driver = "here"
-    elif row.status == "running":
+    elif row.status == "running" and row.position is None:
         driver = "elsewhere"
     return schemas.RunDetail(
         **run_fields(state, row) | {"status": result["status"]},
@@ -167,11 +200,21 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
         driver=driver,
         forks=list(store.forks(run)),
         inputs=given if isinstance(given, dict) else {},
+        defaults=_defaults(machine.plan.workflow, given),
         limits=dict(machine.state.get("limits") or {}),
         started_at=first.at,
         ended_at=row.updated_at if row.status in ENDED else None,
         warnings=[safe(wording.advised(warning)) for warning in result["warnings"]],
     )
+
+
+def _defaults(workflow: Workflow, given: Json) -> dict[str, Json]:
+    names = given if isinstance(given, dict) else {}
+    return {
+        port.name: port.default
+        for port in workflow.inputs
+        if not port.required and not port.secret and not {port.name, *port.aliases} & set(names)
+    }
 
 
 def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.Action]:
@@ -183,8 +226,8 @@ def _possible(machine: Machine, row: RunRow, gates: list[Gate]) -> list[schemas.
         actions.discard("pause")
     loops = [frame["address"] for frame in machine.frames.values() if frame["kind"] == "loop"]
     del loops[_LOOPS_LOOKED_AT:]
-    for action, kind in (("continue", "run.continued"), ("accept", "run.accepted")):
-        events = (Event(kind, "", machine.now, {"at": loop, "iteration": 1}) for loop in loops)
+    for action, kind, body in _OF_LOOPS:
+        events = (Event(kind, "", machine.now, {"at": loop, **body}) for loop in loops)
         if row.status != "cancelled" and any(objection(machine, event) is None for event in events):
             actions.add(action)
     if row.loop:
@@ -203,20 +246,36 @@ def abridged(body: dict[str, Json], seq: int) -> dict[str, Json]:
     return {name: _reference(value, seq, (name,)) for name, value in body.items()}
 
 
-def value_at(store: SqliteStore, run: RunId, ref: str) -> Json:
+def value_at(records: RunRecords, ref: str) -> Json:
     number, _, encoded = ref.partition(".")
     try:
         text = base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode("utf-8")
         path, seq = json.loads(text), int(number)
         is_path = isinstance(path, list) and all(isinstance(step, str | int) for step in path)
-        if not is_path or not path or not 0 < seq < 2**53:
+        if not is_path or not path or not 0 <= seq < 2**53:
             raise ValueError
-        value: Any = shown(next(iter(store.read(run, after=seq - 1, limit=1))).event)
+        value: Any = _recorded(records, path) if seq == 0 else _entry(records, seq)
         for step in path:
             value = value[step]
     except (ValueError, RecursionError, TypeError, LookupError, StopIteration):
         raise UsageError(f"the run has no value {ref[:80]!r}", code="W903") from None
     return cast("Json", value)
+
+
+def _entry(records: RunRecords, seq: int) -> Any:
+    return _body(next(iter(records.store.read(records.run, after=seq - 1, limit=1))).event)
+
+
+def _body(event: Event) -> dict[str, Json]:
+    """What an entry says; what signs the addresses at which a run waits is for nobody who looks."""
+    return {name: value for name, value in shown(event).items() if name != "callback"}
+
+
+def _recorded(records: RunRecords, path: list[Any]) -> Any:
+    """The record that a path begins with, which is taken from it: its address, and which one."""
+    address, occurrence = str(path.pop(0)), int(path.pop(0))
+    found = records.of(address, limit=RECORDS_MAX).records
+    return document([record for record in found if record.address == address][occurrence])
 
 
 def _abridged(value: Json, seq: int, path: _Path) -> Json:

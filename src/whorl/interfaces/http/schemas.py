@@ -6,6 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from pydantic import StringConstraints as Text
 
 from whorl.ir import Node
+from whorl.runtimes.service.tokens import Role
 
 # `Any` because a recursive type would be unrolled for every value of every answer; what comes in
 # was read by the bounded JSON reader before (`limits`), and what goes out was JSON in the journal.
@@ -14,6 +15,12 @@ JsonValue: TypeAlias = Any
 Address = Annotated[str, Text(max_length=4_000)]
 Words = Annotated[str, Text(max_length=100_000)]
 FileName = Annotated[str, Text(min_length=1, max_length=1_024)]
+
+WorkflowName = Annotated[
+    str,
+    Text(max_length=1_000),
+    Field(description="which one, where the file has several workflows"),
+]
 
 
 def _is_number(value: object) -> object:
@@ -48,6 +55,7 @@ class Diagnostic(Closed):
     file: str | None = None
     line: int | None = None
     column: int | None = None
+    node: str | None = Field(default=None, description="the path of the step that it is about")
 
 
 class Fault(Closed):
@@ -59,18 +67,31 @@ class Fault(Closed):
     diagnostics: list[Diagnostic] | None = Field(
         default=None, description="where the request is about a file: everything wrong in it"
     )
+    file: str | None = Field(default=None, description="of an operation that is refused: where")
+    line: int | None = None
+    column: int | None = None
+    operation: int | None = Field(default=None, description="which one it was, from 0")
+
+
+class Current(Closed):
+    """What a file is, where it is not what was expected."""
+
+    text: str
+    etag: str | None
 
 
 class ErrorAnswer(Closed):
     """The answer to every request that was not carried out."""
 
     error: Fault
+    current: Current | None = Field(default=None, description="of a file that has changed: it")
 
 
 class NewRun(Closed):
     """A run to be started; `key` makes sure that at most one is ever started for it."""
 
     workflow: FileName
+    named: WorkflowName = ""
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     budget_usd: Dollars | None = None
     max_iterations: Number | None = None
@@ -84,12 +105,21 @@ class Forked(Closed):
     created: bool
 
 
+class Hooked(Closed):
+    """What a webhook has started."""
+
+    run: str | None = Field(description="null where it asks for nothing, like a ping")
+
+
 class Started(Forked):
     """The run that was started, or the one that has the key already."""
 
     status: str = Field(default="running", description="of the run, as lists show it")
     forecast: str = Field(default="", description="what it may do and cost, in words")
     note: str = Field(default="", description="who answers, where it is no real model")
+    runs: list[str] = Field(
+        default_factory=list, description="all of them, where a trigger starts one for each item"
+    )
 
 
 class Request(Closed):
@@ -143,6 +173,21 @@ class Accept(Request):
     iteration: Number
 
 
+class Stop(Request):
+    """Lets no iteration of a loop begin after the one that is under way."""
+
+    loop: Address | None = None
+
+
+class StepChange(Closed):
+    """What a step that asks a model has other than its file says."""
+
+    model: Annotated[str, Text(min_length=1, max_length=200)] | None = None
+    prompt: Annotated[str, Text(max_length=200_000)] | None = Field(
+        default=None, description="with placeholders as the file writes them"
+    )
+
+
 class Fork(Closed):
     """A new run that keeps the iterations before `at` and redoes that one."""
 
@@ -151,6 +196,9 @@ class Fork(Closed):
     )
     set: dict[str, JsonValue] = Field(
         default_factory=dict, description="other inputs, carried values or variables"
+    )
+    steps: dict[str, StepChange] = Field(
+        default_factory=dict, description="other models and prompts, by the path or name of a step"
     )
     budget_usd: Dollars | None = None
     key: Key | None = Field(default=None, description="at most one fork is ever made for it")
@@ -169,11 +217,25 @@ class Decision(Request):
     feedback: Words = ""
 
 
+class Approval(Decision):
+    """A yes, also to what the person made of what they were shown."""
+
+    value: JsonValue = Field(
+        default=None,
+        description="what is taken in the place of what `show` of the question has; of a loop, "
+        "the results that are other, by their names. Without this field nothing is edited.",
+    )
+
+
 class ProviderItem(Closed):
     """Who answers the model steps."""
 
     name: str
     note: str
+
+
+class NewSession(Closed):
+    """A session of the page; nothing is to be said about it."""
 
 
 class ProjectItem(Closed):
@@ -184,6 +246,11 @@ class ProjectItem(Closed):
     version: str
     provider: ProviderItem
     workflows: int
+    edit: bool = Field(default=False, description="whether this server saves files")
+    who: str = Field(default="", description="the name of the token that asks")
+    role: Role = Field(
+        default="admin", description="what it may do: each all that those before may"
+    )
 
 
 class InputItem(Closed):
@@ -194,6 +261,14 @@ class InputItem(Closed):
     required: bool
     default: JsonValue
     description: str
+
+
+class TriggerItem(Closed):
+    """What starts a workflow beside people."""
+
+    name: str
+    kind: str = Field(description="request, recurrence, poll, callback or other")
+    url: str = Field(description="whoever has this address may start the workflow")
 
 
 class WorkflowItem(Closed):
@@ -207,6 +282,8 @@ class WorkflowItem(Closed):
     main_input: str | None
     open_inputs: bool = Field(description="whether it takes inputs that it does not declare")
     errors: int
+    named: str = Field(default="", description="which one, of a file that has several workflows")
+    trigger: TriggerItem | None = None
 
 
 class WorkflowList(Closed):
@@ -242,6 +319,9 @@ class GraphNode(Closed):
     case: str | None = Field(description="inside of a branch: in which case it lies")
     when: str | None = Field(description="a condition under which it runs")
     loop: GraphLoop | None
+    settings: dict[str, str] = Field(
+        default_factory=dict, description="what the file says it is given, such as its prompt"
+    )
 
 
 class GraphEdge(Closed):
@@ -274,6 +354,7 @@ class Validation(Closed):
     """A file of the project, or a text with the name that it would have."""
 
     workflow: FileName | None = None
+    named: WorkflowName = ""
     text: str | None = Field(default=None, max_length=2_000_000)
     name: FileName | None = None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import signal
 import socket
+import sys
 import threading
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -18,7 +19,11 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
 from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits
+from whorl.interfaces.http.logs import AccessLog
+from whorl.interfaces.http.roles import Audited
 from whorl.interfaces.http.state import ServerState, open_state
+from whorl.lazily import dataclass
+from whorl.runtimes.service.tokens import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -26,10 +31,13 @@ if TYPE_CHECKING:
 
     from whorl.services.project import Project
 
+
 HEAD_BYTES_MAX = 32_768
 HEAD_S = 15.0
 KEEP_ALIVE_S = 15
 CONNECTIONS_MAX = 1_000
+# Whoever computes beside the event loop gives way to it so soon.
+SWITCH_S = 0.001
 
 _OPTIONS: dict[str, Any] = {
     "ws": "none",
@@ -55,6 +63,7 @@ class Place:
     port: int = 0
     token: str = ""
     behind_proxy: bool = False
+    edits: bool = False
 
     @property
     def is_loopback(self) -> bool:
@@ -157,19 +166,51 @@ async def serving(
     sock = listen(place.host, place.port)
     port = int(sock.getsockname()[1])
     try:
-        async with open_state(project) as state:
+        async with open_state(project, edits=place.edits) as state:
             hosts = set(LOOPBACK_NAMES)
             if not place.is_loopback:
                 # Its own addresses are told by the connection.
                 hosts |= {place.host.lower(), socket.gethostname().lower()}
-            limited = Limits(build_app(state), tuple(state.providers.secrets))
-            app = Auth(limited, place.token, port, frozenset(hosts), place.behind_proxy)
-            config = uvicorn.Config(app, http=Connection, **_OPTIONS)
+            routed = build_app(state)
+            for route in routed.routes:
+                # They are made when they are first asked, which takes a tenth of a second.
+                route.matches({"type": "http", "method": "GET", "path": "/"})
+            limited = Limits(Audited(routed, state.audit), tuple(state.providers.secrets))
+            state.runtime.url = state.providers.settings.server.url or _address_of(place.host, port)
+            app = Auth(
+                limited,
+                place.token,
+                port,
+                frozenset(hosts),
+                place.behind_proxy,
+                is_signed=state.is_signed,
+                tokens=Tokens(state.store),
+            )
+            config = uvicorn.Config(AccessLog(app), http=Connection, **_OPTIONS)
             usual = state.providers.settings.server.drain_s
             drain = usual if drain_s is None else drain_s
-            yield Server(config, state, sock, drain), _address_of(place.host, port)
+            with _no_long_pauses():
+                yield Server(config, state, sock, drain), _address_of(place.host, port)
     finally:
         sock.close()
+
+
+@contextmanager
+def _no_long_pauses() -> Iterator[None]:
+    """Threads give way to each other soon, and what is there to stay is no garbage to look for."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_S)
+    # A program that has done so already keeps it; looking through all it has takes long.
+    is_ours = not gc.get_freeze_count()
+    if is_ours:
+        gc.collect()
+        gc.freeze()
+    try:
+        yield
+    finally:
+        if is_ours:
+            gc.unfreeze()
+        sys.setswitchinterval(interval)
 
 
 def check_place(place: Place) -> list[str]:
@@ -196,8 +237,9 @@ def listen(host: str, port: int) -> socket.socket:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         family, kind, protocol, _, address = addresses[0]
         sock = socket.socket(family, kind, protocol)
-    except OSError as fault:
-        raise UsageError(f"{host!r} is no address to listen at: {fault.strerror}") from fault
+    except (OSError, UnicodeError) as fault:
+        why = fault.strerror if isinstance(fault, OSError) else "a name has at most 63 characters"
+        raise UsageError(f"{host!r} is no address to listen at: {why}") from fault
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)

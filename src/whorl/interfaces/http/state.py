@@ -6,30 +6,49 @@ for its version, which costs microseconds, and only when that has changed for wh
 
 import asyncio
 import contextlib
+import hmac
+import json
 import logging
+import re
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path as FilePath
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import Depends, Path, Request
 from pydantic import BaseModel
 
-from whorl.errors import StoreError, safe
+from whorl.errors import StoreError, WhorlError, safe
+from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import Refusal
+from whorl.interfaces.http.heartbeat import Heartbeat
+from whorl.interfaces.http.roles import IDENTITY, Identity
 from whorl.interfaces.http.schemas import ErrorAnswer
 from whorl.interfaces.wording import target_of
+from whorl.interpreter.evaluation import call_signature
+from whorl.language import Json
+from whorl.lazily import dataclass
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal import Entry, RunId, RunRow
-from whorl.runtimes.local import LocalRuntime
+from whorl.runtimes.runtime import Runtime
+from whorl.runtimes.sealing import shown
+from whorl.runtimes.service.audit import Audit
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.experiments.serving import Experiments
+from whorl.services.live_text import folder_of, listening
+from whorl.services.metrics import Metrics
 from whorl.services.project import Catalogue, Project
+from whorl.services.records import RunRecords
 from whorl.services.results import loop_node, workflow_of
 from whorl.services.runs import Driving, keep_to, open_runtime
-from whorl.services.upkeep import Upkeep
+from whorl.services.schedules.firing import Scheduler
+from whorl.services.upkeep import Upkeep, watch_file
 from whorl.source.paths import resolve_beside
 
+ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 POLL_S = 0.04
 IDLE_S = 1.0
 INTERRUPTED_EVERY_S = 2.0
@@ -38,13 +57,15 @@ _DELTA_MAX = 64_000
 _STREAMING_MAX = 64
 _INTERRUPTED_MAX = 200
 _END = 2**62
+_GIVEN_MAX = 300
 _TARGETS_MAX = 10_000
 _ITEMS_MAX = 1_000
 _NAMES_S = 2.0
+SAVES_MAX = 10
 _PROBLEMS = {
     400: "the request does not have its shape",
     401: "the token is missing or wrong",
-    403: "the request comes from another site, or the folder's whorl.toml is not trusted",
+    403: "the role is too low, another site asks, or the folder's whorl.toml is not trusted",
     404: "there is no such thing",
     405: "the address has no such method",
     408: "the request did not arrive in time",
@@ -88,6 +109,11 @@ class Listener:
                 await self.awake.wait()
             self.awake.clear()
 
+    def hear(self, address: str, text: str, *, is_new: bool = False) -> None:
+        """Takes text of a step; `is_new`: nothing of it was heard before."""
+        self.deltas[address] = self.deltas.get(address, Delta("", is_whole=is_new)).then(text)
+        self.awake.set()
+
     def hold(self, deltas: dict[str, Delta]) -> None:
         for address, newer in self.deltas.items():
             earlier = deltas.get(address)
@@ -106,14 +132,19 @@ class StreamWatcher:
         self._count = 0
         self._called = asyncio.Event()
         self._is_over = False
+        self.metrics = Metrics()
+        self.about: DrivenRuns | None = None
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:
+        if self.about is not None:
+            self.metrics.take(run, entries, self.about)
         texts = self._texts.get(run, {})
         for entry in entries:
             # The replies of tasks that have ended are in the journal.
             if entry.event.kind in ("task.finished", "task.failed"):
                 texts.pop(entry.event.address, None)
             elif entry.event.kind == "run.finished":
+                log.info("run %s has ended: %s", run, entry.event.body.get("status"))
                 texts.clear()
         if not texts:
             self._texts.pop(run, None)
@@ -125,8 +156,7 @@ class StreamWatcher:
         if len(texts) > _STREAMING_MAX:
             del texts[next(iter(texts))]
         for listener in self._of_runs.get(run, ()):
-            listener.deltas[address] = listener.deltas.get(address, Delta("")).then(text)
-            listener.awake.set()
+            listener.hear(address, text)
 
     def trouble(self, run: RunId, fault: StoreError) -> None:
         log.warning("run %s waits, since the store cannot be written: %s", run, safe(str(fault)))
@@ -140,6 +170,9 @@ class StreamWatcher:
     @property
     def is_full(self) -> bool:
         return self._count >= LISTENERS_MAX
+
+    def is_watched(self, run: RunId) -> bool:
+        return run in self._of_runs
 
     @contextlib.contextmanager
     def listening(self, run: RunId | None) -> Iterator[Listener]:
@@ -202,6 +235,19 @@ class StreamWatcher:
                 await self._called.wait()
 
 
+@dataclass(frozen=True, slots=True)
+class DrivenRuns:
+    """Tells about runs that this process drives."""
+
+    runtime: Runtime
+
+    def name(self, run: RunId) -> str:
+        return self.runtime.plan(run).workflow.name
+
+    def created_at(self, run: RunId) -> float:
+        return self.runtime.store.run(run).created_at
+
+
 def _interrupted(store: SqliteStore) -> set[tuple[RunId, int]]:
     rows = store.runs(status="interrupted", limit=_INTERRUPTED_MAX)
     return {(row.id, row.last_seq) for row in rows}
@@ -213,23 +259,66 @@ class ServerState:
 
     project: Project
     providers: Providers
-    runtime: LocalRuntime
+    runtime: Runtime
     watcher: StreamWatcher
+    edits: bool = False
 
     def __post_init__(self) -> None:
         self.store: SqliteStore = self.runtime.store
+        self.watcher.about = DrivenRuns(self.runtime)
         self.driving = Driving(self.runtime, self._left, has_alarms=False)
         most = self.providers.settings.server.max_concurrent
         self.upkeep = Upkeep(self.driving, self.providers, most)
-        self.catalogue = Catalogue(self.project)
+        self.heartbeat = Heartbeat()
+        self.catalogue = Catalogue(self.project, self.providers.settings.programs)
+        self.audit = Audit(self.store)
+        self.scheduler = Scheduler(
+            self.project, self.providers, self.driving, self.catalogue, self.trigger_url
+        )
+        self.experiments = Experiments(self.project, self.providers, self.driving)
         self._targets: dict[tuple[RunId, str], float | None] = {}
+        self._given: dict[RunId, str] = {}
         self._items: dict[RunId, tuple[RunRow, str]] = {}
         self._names: tuple[float, list[str]] = (0.0, [])
+        # When webhooks were called, by name, within the last minute.
+        self.webhook_calls: dict[str, deque[float]] = {}
+        # When files were saved.
+        self.saved: deque[float] = deque(maxlen=SAVES_MAX)
+
+    @property
+    def may_save(self) -> bool:
+        """Whether another file may be saved: at most some within a second."""
+        return len(self.saved) < SAVES_MAX or time.monotonic() - self.saved[0] >= 1.0
 
     def _left(self, run: RunId) -> None:
         self.watcher.touch(run)
         # It may wait, with a time limit.
         self.upkeep.awake.set()
+        self.scheduler.run_left()
+
+    @contextlib.contextmanager
+    def listening(self, run: RunId | None) -> Iterator[Listener]:
+        """Somebody who wants to know of a run, whoever drives it, or of all."""
+        heard: set[str] = set()
+
+        def hear(address: str, text: str) -> None:
+            if not self.driving.is_driven(run or RunId("")):
+                listener.hear(address, text, is_new=address not in heard)
+                heard.add(address)
+
+        with self.watcher.listening(run) as listener, contextlib.ExitStack() as stack:
+            if run is not None and not self.driving.is_driven(run):
+                stack.enter_context(listening(folder_of(self.project.store), run, hear))
+            yield listener
+
+    def given(self, run: RunId) -> str:
+        """What a run was given, in a line; it never changes."""
+        if run not in self._given:
+            if len(self._given) >= _TARGETS_MAX:
+                self._given.clear()
+            first = next(iter(self.store.read(run, limit=1)), None)
+            self._given[run] = _given_words(shown(first.event).get("input")) if first else ""
+        return self._given[run]
 
     def target(self, run: RunId, loop: str) -> float | None:
         """The score that a loop works towards; a run pins its version, so this never changes."""
@@ -259,22 +348,73 @@ class ServerState:
 
     def file(self, name: str) -> FilePath:
         root = str(self.project.root)
+        if name in self.catalogue.programs:
+            return FilePath(root, name)
         return resolve_beside(f"{root}/-", name, root=root)
+
+    def trigger_url(self, workflow: str, trigger: str) -> str:
+        """The address that starts a workflow, with its signature."""
+        path = f"/hooks/workflows/{quote(workflow, safe='')}/{quote(trigger, safe='')}"
+        return f"{self.runtime.url}{path}?sig={self._trigger_signature(workflow, trigger)}"
+
+    def answer_url(self, run: RunId) -> str:
+        """The address at which whoever started a run fetches its answer."""
+        signature = self.store.seals.signature("answer", run)
+        return f"{self.runtime.url}/hooks/runs/{run}?sig={signature}"
+
+    def is_signed(self, path: str, signature: str) -> bool:
+        """Whether an address was given away by this server, or another one of this project."""
+        match path.split("/")[2:]:
+            case ["workflows", workflow, trigger, *_]:
+                wanted = self._trigger_signature(workflow, trigger)
+            case ["runs", run]:
+                wanted = self.store.seals.signature("answer", run)
+            case ["runs", run, *address] if ID.fullmatch(run):
+                wanted = self._call_signature(run, "/".join(address))
+            case _:
+                wanted = ""
+        return bool(wanted) and hmac.compare_digest(wanted, signature)
+
+    def _trigger_signature(self, workflow: str, trigger: str) -> str:
+        names = (workflow.lower(), trigger.lower())
+        return self.store.seals.signature("trigger", str(self.project.root), *names)
+
+    def _call_signature(self, run: str, address: str) -> str:
+        """What signs the address at which a task of a run waits for a call."""
+        try:
+            first = next(iter(self.store.read(RunId(run), limit=1)), None)
+        except WhorlError:
+            return ""
+        callback = first.event.body.get("callback") if first is not None else None
+        token = callback.get("token") if isinstance(callback, dict) else None
+        return call_signature(token, address) if isinstance(token, str) else ""
 
     def shown_file(self, file: str) -> str:
         return file.removeprefix(f"{self.project.root}/")
 
+    def records(self, run: RunId) -> RunRecords:
+        return RunRecords(self.store, run, self.providers.secrets)
+
 
 @contextlib.asynccontextmanager
-async def open_state(project: Project) -> AsyncIterator[ServerState]:
+async def open_state(project: Project, *, edits: bool = False) -> AsyncIterator[ServerState]:
     providers, watcher = Providers(project.settings()), StreamWatcher()
-    async with open_runtime(project, providers, origin="server", watcher=watcher) as runtime:
-        state = ServerState(project, providers, runtime, watcher)
+    opening = open_runtime(
+        project, providers, origin="server", watcher=watcher, is_watched=watcher.is_watched
+    )
+    async with opening as runtime:
+        state = ServerState(project, providers, runtime, watcher, edits)
         following = asyncio.create_task(watcher.follow(runtime.store))
         keeping = asyncio.create_task(state.upkeep.work())
-        tasks = [following, keeping]
+        beating = asyncio.create_task(state.heartbeat.beat(state.driving))
+        firing = asyncio.create_task(state.scheduler.work())
+        tasks = [following, keeping, beating, firing]
+        tasks.append(asyncio.create_task(state.experiments.work()))
+        tasks.append(asyncio.create_task(watch_file(runtime.store)))
         if retention := providers.settings.retention:
             tasks.append(asyncio.create_task(keep_to(retention, project, runtime.store)))
+        if (kept_s := retention.audit_s) is not None:
+            tasks.append(asyncio.create_task(state.audit.keep(kept_s)))
         try:
             yield state
         finally:
@@ -282,6 +422,7 @@ async def open_state(project: Project) -> AsyncIterator[ServerState]:
             for task in tasks:
                 task.cancel()
             await state.driving.close()
+            await state.experiments.close()
 
 
 def _state(request: Request) -> ServerState:
@@ -291,6 +432,16 @@ def _state(request: Request) -> ServerState:
 
 
 State = Annotated[ServerState, Depends(_state)]
+
+
+def _asking(request: Request) -> Identity:
+    identity = request.scope[IDENTITY]
+    assert isinstance(identity, Identity)
+    return identity
+
+
+# Who asks, at an address that needs a token.
+Asking = Annotated[Identity, Depends(_asking)]
 
 
 def _run(state: State, run: Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,128}$")]) -> RunId:
@@ -305,3 +456,12 @@ def no_query(request: Request) -> None:
     if request.query_params:
         name = next(iter(request.query_params))
         raise Refusal(400, "W900", f"{name[:80]}: there is no such field")
+
+
+def _given_words(given: Json) -> str:
+    """What a run was given: the only input, or all of them with their names."""
+    inputs = given if isinstance(given, dict) else {}
+    parts = [(name, v if isinstance(v, str) else json.dumps(v)) for name, v in inputs.items()]
+    if len(parts) == 1:
+        return line(parts[0][1], _GIVEN_MAX)
+    return line(", ".join(f"{name}: {text[:_GIVEN_MAX]}" for name, text in parts), _GIVEN_MAX)

@@ -1,44 +1,64 @@
-"""Sessions: runs of this program on one store, started, watched and steered from Python.
-
-`run`, `run_sync` and `resume` are a whole run in one call, in a session of its own.
-"""
+"""Sessions: runs of this program on one store, started, watched and steered from Python."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
-from functools import wraps
+import re
+import time
+from contextlib import AsyncExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from whorl.errors import UsageError
 from whorl.interfaces.python import values
+from whorl.interfaces.python.looking import Past, cost_of
+from whorl.interfaces.python.resuming import find_functions
+from whorl.interfaces.python.streaming import Listeners, stream
 from whorl.interfaces.python.values import Event, Workflow, count, dollars, plain_table, text
 from whorl.interfaces.wording import advice, with_help
+from whorl.lazily import dataclass
 from whorl.providers.registry import Providers
-from whorl.providers.task import Tasks
-from whorl.runtimes.folding import Fork
+from whorl.providers.task import ProgramTasks, Tasks
+from whorl.runtimes.forking import Fork
 from whorl.runtimes.local import Start
 from whorl.runtimes.sealing import shown
+from whorl.runtimes.sqlite.listing import Which
 from whorl.services import preflight, steering
-from whorl.services.results import result_of
+from whorl.services.live_text import folder_of
+from whorl.services.records import LIMIT, RunRecords, document
+from whorl.services.results import result_of, traceback_of, unknown_place
 from whorl.services.runs import Driving, open_runtime
+from whorl.services.triggers import only_start, starts_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from types import EllipsisType
     from typing import Self
 
-    from whorl.interfaces.python.values import Config, FilePath, JsonLike, Mark, Result, Status
+    from whorl.interfaces.python.schedules import SessionSchedules
+    from whorl.interfaces.python.streaming import E, StreamEvent
+    from whorl.interfaces.python.values import (
+        Config,
+        FilePath,
+        JsonLike,
+        Mark,
+        Record,
+        Result,
+        Runnable,
+        Status,
+    )
     from whorl.interpreter.events import Event as JournalEvent
-    from whorl.runtimes.journal import RunId
-    from whorl.runtimes.local import LocalRuntime
+    from whorl.language import Json
+    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.costs import By, Costs
     from whorl.services.project import Project
 
-
-P = ParamSpec("P")
 
 log = logging.getLogger("whorl")
 
@@ -51,12 +71,14 @@ class Opened:
 
     stack: AsyncExitStack
     providers: Providers
-    runtime: LocalRuntime
+    runtime: Runtime
     driving: Driving
     store: SqliteStore
+    project: Project
+    listeners: Listeners
 
 
-class Run:
+class Run(Past):
     """A run of a session. It is driven in the background while the session is open.
 
     Whatever is asked of it stands in its journal when the call returns; what does not fit the run
@@ -97,14 +119,69 @@ class Run:
                 return
             await asyncio.sleep(_POLL_S)
 
+    @overload
+    def stream(self, *, at: str = "", after: int = 0) -> AsyncIterator[StreamEvent]: ...
+
+    @overload
+    def stream(self, *kinds: type[E], at: str = "", after: int = 0) -> AsyncIterator[E]: ...
+
+    async def stream(self, *kinds: Any, at: str = "", after: int = 0) -> AsyncIterator[Any]:
+        """What happens, as it happens, typed: tokens, steps, iterations, gates, the end.
+
+        Only of these `kinds`, if any are given; only `at` a place such as `polish` or `polish[2]`,
+        and inside of it. It ends where `result()` has something to give: when the run has ended,
+        waits for a person, or is paused. A reader that is slow holds up nobody.
+        """
+        opened, place = self._opened(), text(at, "at")
+        driven = partial(opened.driving.is_driven, self._run)
+        folder = folder_of(opened.project.store)
+        events = stream(
+            opened.store, self._run, opened.listeners, folder=folder, is_driven=driven, after=after
+        )
+        inside = re.compile(rf"{re.escape(place)}($|[\[/#])")
+        async for event in events:
+            if (not kinds or isinstance(event, kinds)) and (not at or inside.match(event.address)):
+                yield event
+
+    async def view(self) -> Result:
+        """Shows the run in the cell of a notebook while it goes on, and gives its result."""
+        from whorl.interfaces.python.notebook import show
+
+        await show(self.id, self.stream())
+        return await self.result()
+
     async def result(self) -> Result:
         """Waits until the run has ended, waits for a person, or is paused."""
         await self._opened().driving.settled(self._run)
-        return values.result_from(with_help(result_of(self._store, self._run)))
+        document: dict[str, Any] = with_help(result_of(self._store, self._run))
+        error = document["error"]
+        if error and (lines := traceback_of(self._store, self._run, str(error.get("path") or ""))):
+            error["traceback"] = lines
+        result = values.result_from(document)
+        return replace(result, _past=Past(self._opened().project, self._run))
+
+    def records(
+        self, at: str = "", *, depth: int | None = 0, after: int = 0, limit: int = LIMIT
+    ) -> tuple[Record, ...]:
+        """What became of the steps of the run, or of a place of it such as `polish[3]`.
+
+        Of iterations and items inside it so many levels as `depth` says; None: all of them. The
+        first `after` records are left out.
+        """
+        place, levels = text(at, "at"), count(depth, "depth", least=0)
+        first, most = count(after, "after", least=0) or 0, count(limit, "limit") or LIMIT
+        found = self._records.of(place, depth=levels, after=first, limit=most).records
+        if place and not found and not first:
+            raise unknown_place(self._store, self._run, place)
+        return tuple(values.record_from(document(record)) for record in found)
+
+    def history(self, system: str, at: str = "") -> Json:
+        """All records of the run, or of a place of it, in the shape of a system: `azure`."""
+        return self._records.history(text(system, "system"), text(at, "at"))
 
     async def pause(self) -> None:
         """Lets calls that are under way finish, and starts no new ones."""
-        await self._ask(lambda: steering.paused(self._store, self._run))
+        await self._ask(lambda: steering.paused(self._store, self._run), goes_on=False)
 
     async def resume(
         self, *, budget: float | None = None, tokens: int | None = None, calls: int | None = None
@@ -116,13 +193,14 @@ class Run:
         """
         more = _more(budget, tokens, calls)
         if not more.amounts() and self.status in ("running", "waiting", "interrupted"):
+            self._find_functions()
             await self._opened().driving.take_up(self._run)
             return
         await self._ask(lambda: steering.resumed(more))
 
     async def cancel(self) -> None:
         """Ends the run; what is under way is cancelled."""
-        await self._ask(steering.cancelled)
+        await self._ask(steering.cancelled, goes_on=False)
 
     async def go_on(
         self,
@@ -154,32 +232,60 @@ class Run:
             raise UsageError("say which iteration to accept")
         await self._ask(lambda: steering.chosen(self._store, self._run, loop, number))
 
-    async def decide(self, approved: bool, *, feedback: str = "", at: str | None = None) -> None:
-        """Answers what the run waits for."""
+    async def stop(self, *, at: str | None = None) -> None:
+        """Ends a loop after the iteration that is under way, with what it returns then."""
+        loop = text(at, "at")
+        await self._ask(lambda: steering.stopped(self._store, self._run, loop), goes_on=False)
+
+    async def decide(
+        self,
+        approved: bool,
+        *,
+        feedback: str = "",
+        at: str | None = None,
+        value: JsonLike | EllipsisType = ...,
+    ) -> None:
+        """Answers what the run waits for.
+
+        `value` is taken in the place of what is shown; of a loop, results by their names.
+        """
         if not isinstance(approved, bool):
             raise UsageError(f"approved is {approved!r:.80}, which is neither True nor False")
+        if value is not ... and not approved:
+            raise UsageError("what is rejected is not edited: give the words as feedback")
         words, place = text(feedback, "feedback"), text(at, "at")
-        await self._ask(
-            lambda: steering.decided(
-                self._store, self._run, place, approved=approved, feedback=words, by="python"
-            )
-        )
+        edits = None if value is ... else steering.Edits(values.plain_value(value, "value"))
+        answer = partial(steering.decided, approved=approved, feedback=words, by="python")
+        await self._ask(lambda: answer(self._store, self._run, place, edits=edits))
 
     async def fork(self, at: str, values: Mapping[str, JsonLike] | None = None) -> Run:
         """A new run that keeps the iterations before `at` (such as `polish[3]`) and redoes it."""
         opened = self._opened()
         origin = opened.runtime.origin
         fork = Fork(text(at, "at"), plain_table(values, "values"), origin=origin)
+        self._find_functions()
         with _in_python(self._run):
-            run, _ = await steering.new_fork(opened.store, opened.providers, self._run, fork)
+            run, _ = await steering.new_fork(opened.runtime, opened.providers, self._run, fork)
         opened.driving.drive(run)
         return Run(self._opened, run)
+
+    def _reading(self) -> AbstractContextManager[SqliteStore]:
+        return nullcontext(self._store)
+
+    @property
+    def _records(self) -> RunRecords:
+        return RunRecords(self._store, self._run, self._opened().providers.secrets)
 
     @property
     def _store(self) -> SqliteStore:
         return self._opened().store
 
-    async def _ask(self, make: Callable[[], JournalEvent]) -> None:
+    def _find_functions(self, *, is_needed: bool = True) -> None:
+        """Has the functions ready that it calls, wherever it was started."""
+        find_functions(self._store, self._opened().providers, self._run, is_needed=is_needed)
+
+    async def _ask(self, make: Callable[[], JournalEvent], *, goes_on: bool = True) -> None:
+        self._find_functions(is_needed=goes_on)
         with _in_python(self._run):
             await self._opened().driving.ask(self._run, make)
 
@@ -225,7 +331,9 @@ class Session:
     def _set_up(self, project: Project, tasks: Tasks | None) -> None:
         self._project = project
         self._settings = project.settings()
-        self._tasks = tasks
+        # Those of the workflows that are started come to it.
+        programs = self._settings.programs
+        self._tasks = ProgramTasks(programs, self._settings) if tasks is None else tasks
         self._open: Opened | None = None
 
     # For parts of Whorl, and not for programs.
@@ -240,17 +348,20 @@ class Session:
             raise UsageError("the session is open already; a second one may share its store")
         stack = AsyncExitStack()
         providers = Providers(self._settings, self._tasks)
+        listeners = Listeners()
         runtime = await stack.enter_async_context(
-            open_runtime(self._project, providers, origin=self._origin)
+            open_runtime(self._project, providers, origin=self._origin, watcher=listeners)
         )
-        self._open = Opened(stack, providers, runtime, Driving(runtime), runtime.store)
+        parts = (runtime, Driving(runtime), runtime.store, self._project, listeners)
+        self._open = Opened(stack, providers, *parts)
         return self
 
     async def __aexit__(self, *exception: object) -> None:
-        """Leaves runs that are under way resumable."""
+        """Leaves runs that are under way resumable, once their calls have ended (`[run] drain`)."""
         if self._open is None:
             return
         try:
+            await self._open.driving.drain(self._settings.drain_s)
             await self._open.driving.close()
         finally:
             left, self._open = self._open, None
@@ -267,7 +378,7 @@ class Session:
 
     async def start(
         self,
-        workflow: Workflow | FilePath,
+        workflow: Runnable,
         inputs: Mapping[str, JsonLike] | None = None,
         *,
         budget: float | None = None,
@@ -279,9 +390,34 @@ class Session:
         With a `key`, at most one run is ever started for it: one that exists already is given, and
         goes on if it was interrupted.
         """
-        opened = self._opened()
+        loaded, start = self._prepared(workflow, inputs, budget, max_iterations, key)
+        return await self._start(loaded, only_start(loaded.ir, start, time.time()))
+
+    async def start_each(
+        self,
+        workflow: Runnable,
+        inputs: Mapping[str, JsonLike] | None = None,
+        *,
+        budget: float | None = None,
+        max_iterations: int | None = None,
+        key: str = "",
+    ) -> tuple[Run, ...]:
+        """Starts the runs that the workflow's trigger makes of the inputs: none, one or several."""
+        loaded, start = self._prepared(workflow, inputs, budget, max_iterations, key)
+        starts = starts_of(loaded.ir, start, time.time())
+        return tuple([await self._start(loaded, each) for each in starts.each])
+
+    def _prepared(
+        self,
+        workflow: Runnable,
+        inputs: Mapping[str, JsonLike] | None,
+        budget: float | None,
+        max_iterations: int | None,
+        key: str,
+    ) -> tuple[Workflow, Start]:
         if not isinstance(workflow, Workflow):
             workflow = values.workflow_from(self._project, workflow)
+        self._tasks.include(workflow.tasks)
         cost = dollars(budget)
         start = Start(
             input=plain_table(inputs, "inputs"),
@@ -292,6 +428,10 @@ class Session:
             sources=dict(workflow.sources),
         )
         preflight.check_given(workflow.ir, start.input, advice="see `inputs` of the workflow")
+        return workflow, start
+
+    async def _start(self, workflow: Workflow, start: Start) -> Run:
+        opened = self._opened()
         start, note = preflight.permitted(workflow.ir, opened.providers, start)
         if note == preflight.TOY:
             log.warning(note)
@@ -314,66 +454,25 @@ class Session:
         await resumed.resume(budget=budget)
         return resumed
 
+    @property
+    def schedules(self) -> SessionSchedules:
+        """The workflows that the clock starts, for a server of this store to fire."""
+        from whorl.interfaces.python.schedules import SessionSchedules
+        from whorl.services.schedules.registry import Schedules
+
+        return SessionSchedules(Schedules(self._project, self._opened().store))
+
     def run(self, run: str = "last") -> Run:
         """A run of the store, without touching it."""
         return Run(self._opened, self._opened().store.resolve(run))
 
+    def runs(
+        self, *, status: Status | None = None, name: str | None = None, limit: int = 100
+    ) -> tuple[RunRow, ...]:
+        """The runs of the store, the newest first; of a status, of a workflow's name."""
+        which = Which(status=status, name=name)
+        return tuple(self._opened().store.list_runs(which, count(limit, "limit") or 100))
 
-async def run(
-    workflow: Workflow | FilePath,
-    inputs: Mapping[str, JsonLike] | None = None,
-    *,
-    config: Config | None = None,
-    store: FilePath | None = None,
-    tasks: Tasks | None = None,
-    trust: bool = False,
-    budget: float | None = None,
-    max_iterations: int | None = None,
-    key: str = "",
-) -> Result:
-    """Runs a workflow to its end (or until it waits for a person) and gives the result.
-
-    `budget` is the most that it may spend, in dollars. With a `key`, at most one run is ever
-    started for it: the one that exists goes on if it was interrupted. `trust`: the whorl.toml that
-    is found counts.
-    """
-    async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
-        started = await session.start(
-            workflow, inputs, budget=budget, max_iterations=max_iterations, key=key
-        )
-        return await started.result()
-
-
-async def resume(
-    run: str = "last",
-    *,
-    config: Config | None = None,
-    store: FilePath | None = None,
-    tasks: Tasks | None = None,
-    trust: bool = False,
-    budget: float | None = None,
-) -> Result:
-    """Takes up a run that was interrupted, paused or has failed, and gives its result.
-
-    `budget` is added to what the run may spend, in dollars.
-    """
-    async with Session(config=config, store=store, tasks=tasks, trust=trust) as session:
-        resumed = await session.resume(run, budget=budget)
-        return await resumed.result()
-
-
-def _without_loop(function: Callable[P, Coroutine[object, object, Result]]) -> Callable[P, Result]:
-    @wraps(function)
-    def run_sync(*args: P.args, **options: P.kwargs) -> Result:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(function(*args, **options))
-        raise UsageError("an event loop is running already; write `await whorl.run(...)`")
-
-    run_sync.__name__ = run_sync.__qualname__ = "run_sync"
-    run_sync.__doc__ = "The same as `run`, for programs without an event loop."
-    return run_sync
-
-
-run_sync = _without_loop(run)
+    def cost(self, by: By = "model") -> Costs:
+        """What all runs of the store used, by model, step, workflow, run or day."""
+        return cost_of(self._opened().store, None, by)

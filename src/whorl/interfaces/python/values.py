@@ -6,11 +6,14 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import field, is_dataclass, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from whorl.errors import Cause, InvalidWorkflow, RunFailed, UsageError
 from whorl.interfaces.wording import advised
+from whorl.lazily import dataclass
 from whorl.providers.json_values import DEPTH_MAX, NotJson, as_json
 from whorl.services.project import find_project
 
@@ -18,9 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whorl import ir
-    from whorl.errors import Diagnostic
+    from whorl.dialects.editing.edit import Edited
+    from whorl.errors import Diagnostic, Span
     from whorl.language import Json
+    from whorl.providers.task import Tasks
     from whorl.services.project import Project
+
 
 FilePath: TypeAlias = "str | os.PathLike[str]"
 # A whorl.toml, or what would stand in one.
@@ -36,6 +42,10 @@ ExitReason: TypeAlias = (
 StoppedBy: TypeAlias = Literal[
     "expression", "score", "judge", "branch", "stable", "plateau", "break", "items", "person"
 ]
+RecordStatus: TypeAlias = (
+    Literal["running", "waiting", "succeeded", "failed"]
+    | Literal["timed_out", "cancelled", "skipped"]
+)
 # What parameters take: also types whose items cannot be changed, such as tuples.
 JsonLike: TypeAlias = (
     "bool | int | float | str | Sequence[JsonLike] | Mapping[str, JsonLike] | None"
@@ -44,6 +54,13 @@ _BYTES = (bytes, bytearray, memoryview)
 _DOLLARS_MAX = 1e9
 _INDENT = 2
 _KEYED = re.compile(r'"((?:[^"\\]|\\.)*)": ')
+
+
+class TaskRaised(Exception):
+    """What the function of a step raised, as its traceback in the journal; a cause of RunFailed."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +76,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used; `unpriced_calls` had no known price and are not in `cost_usd`."""
+    """What was used; `unpriced_calls` had no known price and are not in `cost_usd`.
+
+    Of the calls of a run, `model_calls` are those of models and agents.
+    """
 
     calls: int = 0
     input_tokens: int = 0
@@ -67,6 +87,7 @@ class Usage:
     cost_usd: float = 0.0
     in_doubt: int = 0
     unpriced_calls: int = 0
+    model_calls: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +107,26 @@ class LoopResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Iteration:
+    """A finished iteration of a loop: what its steps gave, and how it was judged.
+
+    `met`: a condition stopped the loop, `by` says which kind; `verdicts` has what each condition
+    saw, with values, scores and the words of judges.
+    """
+
+    loop: str
+    number: int
+    status: str
+    values: dict[str, Json]
+    score: float | None
+    met: bool
+    by: str | None
+    verdicts: tuple[dict[str, Any], ...]
+    usage: Usage
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """How a run stands: the same facts as `whorl run --json` prints."""
 
@@ -97,11 +138,20 @@ class Result:
     usage: Usage
     warnings: tuple[dict[str, Json], ...]
     error: dict[str, Json] | None
+    _past: Any = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def ok(self) -> bool:
         """Whether the run has succeeded."""
         return self.status == "succeeded"
+
+    def iterations(self, at: str = "") -> tuple[Iteration, ...]:
+        """The iterations of a loop, with what their steps gave and how they were judged.
+
+        `at` says which loop, where there are several.
+        """
+        found: tuple[Iteration, ...] = self._past.iterations(at)
+        return found
 
     def raise_for_status(self) -> Result:
         """Raises RunFailed if the run has failed; gives itself otherwise."""
@@ -110,8 +160,51 @@ class Result:
             code, message = error.get("code", "R100"), advised(error) or "the run failed"
             detail = {"cause": error["cause"]} if error.get("cause") else {}
             place = (str(error.get("path", "")), error.get("iteration"))
-            raise RunFailed(self.run, Cause(str(code), str(message), *place, detail))
+            failed = RunFailed(self.run, Cause(str(code), str(message), *place, detail))
+            lines = error.get("traceback")
+            raise failed from None if lines is None else TaskRaised(str(lines))
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What became of a step, an item or an iteration.
+
+    `inputs` is what it was given, or the names that it reads; `reason` says why it was skipped
+    (condition, order, halt, branch, around, end, budget), `because` has the facts of that.
+    `repetitions` counts the items or iterations that have begun.
+    """
+
+    address: str
+    path: str
+    name: str
+    kind: str
+    status: RecordStatus
+    started_at: float | None
+    ended_at: float | None
+    seconds: float | None
+    inputs: Json
+    output: Json
+    error: dict[str, Json] | None
+    usage: Usage
+    reason: str = ""
+    because: dict[str, Json] = field(default_factory=dict)
+    branch: str | None = None
+    number: int | None = None
+    repetitions: int | None = None
+    attempts: tuple[dict[str, Json], ...] = ()
+
+
+def record_from(document: dict[str, Any]) -> Record:
+    """The typed form of a record."""
+    attempts = tuple(document.get("attempts", ()))
+    return Record(**document | {"usage": Usage(**document["usage"]), "attempts": attempts})
+
+
+def usage_from(given: Mapping[str, Any] | None) -> Usage:
+    """The typed form of what a note says was used; what it leaves out is zero."""
+    known = given or {}
+    return Usage(**{name: known[name] for name in Usage.__dataclass_fields__ if known.get(name)})
 
 
 def result_from(document: dict[str, Any]) -> Result:
@@ -141,21 +234,56 @@ class Workflow:
     file: str = ""
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, hash=False)
     warnings: tuple[Diagnostic, ...] = ()
+    # The functions that its steps call, where it was written in Python.
+    tasks: Tasks | None = field(default=None, repr=False, hash=False, compare=False)
 
 
-def load(path: FilePath, *, config: Config | None = None) -> Workflow:
+class Definition(Protocol):
+    """A workflow that is written as a function, such as `@whorl.workflow` makes."""
+
+    def build(self, project: Project) -> Workflow: ...
+
+
+Runnable: TypeAlias = "Workflow | Definition | FilePath"
+
+
+def load(path: FilePath, *, workflow: str = "", config: Config | None = None) -> Workflow:
     """Reads a workflow file. Raises InvalidWorkflow with everything that is wrong with it.
+
+    `workflow` names one of a file that has several.
 
     It is read in the project that the working folder lies in, as on the command line: files that it
     names must lie in the project, or beside it where it lies elsewhere. `config` is a whorl.toml,
     or a table of what would stand in one.
     """
-    return workflow_from(project_of(config), path)
+    return workflow_from(project_of(config), path, workflow)
 
 
-def workflow_from(project: Project, path: FilePath) -> Workflow:
+def edit(
+    text: str,
+    name: str,
+    operations: Sequence[Mapping[str, object]],
+    *,
+    readers: Literal["rewire", "leave"] = "rewire",
+) -> Edited:
+    """Applies operations to the text of a workflow file of a name, all or none; writes nothing.
+
+    Raises EditRefused, with the line, where one cannot be carried out exactly. `readers` says
+    whether those who read a step follow it.
+    """
+    from whorl.services.editing import edit_text
+
+    return edit_text(project_of(None), text, name, operations, rewires=readers == "rewire")
+
+
+def workflow_from(project: Project, path: Definition | FilePath, name: str = "") -> Workflow:
+    if not isinstance(path, str | os.PathLike):
+        if not callable(getattr(path, "build", None)):
+            advice = "give a file, a whorl.Workflow, or a function with @whorl.workflow"
+            raise UsageError(f"{path!r:.80} is no workflow", help=advice)
+        return path.build(project)
     file = os.fsdecode(path)
-    reading = project.read(file)
+    reading = project.read(file, name)
     workflow = reading.workflow
     return Workflow(workflow.name, workflow, file, dict(reading.sources), reading.warnings)
 
@@ -187,15 +315,27 @@ def build(
     fields: dict[str, object] = {"whorl": 1, "name": name, "description": description}
     fields |= {"inputs": inputs, "model": model, "system": system, "budget": budget}
     fields |= {"steps": steps, "outputs": outputs}
+    return built(project_of(), name, fields)
+
+
+def built(
+    project: Project,
+    name: str,
+    fields: Mapping[str, object],
+    *,
+    places: Mapping[str, Span] = MappingProxyType({}),
+    tasks: Tasks | None = None,
+) -> Workflow:
+    """The workflow of a document; `places` are those of its steps in a program, by name."""
     given = {key: plain_value(value, key) for key, value in fields.items() if value is not None}
     text = json.dumps(given, indent=_INDENT, ensure_ascii=False)
     file = f"<{name.replace('/', '-')}>.json"
     try:
-        reading = project_of().read_text(text, file)
+        reading = project.read_text(text, file)
     except InvalidWorkflow as fault:
-        raise InvalidWorkflow(_named(fault.diagnostics, file, text)) from None
-    warnings = _named(reading.warnings, file, text)
-    return Workflow(name, reading.workflow, "", {file: text}, warnings)
+        raise InvalidWorkflow(_named(fault.diagnostics, file, text, places)) from None
+    warnings = _named(reading.warnings, file, text, places)
+    return Workflow(name, reading.workflow, "", {file: text}, warnings, tasks)
 
 
 def project_of(
@@ -217,19 +357,23 @@ def project_of(
     return find_project(os.environ, config=file, store=folder, trusts=trust)
 
 
-def _named(diagnostics: Iterable[Diagnostic], file: str, text: str) -> tuple[Diagnostic, ...]:
+def _named(
+    diagnostics: Iterable[Diagnostic], file: str, text: str, places: Mapping[str, Span]
+) -> tuple[Diagnostic, ...]:
     """The same with names instead of lines, since nobody has seen the text that was read."""
     named: list[Diagnostic] = []
     for diagnostic in diagnostics:
         if diagnostic.span is not None and diagnostic.span.file == file:
-            place = _place(text, diagnostic.span.line)
-            message = f"{place}: {diagnostic.message}" if place else diagnostic.message
-            diagnostic = replace(diagnostic, message=message, span=None)
+            way = _way(text, diagnostic.span.line)
+            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in way)
+            message = f"{place.lstrip('.')}: {diagnostic.message}" if way else diagnostic.message
+            spans = [places[part] for part in way if isinstance(part, str) and part in places]
+            diagnostic = replace(diagnostic, message=message, span=spans[-1] if spans else None)
         named.append(diagnostic)
     return tuple(named)
 
 
-def _place(text: str, number: int) -> str:
+def _way(text: str, number: int) -> list[str | int]:
     """The names and positions that lead to what stands in a line of indented JSON."""
     way: list[str | int] = []
     for line in text.split("\n")[:number]:
@@ -241,7 +385,7 @@ def _place(text: str, number: int) -> str:
         before = way[depth - 1] if len(way) >= depth else None
         after = before + 1 if isinstance(before, int) else 0
         way[depth - 1 :] = [json.loads(f'"{keyed[1]}"') if keyed else after]
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in way).lstrip(".")
+    return way
 
 
 def plain_value(value: object, place: str) -> Json:
@@ -254,6 +398,10 @@ def plain_value(value: object, place: str) -> Json:
 
 def plain_table(value: object, place: str) -> dict[str, Json]:
     """The same for a value that must be a mapping; None stands for an empty one."""
+    if _is_typed(value):
+        from whorl.interfaces.python.typed import to_json
+
+        value = to_json(value)
     if not isinstance(value, Mapping | None):
         raise UsageError(f"{place} must be a mapping of names to values, not {value!r:.80}")
     table = plain_value(dict(value or {}), place)
@@ -271,12 +419,12 @@ def dollars(value: float | None, name: str = "budget") -> float | None:
     return float(value)
 
 
-def count(value: int | None, name: str) -> int | None:
-    """A whole number of at least 1, if one is given; raises UsageError where it is none."""
+def count(value: int | None, name: str, least: int = 1) -> int | None:
+    """A whole number of at least so much, if one is given; raises UsageError where it is none."""
     if value is None:
         return None
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise UsageError(f"{name} is {value!r:.80}, which is no whole number of at least 1")
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise UsageError(f"{name} is {value!r:.80}, which is no whole number of at least {least}")
     return int(value)
 
 
@@ -298,9 +446,20 @@ def _plain(value: object, place: str, depth: int) -> Json:
     if isinstance(value, str):
         # A text that is a member of an enumeration would be shown as the name of the member.
         return as_json(str.__str__(value), place)
+    if _is_typed(value):
+        from whorl.interfaces.python.typed import to_json
+
+        return _plain(to_json(value), place, depth)
     if isinstance(value, Sequence) and not isinstance(value, _BYTES):
         return [_plain(item, f"{place}[{at}]", depth + 1) for at, item in enumerate(value)]
     return as_json(value, place)
+
+
+def _is_typed(value: object) -> bool:
+    """Whether it is an instance of a dataclass, an enumeration, or a model."""
+    is_model = hasattr(type(value), "model_dump")
+    has_fields = is_dataclass(value) and not isinstance(value, type)
+    return has_fields or is_model or isinstance(value, Enum)
 
 
 def _key(key: object, place: str) -> str:

@@ -6,14 +6,14 @@ stands for that other one. So a failure that a later node deals with is no failu
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import frames
 from whorl.interpreter.constructs.attempts import may_help, pause
 from whorl.interpreter.evaluation import OverlayScope, changed, value_of, values_over
 from whorl.interpreter.events import attempted, inner, join
-from whorl.interpreter.state import Behaviour
+from whorl.interpreter.state import Behaviour, OutOfTurn
 from whorl.ir import Assign, Call, Compute, Task
 from whorl.language import LanguageError, truth
 
@@ -60,6 +60,10 @@ class BlockBehaviour(Behaviour):
         """Starts the nodes that wait for nobody."""
         _, plan = machine.block(key)
         _consider(machine, key, plan, list(plan.starts))
+
+    def go_on(self, machine: State, key: str, nodes: list[str]) -> None:
+        """Goes on where the last slice ended."""
+        _consider(machine, key, machine.block(key)[1], nodes)
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         frame, plan = machine.block(key)
@@ -179,8 +183,15 @@ def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> No
     _halt_if_lost(machine, frame, plan)
     while frame.get("queue") and not _is_full(frame, plan):
         _let_in(machine, key, plan, frame["queue"].pop(0), names)
-    for name in names:
-        _let_in(machine, key, plan, name, names)
+    for index, name in enumerate(names):
+        if index and not machine.may_go_on():
+            machine.go_on_with(key, names[index:])
+            return
+        try:
+            _let_in(machine, key, plan, name, names)
+        except OutOfTurn:
+            machine.go_on_with(key, names[index:])
+            return
     if frame["left"] == 0:
         machine.finish(key, _outcome(frame, plan))
 
@@ -257,7 +268,7 @@ def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> b
     node = plan.nodes[name]
     ends = frame["ends"]
     for after in plan.nodes[name].after:
-        if not _fits(ends[after.node], after):
+        if not satisfies(ends[after.node], after):
             _record(machine, frame, name, _SKIPPED_BY_ORDER)
             return True
     address = join(frame["address"], name)
@@ -269,16 +280,23 @@ def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> b
             return True
         if not isinstance(node, Compute | Assign):
             return False
+        if machine.observer is not None:
+            machine.observer.computing(machine, frame, node)
         inputs = _echo(machine, frame, node)
         outcome = _compute(machine, frame, node)
     except LanguageError as fault:
         outcome = frames.failed(frames.language_failure(fault, address, node))
     end = _end(machine, frame, node, outcome)
     _record(machine, frame, name, end, outcome["value"], inputs=inputs)
+    is_answer = isinstance(node, Compute) and node.answers and end is _SUCCEEDED
+    if is_answer and frame["block"].startswith(":"):
+        # What a workflow answers that is called is its result, and no answer of the run.
+        machine.note("run.answered", address)
     return True
 
 
-def _fits(end: End, after: After) -> bool:
+def satisfies(end: End, after: After) -> bool:
+    """Whether a node that has ended is what another one waits for."""
     status = end["status"]
     if "passed" in after.statuses and (
         status == "succeeded" or end.get("cause") == "condition" or end.get("tolerated")
@@ -336,10 +354,14 @@ def _arm(machine: State, node: Node, child: str) -> None:
 
 def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outcome:
     scope = machine.scope(frame)
-    if isinstance(node, Compute):
-        value = value_of(node.value, scope) if node.over is None else values_over(node, scope)
-    else:
+    value: Json
+    if isinstance(node, Assign):
         value = _assign(machine, frame, node)
+    elif node.over is None:
+        value = value_of(node.value, scope)
+    else:
+        place = f"{frame['scope']} {node.name}"
+        value = machine.collect(place, partial(values_over, node, scope))
     if isinstance(node, Compute) and node.warns is not None:
         words = value_of(node.warns, OverlayScope({"it": value}, scope))
         if isinstance(words, str):
@@ -394,6 +416,8 @@ def _record(
         frame["lost"] = True
     if end["status"] != "skipped":
         machine.state["scopes"][frame["scope"]]["values"][name] = value
+    if machine.observer is not None:
+        machine.observer.recorded(machine, frame, name, end, value)
     if machine.plan.recorders:
         plan = machine.plan.blocks[frame["block"]]
         recorder = machine.plan.recorder(plan.key + name)

@@ -9,27 +9,34 @@ import hashlib
 import json
 import math
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
-from whorl.interpreter.constructs import loop_results
+from whorl.interpreter.constructs import exploring, loop_results
 from whorl.interpreter.constructs.block import results
-from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import attempted, inner
-from whorl.interpreter.frames import HIDDEN, children_of, is_failure
+from whorl.interpreter.frames import HIDDEN, children_of, discard, is_failure
 from whorl.interpreter.plan import Combined, judge_key
 from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
 from whorl.language import LanguageError, free_names, pattern, to_text, truth
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from whorl.interpreter.evaluation import FrameScope
     from whorl.interpreter.frames import Judged, LoopFrame, Outcome, Values
     from whorl.interpreter.plan import Leaf, LoopPlan, Rule
     from whorl.interpreter.state import State
+    from whorl.ir import Condition
     from whorl.language import Json, Scope
 
+
 COMPARED_MAX = 10_000
+# More votes than any judge has.
+VOTES_MAX = 1_000_000
+# What a judge says beside its verdict, where it does.
+_WORDS = ("reason", "evidence", "evidence_in_text")
 
 
 @dataclass(slots=True)
@@ -72,6 +79,9 @@ def take_answer(machine: State, key: str, outcome: Outcome) -> Verdict | None:
     """Counts the vote of a judge, asks again if need be, then checks the rule again."""
     frame = machine.loop_frames[key]
     leaf = frame["asking"]
+    if "rest" in frame:
+        _take_rest(frame["rest"][leaf], outcome)
+        return _check(machine, key)
     judged = frame["judged"][leaf]
     if is_failure(outcome):
         machine.warn(frame["address"], "R100", f"the judge failed: {outcome['error']['message']}")
@@ -94,7 +104,8 @@ def ask_judge(machine: State, key: str) -> None:
     attempt = frame.setdefault("asks", {}).get(leaf, 0) + 1
     fields: Values = {"node": judge_key(frame["node"], index), "name": f"judge of {frame['name']}"}
     fields |= {"base": base, "address": attempted(base, attempt), "attempt": attempt}
-    fields["extra"] = {"reask": True} if frame["judged"][leaf].get("reask") else {}
+    judged = frame["rest" if "rest" in frame else "judged"][leaf]
+    fields["extra"] = {"reask": True} if judged.get("reask") else {}
     child = machine.new_frame("task", parent=key, scope=frame["inner"], **fields)
     frame["judge"] = child
     frame["children"] = {"judge": child}
@@ -107,6 +118,7 @@ def drop_judge(machine: State, frame: LoopFrame) -> None:
         machine.drop(judge)
         del frame["judge"]
         frame.update({"children": {}, "judged": {}})
+        discard(frame, "rest", "rest_from")
 
 
 def measure_early(machine: State, key: str) -> bool:
@@ -125,7 +137,7 @@ def _measure(machine: State, key: str, *, is_early: bool = False) -> None:
         return
     scope, ignored = machine.scope_at(frame["inner"]), [LanguageError] if is_early else []
 
-    def read(how: Callable[[Any, Scope], Any], condition: Score | Stable) -> Any:
+    def read(how: Callable[[Any, FrameScope], Any], condition: Score | Stable) -> Any:
         with suppress(*ignored):
             return how(condition, scope)
 
@@ -196,13 +208,15 @@ def _check(machine: State, key: str) -> Verdict | None:
         frame["judged"][verdict.judge] = {"votes": []}
         ask_judge(machine, key)
         return None
+    if "explore" in frame and _ask_rest(machine, key):
+        return None
     del frame["before"]
     frame["judged"] = {}
     met = verdict.state == "met"
     for fact in verdict.facts:
         if fact.get("by") == "judge" and machine.plan.tasks[judge_key(frame["node"], 0)].secure:
             # A judge who was shown what nobody else is may quote it.
-            fact |= {"answer": HIDDEN, "question": HIDDEN}
+            fact |= dict.fromkeys(fact.keys() & {"answer", "question", *_WORDS[:2]}, HIDDEN)
     if not before:
         loop_results.close_measured(
             machine,
@@ -217,6 +231,35 @@ def _check(machine: State, key: str) -> Verdict | None:
         loop_results.keep_best(machine, key, approved=True)
     verdict.ahead = before
     return verdict
+
+
+def _ask_rest(machine: State, key: str) -> bool:
+    """Whether an exploring loop asks a judge that its rule does not need: for all of its votes."""
+    frame, scope = machine.loop_frames[key], machine.scope_at(machine.loop_frames[key]["inner"])
+    rest = frame.get("rest", {})
+    for leaf, judge in machine.plan.rules[frame["node"]].judges.items():
+        own: Judged = frame["judged"].get(leaf, {})
+        judged = rest.setdefault(leaf, {"votes": list(own.get("votes", []))})
+        is_answered = "met" in judged or len(judged["votes"]) >= judge.votes
+        if is_answered or ("answer" in own and not own.get("votes")):
+            continue
+        if isinstance(judge.subject, Constant) or value_of(judge.subject, scope) is not None:
+            frame.setdefault("rest_from", dict(frame["usage"]))
+            frame |= {"asking": leaf, "rest": rest}
+            ask_judge(machine, key)
+            return True
+    if "rest" in frame:
+        exploring.count_extra(frame)
+        del frame["rest"]
+    return False
+
+
+def _take_rest(judged: Judged, outcome: Outcome) -> None:
+    """Counts a vote that decides nothing; a judge that fails is not asked again."""
+    if is_failure(outcome):
+        judged["met"] = None
+    else:
+        _count_vote(judged, outcome["value"], VOTES_MAX)
 
 
 def _lost_steps(machine: State, frame: LoopFrame) -> frozenset[str]:
@@ -238,6 +281,9 @@ def _count_vote(judged: Judged, value: Any, wanted: int) -> None:
     """A vote is yes, no or, after one more try, ambiguous; a majority of all votes decides."""
     verdict = value.get("verdict") if isinstance(value, dict) else None
     judged["answer"] = value.get("answer", "") if isinstance(value, dict) else str(value)
+    judged.pop("words", None)
+    if isinstance(value, dict) and (words := {n: value[n] for n in _WORDS if n in value}):
+        judged["words"] = words
     if verdict not in ("met", "not_met") and not judged.get("reask"):
         judged["reask"] = True
         return
@@ -266,7 +312,7 @@ class _RuleCheck:
         """The verdict on a rule; `open` where a judge is needed and has not answered."""
         if isinstance(rule, Combined):
             parts = [self.check(part) for part in rule.parts]
-            return _all(parts) if rule.every else _any(parts)
+            return combined(parts, every=rule.every)
         condition = rule.condition
         match condition:
             case When():
@@ -276,15 +322,13 @@ class _RuleCheck:
             case Judge():
                 return self._judge(rule, condition)
             case BranchTaken():
-                result = self._frame.get("previous", {}).get(condition.node)
-                is_branch = isinstance(result, dict) and "branch" in result
-                taken = str(result["branch"]) if is_branch else None  # type: ignore[index,call-overload]
-                return _verdict(rule, taken == condition.name, "branch", {"branch": taken})
+                taken = _taken(self._frame, condition)
+                return verdict_of(rule, taken == condition.name, "branch", {"branch": taken})
             case Stable():
                 return self._stable(rule, condition)
             case Plateau():
                 stale = self._frame.get("stale", {}).get(rule.id, 0)
-                return _verdict(rule, stale >= condition.patience, "plateau", {"stale": stale})
+                return verdict_of(rule, stale >= condition.patience, "plateau", {"stale": stale})
             case AnyOf() | AllOf():
                 raise AssertionError("the plan combines these")
             case _:
@@ -295,8 +339,8 @@ class _RuleCheck:
         if self._lost:
             read = {use.name for use in free_names(condition.test)} & self._lost
             if read:
-                return _verdict(leaf, None, "expression", facts | {"failed": [*sorted(read)]})
-        return _verdict(leaf, truth(condition.test, self._scope), "expression", facts)
+                return verdict_of(leaf, None, "expression", facts | {"failed": [*sorted(read)]})
+        return verdict_of(leaf, truth(condition.test, self._scope), "expression", facts)
 
     def _score(self, leaf: Leaf, condition: Score) -> Verdict:
         number = self._frame.get("scores", {}).get(leaf.id)
@@ -309,7 +353,7 @@ class _RuleCheck:
             return Verdict("measured", "score", ({"leaf": leaf.number} | facts,))
         facts["at_least"] = condition.at_least
         met = None if number is None else number >= condition.at_least
-        return _verdict(leaf, met, "score", facts)
+        return verdict_of(leaf, met, "score", facts)
 
     def _judge(self, leaf: Leaf, condition: Judge) -> Verdict:
         judged = self._frame["judged"].get(leaf.id, {})
@@ -321,17 +365,23 @@ class _RuleCheck:
             judged = {"met": None, "answer": "not asked: there is no result to judge"}
         question = to_text(value_of(condition.question, self._scope))
         facts: Values = {"answer": judged["answer"], "question": question}
-        return _verdict(leaf, judged["met"], "judge", facts)
+        facts |= judged.get("words", {})
+        return verdict_of(leaf, judged["met"], "judge", facts)
 
     def _stable(self, leaf: Leaf, condition: Stable) -> Verdict:
         text = self._frame.get("texts", {}).get(leaf.id, "")
         if text is None:
-            return _verdict(leaf, None, "stable", {})
+            return verdict_of(leaf, None, "stable", {})
         earlier = self._frame.get("texts_before", {}).get(leaf.id)
         if earlier is None:
             return Verdict("not_met", "stable", approves=None)
         alike = similarity(earlier, text)
-        return _verdict(leaf, alike >= condition.threshold, "stable", {"similarity": alike})
+        return verdict_of(leaf, alike >= condition.threshold, "stable", {"similarity": alike})
+
+
+def combined(parts: list[Verdict], *, every: bool) -> Verdict:
+    """The verdict of several conditions, of which one must be met, or every one."""
+    return _all(parts) if every else _any(parts)
 
 
 def _any(parts: list[Verdict]) -> Verdict:
@@ -360,7 +410,7 @@ def _all(parts: list[Verdict]) -> Verdict:
     return Verdict("met" if parts else "not_met", by, facts, approves=approves)
 
 
-def _verdict(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
+def verdict_of(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
     """The verdict of a simple condition; None is neither met nor not."""
     state = "inconclusive" if met is None else "met" if met else "not_met"
     basis: Values = {"leaf": leaf.number, "by": by, "met": met}
@@ -368,11 +418,44 @@ def _verdict(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
     return Verdict(state, by, (basis | facts,), approves=approves)
 
 
-def measure(score: Score, scope: Scope) -> float | None:
+def observe(machine: State, key: str, condition: Condition, names: Values) -> Json:
+    """What a simple condition reads of an iteration that has just ended, without its threshold.
+
+    `names` are seen beside those of the iteration. Of a judge it is whether there is anything to
+    judge. What follows from others reads nothing.
+    """
+    frame = machine.loop_frames[key]
+    scope = OverlayScope(names, machine.scope_at(frame["inner"]))
+    match condition:
+        case When():
+            lost = _lost_steps(machine, frame)
+            is_lost = bool(lost) and not lost.isdisjoint(n.name for n in free_names(condition.test))
+            return None if is_lost else truth(condition.test, scope)
+        case Score():
+            return measure(condition, scope)
+        case Stable():
+            return _text(condition, scope)
+        case Judge():
+            subject = condition.subject
+            return isinstance(subject, Constant) or value_of(subject, scope) is not None
+        case BranchTaken():
+            return _taken(frame, condition)
+    return None
+
+
+def _taken(frame: LoopFrame, condition: BranchTaken) -> str | None:
+    result = frame.get("previous", {}).get(condition.node)
+    return str(result["branch"]) if isinstance(result, dict) and "branch" in result else None
+
+
+def measure(score: Score, scope: FrameScope | OverlayScope) -> float | None:
     """The number that scores an iteration, also where it is out of range; None: there is none."""
     value = value_of(score.source, scope)
     if score.pattern is not None:
-        match = pattern(score.pattern).search(to_text(value))
+        program, text = pattern(score.pattern), to_text(value)
+        if scope.meter.prices > 1:
+            program.check_price(len(text))
+        match = program.search(text)
         value = match.group(1) if match is not None else None
     if isinstance(value, str):
         try:

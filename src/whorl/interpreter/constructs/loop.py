@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import judging, loop_limits, loop_results
+from whorl.interpreter.constructs import exploring, judging, loop_limits, loop_results
 from whorl.interpreter.constructs.block import new_block, results
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
@@ -134,8 +134,11 @@ def next_iteration(machine: State, key: str) -> None:
         return
     frame.pop("checked", None)
     stopped = loop_limits.before_iteration(machine, key)
-    if stopped is not None:
+    if stopped is not None and not loop_limits.goes_on(machine, key, stopped):
         loop_limits.reached(machine, key, stopped)
+        return
+    if exploring.is_done(frame):
+        loop_results.end_loop(machine, key, "condition_met")
         return
     if not _carry(machine, key, loop):
         return
@@ -220,6 +223,7 @@ def _set_up(machine: State, key: str, loop: Loop) -> None:
         "carry": first,
         "past": past,
     }
+    exploring.begin(machine, key)
     loop_limits.arm(machine, key)
 
 
@@ -273,11 +277,14 @@ def _follow(
         return
     if verdict.ahead:
         frame["checked"] = True
+    if verdict.state == "met" and "explore" in frame:
+        exploring.keep_end(machine, key, "condition_met", verdict.by)
+        verdict.state = "not_met"
     if verdict.state == "met":
         loop_results.end_loop(machine, key, "condition_met", by=verdict.by)
     elif verdict.ahead:
         next_iteration(machine, key)
-    elif machine.loop(key).ask == "each":
+    elif machine.loop(key).ask == "each" and "stops" not in frame:
         _ask_person(machine, key)
     else:
         _pause(machine, key)
@@ -295,6 +302,9 @@ def _pause(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     loop = machine.loop(key)
     frame["phase"] = "delay"
+    if frame.pop("stops", False):
+        loop_results.end_loop(machine, key, "accepted", by="person")
+        return
     seconds = 0.0
     if loop.delay is not None and loop_limits.before_iteration(machine, key) is None:
         try:
@@ -307,6 +317,20 @@ def _pause(machine: State, key: str) -> None:
         machine.expect(address, key, "timer", due=machine.now + seconds)
     else:
         next_iteration(machine, key)
+
+
+def stop(machine: State, key: str) -> None:
+    """A person wants no iteration after the one that is under way; between two, it ends at once."""
+    frame = machine.loop_frames[key]
+    address = frame["address"]
+    if frame["phase"] in ("body", "judging") or inner(address, "retry") in machine.pending:
+        frame["stops"] = True
+    else:
+        loop_limits.cut_short(machine, key, "cut")
+        machine.forget_if_pending(inner(address, "limit"))
+        loop_results.end_loop(machine, key, "accepted", by="person")
+    if machine.status == "paused":
+        budget.note_pause(machine)
 
 
 def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
@@ -333,7 +357,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     if failure.action != "continue":
         loop_results.fail_loop(machine, key, cause, status="failed")
         return
-    is_last = frame["count"] >= frame["limits"]["iterations"]
+    is_last = frame["count"] >= frame["limits"]["iterations"] and "explore" not in frame
     loop = machine.loop(key)
     if failure.last_counts:
         frame["failure"] = {"number": frame["count"], "error": outcome["error"]}
@@ -353,7 +377,9 @@ def _end_phase(machine: State, key: str, ending: str, detail: Any) -> None:
 
 
 def _judge_answered(machine: State, key: str, outcome: Outcome) -> None:
-    if is_failure(outcome) and machine.loop(key).on_iteration_failure.action != "continue":
+    is_needed = "rest" not in machine.loop_frames[key]
+    goes_on = machine.loop(key).on_iteration_failure.action == "continue"
+    if is_failure(outcome) and is_needed and not goes_on:
         loop_results.fail_loop(machine, key, outcome["error"])
         return
     _follow(machine, key, judging.take_answer, outcome)
@@ -363,7 +389,10 @@ def _person_decided(machine: State, key: str, event: Event) -> None:
     frame = machine.loop_frames[key]
     approved = bool(event.body.get("approved"))
     frame["person"] = {"approved": approved, "feedback": event.body.get("feedback") or ""}
-    if approved:
+    if approved and "value" in event.body:
+        shown = frame["count"], frame["previous"]
+        loop_results.end_edited(machine, key, "condition_met", shown, event.body["value"])
+    elif approved:
         loop_results.keep_best(machine, key, approved=True)
         loop_results.end_loop(machine, key, "condition_met", by="person")
     else:

@@ -7,14 +7,14 @@ what is waited for in it is taken out of the run and kept with the loop; what wa
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import loop_results
+from whorl.interpreter.constructs import exploring, loop_results
 from whorl.interpreter.constructs.judging import drop_judge
 from whorl.interpreter.events import inner
 from whorl.interpreter.frames import children_of, error_at
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from typing import Any
@@ -72,9 +72,32 @@ def before_iteration(machine: State, key: str) -> Reached | None:
     return None
 
 
+def goes_on(machine: State, key: str, what: Reached) -> bool:
+    """Whether an exploring loop goes on past its limit; what it would return then is kept."""
+    frame = machine.loop_frames[key]
+    if "explore" not in frame or what.reason != "max_iterations":
+        return False
+    if not exploring.has_ended(frame):
+        _warn_of_limit(machine, key, what)
+        exploring.keep_end(machine, key, what.reason)
+    return not exploring.is_done(frame)
+
+
+def _warn_of_limit(machine: State, key: str, what: Reached) -> None:
+    frame = machine.loop_frames[key]
+    if machine.plan.rules[frame["node"]].decides:
+        message, facts = _words(machine, key, what)
+        limits = machine.state["limits"] if what.of_run else frame["limits"]
+        once = f"R102 {frame['node']} {what.reason} {what.limit} {json.dumps(limits)}"
+        machine.warn(frame["address"], "R102", message, once=once, facts=facts)
+
+
 def reached(machine: State, key: str, what: Reached) -> None:
     """A limit is reached: the loop does what `on_limit` and `ask` say."""
     frame, loop, reason = machine.loop_frames[key], machine.loop(key), what.reason
+    if exploring.has_ended(frame):
+        loop_results.end_loop(machine, key, reason)
+        return
     if reason == "budget":
         frame["short_of_run"] = what.of_run
     message, facts = _words(machine, key, what)
@@ -88,10 +111,7 @@ def reached(machine: State, key: str, what: Reached) -> None:
         address = inner(frame["address"], "limit")
         machine.ask_person(address, key, "limit", question, show=shown, facts=facts)
     elif loop.on_limit == "finish" and (reason != "timeout" or "last" in frame):
-        if machine.plan.rules[frame["node"]].decides:
-            limits = machine.state["limits"] if what.of_run else frame["limits"]
-            once = f"R102 {frame['node']} {reason} {what.limit} {json.dumps(limits)}"
-            machine.warn(frame["address"], "R102", message, once=once, facts=facts)
+        _warn_of_limit(machine, key, what)
         loop_results.end_loop(machine, key, reason)
     else:
         if loop.on_limit == "finish" and frame["count"]:
@@ -143,7 +163,10 @@ def to_go_on(machine: State, key: str, what: Reached | None = None) -> dict[str,
 def decided(machine: State, key: str, event: Event) -> None:
     """A person was asked at the limit: they accept what there is, or reject the loop."""
     frame = machine.loop_frames[key]
-    if event.body.get("approved"):
+    if event.body.get("approved") and "value" in event.body:
+        shown = loop_results.returned(machine, key)
+        loop_results.end_edited(machine, key, "accepted", shown, event.body["value"])
+    elif event.body.get("approved"):
         loop_results.end_loop(machine, key, "accepted")
     else:
         why = event.body.get("feedback") or "no reason given"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.constructs import exploring
 from whorl.interpreter.evaluation import OverlayScope, value_of
-from whorl.interpreter.events import inner, numbered
+from whorl.interpreter.events import inner
 from whorl.interpreter.frames import error_at, error_facts, failed, succeeded
 from whorl.ir.nodes import LOOP_FACTS
 from whorl.language import LanguageError
@@ -160,16 +161,8 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
             iteration["remembered"] = True
             _remember(machine, key, loop.memory, body)
     machine.note("iteration.finished", iteration["address"], body)
-    # A replay is shown what an iteration gave, whichever attempt at it went through.
-    address = numbered(frame["address"], frame["count"]) if machine.observed else ""
-    if address in machine.observed and status == "succeeded":
-        last = {collect.name for collect in loop.collect if collect.take == "last"}
-        collected = frame.get("collected", {})
-        machine.observations[address] = {
-            "results": frame["previous"],
-            "score": frame.get("score"),
-            "collected": {name: value for name, value in collected.items() if name in last},
-        }
+    if machine.observer is not None:
+        machine.observer.closed(machine, key, body)
 
 
 def _collect(frame: LoopFrame, loop: Loop, scope: Scope) -> None:
@@ -198,7 +191,7 @@ def _remember(machine: State, key: str, memory: Memory, body: Values) -> None:
         return
     record = {"number": frame["count"]} | record
     frame["past"] = [*frame["past"], record][-memory.keep :]
-    if memory.across_runs:
+    if memory.across_runs and not exploring.has_ended(frame):
         body["remember"] = {"key": memory.key, "record": record, "keep": memory.keep}
 
 
@@ -207,6 +200,7 @@ def end_loop(
 ) -> None:
     """The loop has ended well; its value is that of the iteration that it returns."""
     frame = machine.loop_frames[key]
+    reason, by = exploring.put_back(machine, key, reason, by)
     if frame.get("failures") and "last" not in frame and "failure" not in frame:
         fail_loop(machine, key, all_failed(frame))
         return
@@ -227,6 +221,16 @@ def end_loop(
     machine.finish(key, succeeded(value))
 
 
+def end_edited(
+    machine: State, key: str, reason: str, shown: tuple[int | None, Values], value: Json
+) -> None:
+    """The loop has ended with what a person made of the result that they were shown."""
+    frame, (number, results) = machine.loop_frames[key], shown
+    frame["accepted"] = results | (value if isinstance(value, dict) else {})
+    frame["accepted_collected"], frame["edited"] = {}, True
+    end_loop(machine, key, reason, by="person", iteration=number or frame["count"])
+
+
 def all_failed(frame: LoopFrame) -> Error:
     last, count = frame["fault"], frame["failures"]
     which = "the only iteration" if count == 1 else f"all {count} iterations"
@@ -240,6 +244,10 @@ def fail_loop(
 ) -> None:
     """The loop has failed; its frame stays, so that what failed can be tried again."""
     frame = machine.loop_frames[key]
+    if exploring.has_ended(frame):
+        end_loop(machine, key, reason)
+        return
+    exploring.put_back(machine, key, reason, "")
     if "limits" in frame:
         disarm(machine, key)
         note_end(machine, key, reason, error=cause)
@@ -273,6 +281,10 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
     best = frame.get("best")
     mark = _MARKS.get(reason) if machine.plan.rules[frame["node"]].decides else None
     facts: Values = {"mark": mark} if mark else {}
+    if "explored" in frame:
+        facts["explored"] = frame["explored"]
+    if frame.pop("edited", False):
+        facts["edited"] = True
     # The score of the iteration that the loop returns, if that is known; else of the last one.
     score = frame.get("score")
     if best is not None and best["number"] == number and best["score"] is not None:

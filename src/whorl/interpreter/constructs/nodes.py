@@ -269,7 +269,9 @@ class GateBehaviour(Behaviour):
 
     def receive(self, machine: State, key: str, event: Event) -> None:
         machine.settle(event.address)
-        _decide(machine, key, bool(event.body.get("approved")), event.body.get("feedback"))
+        edited = {"value": event.body["value"]} if "value" in event.body else {}
+        approved = bool(event.body.get("approved"))
+        _decide(machine, key, approved, event.body.get("feedback"), **edited)
 
     def time_out(self, machine: State, key: str) -> None:
         frame = machine.frames[key]
@@ -297,26 +299,31 @@ class SignalBehaviour(Behaviour):
         loop.interrupt(machine, around, breaks=isinstance(node, Break))
 
 
-def _decide(machine: State, key: str, approved: bool, feedback: Json) -> None:
+def _decide(machine: State, key: str, approved: bool, feedback: Json, **edited: Json) -> None:
     frame = machine.frames[key]
     if not approved and machine.node(frame).on_reject == "fail":
         why = feedback or "no reason given"
         machine.fail(key, "R108", f"{frame['name']!r} was rejected: {why}")
         return
-    machine.finish(key, succeeded({"approved": approved, "feedback": feedback or ""}))
+    machine.finish(key, succeeded({"approved": approved, "feedback": feedback or "", **edited}))
 
 
 def _stop(machine: State, key: str, node: Stop) -> None:
     frame = machine.frames[key]
     scope = machine.scope(frame)
-    message = to_text(value_of(node.message, scope))
+    message, code = (to_text(value_of(value, scope)) for value in (node.message, node.code))
     output = value_of(node.output, scope) if node.output is not None else None
     if node.status == "succeeded":
         outcome = succeeded({"message": message} if output is None else {"output": output})
     else:
         message = message or f"stopped by {frame['name']!r}"
-        outcome = failed(error_at(frame["address"], "R109", message), status=node.status)
-    run.end_now(machine, outcome)
+        detail: Json = {"code": code} if code else {}
+        error = error_at(frame["address"], "R109", message, detail=detail)
+        outcome = failed(error, status=node.status)
+    if node.ends == "workflow":
+        run.end_around(machine, key, outcome)
+    else:
+        run.end_now(machine, outcome)
 
 
 def _due(node: Wait, scope: Scope, now: float) -> tuple[float, bool]:

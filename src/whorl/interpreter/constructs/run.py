@@ -70,7 +70,7 @@ class CallBehaviour(RunBehaviour):
 
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         called = machine.plan.workflows[machine.node(machine.frames[key]).workflow]
-        machine.finish(key, end_workflow(machine, key, called, outcome))
+        end_call(machine, key, called, end_workflow(machine, key, called, outcome))
 
 
 def start_workflow(
@@ -107,13 +107,27 @@ def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome)
         return frames.failed(frames.language_failure(fault, frame["address"]))
 
 
+def end_call(machine: State, key: str, called: Workflow, outcome: Outcome) -> None:
+    """Ends a call; one that had answered before it failed has succeeded for whoever called."""
+    early = _early_outputs(machine, key, called) if frames.is_failure(outcome) else {}
+    if early:
+        cause = outcome["error"]
+        words = f"workflow {called.name!r} failed after its response: {cause['message']}"
+        machine.warn(machine.frames[key]["address"], cause["code"], words)
+        outcome = frames.succeeded(early)
+    machine.finish(key, outcome)
+
+
 def end(machine: State, outcome: Outcome) -> None:
     state = machine.state
     machine.forget_if_pending(*machine.frames[state["root"]].get("waits", ()))
     status = outcome["status"]
     state["status"] = "failed" if status == "timed_out" else status
     cause = dict(outcome["error"]) if frames.is_failure(outcome) and outcome.get("error") else None
-    outputs: dict[str, Any] = {} if frames.is_failure(outcome) else outcome["value"]
+    is_failure = frames.is_failure(outcome)
+    outputs: dict[str, Any] = outcome["value"]
+    if is_failure:
+        outputs = _early_outputs(machine, state["root"], machine.plan.workflow)
     hidden = machine.plan.workflow.hidden_outputs
     if hidden:
         outputs = {name: frames.HIDDEN if name in hidden else outputs[name] for name in outputs}
@@ -128,6 +142,20 @@ def end(machine: State, outcome: Outcome) -> None:
     machine.note("run.finished", "", dict(result))
 
 
+def _early_outputs(machine: State, key: str, workflow: Workflow) -> dict[str, Any]:
+    """The outputs that a workflow had before it failed."""
+    own_scope = machine.frames[key].get("own_scope")
+    if not workflow.early_outputs or own_scope is None:
+        return {}
+    scope = machine.scope_at(own_scope)
+    early = [(name, value) for name, value in workflow.outputs if name in workflow.early_outputs]
+    try:
+        outputs = {name: value_of(value, scope) for name, value in early}
+    except LanguageError:
+        return {}
+    return outputs if any(value is not None for value in outputs.values()) else {}
+
+
 def end_now(machine: State, outcome: Outcome) -> None:
     """Ends the run from inside: what is under way is cancelled."""
     root = machine.state["root"]
@@ -135,6 +163,21 @@ def end_now(machine: State, outcome: Outcome) -> None:
     machine.drop_body(frame)
     frame["ended"] = outcome["status"]
     end(machine, outcome)
+
+
+def end_around(machine: State, key: str, outcome: Outcome) -> None:
+    """Ends the workflow around a frame from inside, with the outputs that it has by then."""
+    while machine.frames[key]["kind"] not in ("call", "run"):
+        key = str(machine.frames[key]["parent"])
+    frame, workflow = machine.frames[key], machine.plan.workflow
+    if frame["kind"] == "call":
+        workflow = machine.plan.workflows[machine.node(frame).workflow]
+    outcome = end_workflow(machine, key, workflow, outcome)
+    if frame["kind"] == "run":
+        end_now(machine, outcome)
+    else:
+        machine.drop_body(frame)
+        end_call(machine, key, workflow, outcome)
 
 
 def arm(machine: State) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter import budget, frames
 from whorl.interpreter.constructs import attempts
 from whorl.interpreter.constructs.attempts import TIMEOUTS, may_help, pause
-from whorl.interpreter.evaluation import value_of
+from whorl.interpreter.evaluation import call_address, value_of
 from whorl.interpreter.events import Perform, attempted, inner
 from whorl.interpreter.plan import TOOL_KINDS, tool_key
 from whorl.interpreter.state import Behaviour
@@ -161,6 +161,10 @@ def _finished(machine: State, key: str, event: Event) -> None:
             machine.warn(event.address, str(warning["code"]), str(warning["message"]))
     if "later" in event.body:
         _ask_later(machine, key, event, node)
+        return
+    if event.body.get("awaits_call") and node.awaits_call:
+        message = f"{_named(frame)} waits until somebody calls the address that it has given away"
+        machine.ask_person(call_address(frame["base"]), key, "call", message)
         return
     if event.body.get("session") and (session := _session(machine, frame, node)):
         machine.state["sessions"][session] = event.body["session"]
@@ -309,6 +313,21 @@ def _in_doubt(machine: State, key: str, event: Event) -> None:
     machine.fail(key, "R106", message, facts={"times": frame["doubts"]})
 
 
+def _decided(machine: State, key: str, event: Event) -> None:
+    """A person has decided about a call in doubt, or the call has come that was waited for."""
+    frame = machine.task_frames[key]
+    if event.address != call_address(frame["base"]):
+        _ask_or_fail(machine, key, event)
+        return
+    machine.settle(event.address)
+    words = event.body.get("feedback") or ""
+    if event.body.get("approved"):
+        value = event.body.get("value", {"status": 200, "headers": {}, "body": words})
+        machine.finish(key, frames.succeeded(value))
+    else:
+        machine.fail(key, "R108", f"{_named(frame)} was rejected: {words or 'no reason given'}")
+
+
 def _ask_or_fail(machine: State, key: str, event: Event) -> None:
     machine.settle(event.address)
     if event.kind == "timer.fired" or event.body.get("approved"):
@@ -420,5 +439,5 @@ _RECEIVERS = {
     "task.failed": _failed,
     "task.in_doubt": _in_doubt,
     "timer.fired": _ask_or_fail,
-    "gate.decided": _ask_or_fail,
+    "gate.decided": _decided,
 }

@@ -15,6 +15,7 @@ from whorl.ir.nodes import Branch, Loop, Node, Task
 from whorl.ir.values import Constant, Expression, Items, When
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
+from whorl.lazily import regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,28 +29,26 @@ if TYPE_CHECKING:
 RESULTS = "results"
 _LENGTHS = frozenset({"length", "size", "count"})
 _SHOWN_MAX = 60
-_UNKNOWN = re.compile(r"unknown (?:function|filter|test|method)(?: '([^']+)')?")
+_UNKNOWN = regex(r"unknown (?:function|filter|test|method)(?: '([^']+)')?")
 _ANSWERING = ("ask", "agent")
 _AS_TEXT = 'write the command as a text, `run: "..."`, or pass the value through `env` or `stdin`'
 
 # Programs that take a word of their command line, or their input, for code.
-_SHELL: Final = re.compile(
-    r"(?:.*/)?(?:(?:ba|da|z|k|a|fi|tc|c)?sh|su|runuser|script|flock|expect)|\$.*"
-)
-_OTHER: Final = re.compile(
+_SHELL: Final = regex(r"(?:.*/)?(?:(?:ba|da|z|k|a|fi|tc|c)?sh|su|runuser|script|flock|expect)|\$.*")
+_OTHER: Final = regex(
     r"(?:.*/)?(?:python[0-9.]*|pypy[0-9.]*|perl|ruby|node|nodejs|deno|bun|php|lua|Rscript|osascript"
     r"|tclsh|psql|mysql)"
 )
-_REMOTE: Final = re.compile(r"(?:.*/)?(?:ssh|rsh|mosh)")
+_REMOTE: Final = regex(r"(?:.*/)?(?:ssh|rsh|mosh)")
 # These hand all their words to a shell, and those read commands from their input.
-_JOINING: Final = re.compile(r"(?:.*/)?(?:watch|parallel)")
-_QUEUEING: Final = re.compile(r"(?:.*/)?(?:at|batch)")
-_SPLIT: Final = re.compile(r"-[A-Za-z0-9]*S|--split-string")
+_JOINING: Final = regex(r"(?:.*/)?(?:watch|parallel)")
+_QUEUEING: Final = regex(r"(?:.*/)?(?:at|batch)")
+_SPLIT: Final = regex(r"-[A-Za-z0-9]*S|--split-string")
 # Those whose program is their first plain word, and their options that take another word.
-_PROGRAM_FIRST: Final = re.compile(r"(?:.*/)?(?:[gmn]?awk|g?sed)")
+_PROGRAM_FIRST: Final = regex(r"(?:.*/)?(?:[gmn]?awk|g?sed)")
 _WITH_A_WORD: Final = frozenset({"-v", "-F", "-f", "--assign", "--file", "--field-separator"})
-_SHELL_FLAG: Final = re.compile(r"-[A-Za-z]*c|--command")
-_OTHER_FLAG: Final = re.compile(r"-[A-Za-z]*[cerEp]|--(?:command|eval|execute|run|print)")
+_SHELL_FLAG: Final = regex(r"-[A-Za-z]*c|--command")
+_OTHER_FLAG: Final = regex(r"-[A-Za-z]*[cerEp]|--(?:command|eval|execute|run|print)")
 
 
 def check_expressions(subject: Subject) -> Iterator[Diagnostic]:

@@ -7,7 +7,7 @@ the same around them, then inputs and variables.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from whorl.ir.expressions import (
 )
 from whorl.ir.nodes import Assign, Block, ForEach, Loop, Node, Workflow
 from whorl.ir.walk import Places, blocks_of, names_given, node_path, slot_path, walk
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -131,8 +132,12 @@ class View:
             yield from (name for name, (index, _) in givers if view._sees(index))
             yield from view.bound
 
+    def holders(self) -> Iterator[Node]:
+        """The nodes around here, the innermost first."""
+        return (view.holder for view in self._enclosing() if view.holder is not None)
+
     def is_in_loop(self) -> bool:
-        return any(isinstance(view.holder, Loop) for view in self._enclosing())
+        return any(isinstance(holder, Loop) for holder in self.holders())
 
     def later(self, name: str) -> bool:
         """Whether a name is that of a node around here which is not before this place."""
@@ -150,6 +155,30 @@ class View:
 
 
 def uses_in(workflow: Workflow) -> Iterator[Use]:
+    """All expressions of a workflow, each with what it sees."""
+    view = _top(workflow)
+    yield from _uses((*(value for _, value in workflow.outputs), workflow.answer), view, "")
+    start = replace(view, scope=_Scope({}, [], 0))
+    yield from _uses((value for _, value in workflow.variables), start, "")
+    yield from _uses((fields for _, fields in workflow.defaults), start, "")
+    if (trigger := workflow.trigger) is not None:
+        asked = (trigger.poll, trigger.subscribe, trigger.unsubscribe)
+        rules = (*trigger.conditions, trigger.split_on, trigger.tracking, *asked)
+        yield from _uses(rules, start, "")
+    for path, values, seen in _seen_in(workflow.body, view, ""):
+        yield from _uses(values, seen, path)
+
+
+def views_in(workflow: Workflow) -> Iterator[tuple[str, View]]:
+    """What each node sees, by its path without slots; of a loop, what its body sees comes last."""
+    view = _top(workflow)
+    yield "", view
+    for path, _, seen in _seen_in(workflow.body, view, ""):
+        yield "/".join(part.partition("@")[0] for part in path.split("/")), seen
+
+
+def _top(workflow: Workflow) -> View:
+    """What is seen at the end of a workflow."""
     top: Bound = {"workspace": PLAIN}
     top.update({port.name: shape_of_port(port) for port in workflow.inputs})
     top.update(dict.fromkeys(name for name, _ in workflow.variables))
@@ -157,24 +186,22 @@ def uses_in(workflow: Workflow) -> Iterator[Use]:
         if isinstance(node, Assign):
             top.update(dict.fromkeys(name for name, _ in node.sets))
     shapes = Shapes(dict(workflow.workflows))
-    view = View(_scope_of(workflow.body), None, shapes, top)
-    yield from _uses((value for _, value in workflow.outputs), view, "")
-    start = View(_Scope({}, [], 0), None, shapes, top)
-    yield from _uses((value for _, value in workflow.variables), start, "")
-    yield from _uses((fields for _, fields in workflow.defaults), start, "")
-    yield from _uses_in_block(workflow.body, view, "")
+    return View(_scope_of(workflow.body), None, shapes, top)
 
 
-def _uses_in_block(block: Block, at_end: View, path: str) -> Iterator[Use]:
+def _seen_in(
+    block: Block, at_end: View, path: str
+) -> Iterator[tuple[str, Iterable[Value | None], View]]:
+    """The values of the nodes of a block, with what they see."""
     for index, node in enumerate(block.nodes):
         at = node_path(path, node.name)
         view = replace(at_end, index=index)
-        yield from _uses(outer_values(node), view, at)
+        yield at, outer_values(node), view
         for slot, inner in blocks_of(node):
             inside = View(_scope_of(inner), None, view.shapes, _bound(node, view), view, node)
             if isinstance(node, Loop):
-                yield from _uses(inner_values(node), inside, at)
-            yield from _uses_in_block(inner, inside, slot_path(at, slot))
+                yield at, inner_values(node), inside
+            yield from _seen_in(inner, inside, slot_path(at, slot))
 
 
 def _uses(values: Iterable[Value | None], view: View, path: str) -> Iterator[Use]:

@@ -5,7 +5,7 @@ A shape is a promise that the engine keeps: where it cannot promise, there is no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +13,7 @@ from whorl.ir import nodes
 from whorl.ir.values import Expression, Port, Value
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,12 +38,14 @@ class Shape:
 PLAIN = Shape("plain")
 TEXT = Shape("text")
 _LOOP = Shape("object", dict.fromkeys(nodes.LOOP_FACTS, PLAIN))
-_DECISION = Shape("object", {"approved": PLAIN, "feedback": None})
+_DECISION = Shape("object", {"approved": PLAIN, "feedback": None, "value": None})
 _KINDS = {
     "ask": TEXT,
     "agent": TEXT,
     "run": Shape("object", dict.fromkeys(("stdout", "stderr", "exit_code"), PLAIN)),
     "http": Shape("object", {"status": PLAIN, "headers": None, "body": None, "encoding": PLAIN}),
+    "file_read": Shape("object", {"path": PLAIN, "size": PLAIN, "content": None}),
+    "file_write": Shape("object", dict.fromkeys(("path", "size"), PLAIN)),
 }
 _PLAIN_TYPES = frozenset({"string", "number", "integer", "boolean"})
 _COMBINING = frozenset({"anyOf", "oneOf", "allOf", "$ref", "not", "if", "patternProperties"})

@@ -87,7 +87,7 @@ def check_cycles(subject: Subject) -> Iterator[Diagnostic]:
 
 def _circle(block: nodes.Block) -> list[str]:
     """A circle of nodes, each of which waits for the next one; it begins with the first written."""
-    names = [node.name for node in block.nodes]
+    names = {node.name: index for index, node in enumerate(block.nodes)}
     waits = {
         node.name: [after.node for after in node.after if after.node in names]
         for node in block.nodes
@@ -96,7 +96,7 @@ def _circle(block: nodes.Block) -> list[str]:
         TopologicalSorter(waits).prepare()
     except CycleError as fault:
         circle: list[str] = fault.args[1][:0:-1]
-        first = circle.index(min(circle, key=names.index))
+        first = circle.index(min(circle, key=names.__getitem__))
         return circle[first:] + circle[:first]
     return []
 
@@ -142,7 +142,8 @@ def check_branches(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def check_calls(subject: Subject) -> Iterator[Diagnostic]:
-    """Calls name workflows that are there, and none leads back to itself (W017).
+    """Calls name workflows that are there, and none leads back to itself (W017), or has
+    a trigger that decides about it (W030).
 
     An empty key was reported by its reader.
     """
@@ -157,6 +158,10 @@ def check_calls(subject: Subject) -> Iterator[Diagnostic]:
         elif _leads_back(node.workflow, called):
             advice = "repeat steps with a loop, which has limits"
             yield Diagnostic("W017", f"{calls}which calls itself", span, "leads back", advice)
+        elif (trigger := called[node.workflow].trigger) is not None and trigger.has_rules:
+            message = f"{calls}whose trigger {trigger.name!r} may start no run of it, or several"
+            advice = "let it be called without such rules, and decide before the call"
+            yield Diagnostic("W030", message, span, "not carried out", advice)
 
 
 def _leads_back(start: str, called: dict[str, nodes.Workflow]) -> bool:

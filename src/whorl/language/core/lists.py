@@ -51,10 +51,23 @@ def _end(operation: str, index: int) -> Callable[[Run, Value], Value]:
 first, last = _end("first", 0), _end("last", -1)
 
 
+def paid_getter(run: Run, path: Value, default: Value = None) -> Getter:
+    """A function that follows a dotted path, and pays for each further part of it."""
+    follow, further = path_getter(path, default), path.count(".") if isinstance(path, str) else 0
+    if not further:
+        return follow
+
+    def pay_and_follow(value: Value) -> Value:
+        run.spend_since(2, further)
+        return follow(value)
+
+    return pay_and_follow
+
+
 def join(run: Run, value: Value, separator: Value, attribute: Value) -> str:
     items = paid_items(run, value, "join")
     if attribute is not None:
-        items = list(map(path_getter(attribute), items))
+        items = list(map(paid_getter(run, attribute), items))
     mark = run.text(separator)
     size = len(mark) * max(0, len(items) - 1)
     run.check_text(size, "join")
@@ -188,12 +201,12 @@ def sort(
     if isinstance(attribute, str) and attribute.count(",") >= PATH_MAX:
         raise LimitExceeded(f"sort takes at most {PATH_MAX} attributes")
     names: list[Value] = [*attribute.split(",")] if isinstance(attribute, str) else [attribute]
-    items, getters = paid_items(run, value, "sort"), list(map(path_getter, names))
+    items, getters = paid_items(run, value, "sort"), [paid_getter(run, name) for name in names]
     return ordered(run, items, getters, case_sensitive=bool(case_sensitive), reverse=bool(reverse))
 
 
 def unique(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> list[Value]:
-    get = path_getter(attribute)
+    get = paid_getter(run, attribute)
     seen: set[object] = set()
     result: list[Value] = []
     for item in paid_items(run, value, "unique"):
@@ -211,7 +224,7 @@ def _extreme(operation: str) -> Callable[[Run, Value, Value, Value], Value]:
     choose = min if operation == "min" else max
 
     def extreme(run: Run, value: Value, case_sensitive: Value, attribute: Value) -> Value:
-        get, items = path_getter(attribute), paid_items(run, value, operation)
+        get, items = paid_getter(run, attribute), paid_items(run, value, operation)
         if not items:
             return UNDEFINED
         keys = list(map(get, items))
@@ -227,7 +240,7 @@ def _extreme(operation: str) -> Callable[[Run, Value, Value, Value], Value]:
 
 
 def total(run: Run, value: Value, attribute: Value, start: Value) -> Value:
-    get = path_getter(attribute)
+    get = paid_getter(run, attribute)
     result = start
     for item in paid_items(run, value, "sum"):
         result = add(run, result, get(item))
@@ -238,7 +251,7 @@ def groupby(
     run: Run, value: Value, attribute: Value, default: Value, case_sensitive: Value
 ) -> list[Value]:
     """Groups of items with the same attribute, sorted; each has `grouper` and `list`."""
-    get, items = path_getter(attribute, default), paid_items(run, value, "groupby")
+    get, items = paid_getter(run, attribute, default), paid_items(run, value, "groupby")
     items = ordered(run, items, [get], case_sensitive=bool(case_sensitive))
     groups: list[Value] = []
     members: list[Value] = []
@@ -276,7 +289,7 @@ def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Va
         unknown = set(named) - {"attribute", "default"}
         if unknown:
             raise EvaluationError(f"map was given {min(unknown)!r} but has no such parameter")
-        return list(map(path_getter(named["attribute"], named.get("default")), items))
+        return list(map(paid_getter(run, named["attribute"], named.get("default")), items))
     if not arguments:
         raise EvaluationError("map needs the name of a filter, or attribute='...'")
     entry = run.find("filter", text(arguments[0], "map", "filter"))
@@ -287,6 +300,7 @@ def map_items(run: Run, value: Value, arguments: Extra, named: Named) -> list[Va
 def _paid(run: Run, entry: FunctionEntry, count: int, rest: Extra, named: Named) -> Getter:
     """A filter or test as a function of an item, which pays for what it looks at as calls do."""
     run.spend(count)
+    run.spend_since(2, count)
     sized = [part for part in (*rest, *named.values()) if isinstance(part, str | list | dict)]
 
     def call(item: Value) -> Value:
@@ -311,7 +325,7 @@ def _selecting(operation: str, doc: str) -> FunctionEntry:
         if by_attribute:
             if not arguments:
                 raise EvaluationError(f"{operation} needs the name of an attribute")
-            get, arguments = path_getter(arguments[0]), arguments[1:]
+            get, arguments = paid_getter(run, arguments[0]), arguments[1:]
         if not arguments:
             return [item for item in items if bool(get(item)) is keep]
         entry = run.find("test", text(arguments[0], operation, "test"))

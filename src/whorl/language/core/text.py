@@ -17,13 +17,22 @@ if TYPE_CHECKING:
 _WORD_START = re.compile(r"([-\s({\[<]+)")
 _WORD = re.compile(r"\w+")
 _STRETCH = re.compile(r"\s+|\S+")
+# A line that begins or ends a block of code in Markdown; only one that begins it names a language.
+_FENCE = re.compile(r" {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^`\n]*+$")
 _FEW_CHARS = 64
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "'": "&#39;", '"': "&#34;"})
 
 
 def title(run: Run, value: Value) -> str:
-    words = _WORD_START.split(run.text(value))
-    run.spend(len(words))
+    subject, words, end = run.text(value), [""], 0
+    run.spend(1)
+    run.spend_since(2, len(subject) >> 4)
+    # One by one: a single call that goes through a long text would hold up other threads.
+    for mark in _WORD_START.finditer(subject):
+        run.spend(2)
+        words += (subject[end : mark.start()], mark[0])
+        end = mark.end()
+    words.append(subject[end:])
     return "".join(word[0].upper() + word[1:].lower() for word in words if word)
 
 
@@ -97,7 +106,7 @@ def truncate(  # noqa: PLR0917
 def wordcount(run: Run, value: Value) -> int:
     subject = run.text(value)
     run.spend(len(subject) >> 3)
-    return len(_WORD.findall(subject))
+    return sum(1 for _ in _WORD.finditer(subject))
 
 
 def wordwrap(  # noqa: PLR0917
@@ -252,6 +261,27 @@ def sha256(run: Run, value: Value) -> str:
     return hashlib.sha256(subject.encode("utf-8", "replace")).hexdigest()
 
 
+def code(run: Run, value: Value, language: Value) -> str:
+    """The first block of code of a text, or the first of a language, without its fences."""
+    subject = run.text(value)
+    wanted = None if language is None else text(language, "code", "language").lower()
+    first: str | None = None
+    opening, start, end = "", 0, 0
+    for line in subject.splitlines(keepends=True):
+        run.spend(1 + (len(line) >> 6))
+        fence, begin, end = _FENCE.match(line), end, end + len(line)
+        if not opening and fence is not None:
+            opening, start, named = fence[1], end, fence[2].lower()
+        elif opening and fence is not None and fence[1].startswith(opening) and not fence[2]:
+            if wanted in (None, named):
+                return subject[start:begin]
+            first, opening = subject[start:begin] if first is None else first, ""
+    # A block without an end: the answer was cut.
+    if opening and (first is None or wanted == named):
+        return subject[start:]
+    return subject if first is None else first
+
+
 _text = Family("filter", "text")
 
 TEXT: tuple[FunctionEntry, ...] = (
@@ -287,5 +317,10 @@ TEXT: tuple[FunctionEntry, ...] = (
     _text("xmlattr(autospace=true)", xmlattr, "an object as attributes of an XML element"),
     _text("b64encode", base64_encode, "the text's UTF-8 bytes in base64"),
     _text("b64decode", base64_decode, "the text that was put in base64"),
+    _text(
+        "code(language=none)",
+        code,
+        "the first block between ``` fences, or the first of a language; without fences the text",
+    ),
     _text("sha256", sha256, "the SHA-256 hash of the text, in hexadecimal"),
 )

@@ -6,7 +6,7 @@ Statements are closures: each takes the run and the list of texts that it adds t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -19,6 +19,7 @@ from whorl.language.libraries import Semantics, semantics_of
 from whorl.language.names import is_borrowed
 from whorl.language.tree import weight_of
 from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Value, kind_of
+from whorl.lazily import dataclass
 
 Execute: TypeAlias = Callable[[Run, list[str]], None]
 Bind: TypeAlias = Callable[[dict[str, Value], Value], None]

@@ -7,7 +7,6 @@ body that holds it pays for it on entry.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
@@ -15,6 +14,7 @@ from whorl.language.calls import FunctionEntry, Run, call_entry
 from whorl.language.faults import EvaluationError, LanguageError
 from whorl.language.operators import ARITHMETIC, COMPARISON, sign
 from whorl.language.values import UNDEFINED, Joiner, Opaque, Value, key_text, kind_of, slice_of
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from whorl.language.libraries import Semantics

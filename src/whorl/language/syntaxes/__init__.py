@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
 from whorl.language import tree
 from whorl.language.faults import LanguageError
 from whorl.language.libraries import Read, libraries, open_library
 from whorl.language.values import is_index
+from whorl.lazily import regex
 
-_PLACE = re.compile(
+if TYPE_CHECKING:
+    import re
+
+_PLACE = regex(
     r"\{\{\s*(?P<root>[^\W\d][\w-]*)"
     r"(?P<path>(?:\.[\w-]+|\[\s*(?:-?\d{1,9}|'[^'\n]*'|\"[^\"\n]*\")\s*\])*)\s*\}\}"
 )
-_STEP = re.compile(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_STEP = regex(r"\.([\w-]+)|\[\s*(?:(-?\d+)|'([^']*)'|\"([^\"]*)\")\s*\]")
+_NAME = regex(r"[A-Za-z_][A-Za-z0-9_]*")
 # Words that Jinja2 reads as constants or operators.
 _WORDS = frozenset(("true", "false", "none", "and", "or", "not", "in", "is", "if", "else", "elif"))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import isfinite
 from typing import TYPE_CHECKING, NoReturn
 from uuid import uuid4
 
 from whorl.errors import ProviderError
+from whorl.lazily import dataclass
 from whorl.providers.json_values import table_of, tables_of
 from whorl.providers.models.conversation import counted, instruction_for
 from whorl.providers.settings.sections import TEXT_AGENT

@@ -6,12 +6,20 @@ import asyncio
 import time
 from collections import deque
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from whorl.errors import ProviderError, UsageError
+from whorl.lazily import dataclass
 from whorl.plugins import Plugins
-from whorl.providers.models.conversation import ANSWER_MOST, fault_in, input_tokens, output_tokens
+from whorl.providers.models.conversation import (
+    ANSWER_MOST,
+    check_files,
+    fault_in,
+    input_tokens,
+    is_settled,
+    output_tokens,
+)
 from whorl.providers.settings.sections import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Emit, Estimate, Held, Request, Usage, Worst, time_limit
 
@@ -127,6 +135,7 @@ class Models:
         rate_limit = self._rate_limits.setdefault(key, RateLimit(provider))
         try:
             wire = self._wire(provider)
+            check_files(wire, conversation, provider)
             async with AsyncExitStack() as stack:
                 # A call that still waits was not sent.
                 async with time_limit(timeout_s, late, {"unsent": True}):
@@ -181,7 +190,7 @@ def _detail(
     candidate: Candidate, answer: Answer, conversation: Conversation, tried: list[Json]
 ) -> dict[str, Json]:
     detail: dict[str, Json] = {"model": candidate.name, "finish": answer.finish, **answer.detail}
-    if answer.is_cut:
+    if answer.is_cut and not is_settled(answer, conversation):
         at, most = "the model's own limit", conversation.max_tokens
         if most is not None and answer.finish == "length":
             at = f"max_tokens, which is {most:,}; raise it for a whole answer"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from base64 import b64encode
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from whorl.errors import ProviderError
 from whorl.language.schema import fit
+from whorl.lazily import dataclass
 from whorl.providers import json_values
 from whorl.providers.json_values import NotJson, clean, parse_json, shorten, table_of, tables_of
 from whorl.providers.outbound.client import malformed
@@ -61,6 +63,24 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that goes with a question: its media type and content, and what it may count as."""
+
+    name: str
+    type: str
+    content: bytes = field(repr=False)
+    tokens: int
+
+    @property
+    def is_image(self) -> bool:
+        return self.type.startswith("image/")
+
+    @property
+    def base64(self) -> str:
+        return b64encode(self.content).decode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """A model's own message may hold `calls`; one of role `tool` answers the call of that id."""
 
@@ -70,6 +90,7 @@ class Message:
     call: str = ""
     tool: str = ""
     failed: bool = False
+    files: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,19 +98,22 @@ class Conversation:
     """What a model is asked, in no wire format. `schema` is what its answer must fit.
 
     `key` is the same when this very call is sent again. `cap` limits the answer where the file does
-    not (`max_tokens`). `choices` are the only words that count as an answer, for wires that can
-    hold a model to them. With `must_answer` the tools are there only because earlier messages
-    speak of them: the model may ask for no more.
+    not (`max_tokens`). `choices` are the only words that count as the first of an answer, and
+    `parts` what each line after it begins with: for wires that can hold a model to them. With
+    `must_answer` the tools are there only because earlier messages speak of them: the model may
+    ask for no more.
     """
 
     messages: tuple[Message, ...]
     temperature: float | None = None
+    top_p: float | None = None
     max_tokens: int | None = None
     cap: int | None = None
     stop: tuple[str, ...] = ()
     seed: int | None = None
     schema: Json = None
     choices: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
     tools: tuple[ToolOffer, ...] = ()
     must_answer: bool = False
     key: str = ""
@@ -145,7 +169,10 @@ class Answer:
 
 
 class Wire(Protocol):
-    """A wire format: turns a conversation into requests and replies into an answer."""
+    """A wire format: turns a conversation into requests and replies into an answer.
+
+    One that has `takes` says which files it can send: images, other ones (`document`).
+    """
 
     async def converse(
         self, candidate: Candidate, conversation: Conversation, *, timeout_s: float, emit: Emit
@@ -153,11 +180,22 @@ class Wire(Protocol):
         """Asks once. Raises ProviderError."""
 
 
+def check_files(wire: Wire, conversation: Conversation, provider: ProviderSettings) -> None:
+    """Refuses files that a wire has no way to send."""
+    takes = getattr(wire, "takes", ())
+    for file in (file for message in conversation.messages for file in message.files):
+        if ("image" if file.is_image else "document") not in takes:
+            why = f"provider {provider.name!r} of kind {provider.kind!r} cannot be sent the file"
+            advice = "name another model, or leave the file out"
+            raise ProviderError(f"{why} {file.name!r} ({file.type}); {advice}", code="P110")
+
+
 def input_tokens(conversation: Conversation) -> int:
     tools, messages = conversation.tools, conversation.messages
     offers = [tool.name + tool.description + json.dumps(tool.schema) for tool in tools]
     spoken_tokens = sum(output_tokens(message) + TOKENS_PER_MESSAGE for message in messages)
-    return sum(map(_text_tokens, offers)) + spoken_tokens
+    file_tokens = sum(file.tokens for message in messages for file in message.files)
+    return sum(map(_text_tokens, offers)) + spoken_tokens + file_tokens
 
 
 def output_tokens(message: Answer | Message) -> int:
@@ -254,7 +292,7 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
         return ProviderError(why, code="P119", detail={**detail})
     # Whether the answer was cut at a limit that the file did not set.
     is_limited = conversation.max_tokens is None and answer.limit is not None
-    is_capped = is_limited and answer.finish == "length"
+    is_capped = is_limited and answer.finish == "length" and not is_settled(answer, conversation)
     if answer.is_cut and (is_empty or is_capped):
         return _cut(answer, conversation, model, is_empty=is_empty)
     if answer.calls and not conversation.tools:
@@ -264,6 +302,12 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
         why = f"the reply has neither text nor tool calls (finish reason {answer.finish!r})"
         return malformed(model, why)
     return None
+
+
+def is_settled(answer: Answer, conversation: Conversation) -> bool:
+    """Whether the word that counts was said, so that it does no harm if the rest is missing."""
+    first = spoken(answer.text).lstrip("*_`#\"' ")
+    return bool(conversation.choices) and first.upper().startswith(conversation.choices)
 
 
 def _cut(

@@ -7,11 +7,20 @@ import json
 import re
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
 from whorl.errors import ProviderError
-from whorl.providers.json_values import NotJson, as_text, clean, json_bytes, parse_json, table_of
+from whorl.providers.json_values import (
+    NotJson,
+    as_text,
+    beside,
+    clean,
+    json_bytes,
+    parse_json,
+    table_of,
+)
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
 from whorl.providers.outbound import client
 from whorl.providers.outbound.addresses import origin_of
@@ -282,12 +291,12 @@ class HttpWire:
         is_stream = text.lstrip().startswith(("data:", "event:"))
         if self.is_json_lines:
             try:
-                parse_json(text, in_part=True)
+                await beside(partial(parse_json, text, in_part=True), len(text))
             except NotJson:
                 is_stream = "\n" in text.strip()
         if is_stream:
             return await self._read_stream(_lines_of(text), incoming.what, reader)
-        reader.take_reply(_object_of(text, incoming.what))
+        reader.take_reply(await beside(partial(_object_of, text, incoming.what), len(text)))
         if not reader.has_message:
             raise client.malformed(incoming.what, "the reply holds no message")
         return None

@@ -45,6 +45,7 @@ ANSWER_TOKENS = 256
 ANSWER_TOKENS_MAX = 512
 CUTS_MAX = 6
 TEXT_MAX = 160
+WORDS_TOKENS = 64
 ITEMS_MAX = 4
 
 # A form that an answer is asked to have, such as `SCORE: X.XX` or `QUALITY: 0.0-1.0`.
@@ -102,7 +103,8 @@ def _body(conversation: Conversation, messages: tuple[Message, ...]) -> dict[str
     roles = {"tool": "user"}
     key = conversation.key or conversation.address
     by_key = int.from_bytes(sha256(key.encode()).digest()[:4], "big") >> 1
-    return {
+    chosen = {} if conversation.top_p is None else {"top_p": conversation.top_p}
+    return chosen | {
         "messages": [
             {"role": roles.get(m.role, m.role), "content": clean(m.text)} for m in messages
         ],
@@ -127,7 +129,9 @@ def _form(conversation: Conversation) -> dict[str, Any]:
     """What the answer is held to: one of some words, a schema, or a line with a score."""
     if conversation.choices:
         words = " | ".join(json.dumps(word) for word in conversation.choices)
-        return {"grammar": f"root ::= {words}", "max_tokens": 16}
+        lines = [f"{json.dumps(part)} [^\\n]{{1,{TEXT_MAX}}}" for part in conversation.parts]
+        tokens = 16 + WORDS_TOKENS * len(lines)
+        return {"grammar": f"root ::= ({words}) {' '.join(lines)}", "max_tokens": tokens}
     if isinstance(conversation.schema, dict):
         described = {"name": "answer", "schema": bounded(closed(conversation.schema))}
         return {"response_format": {"type": "json_schema", "json_schema": described}}

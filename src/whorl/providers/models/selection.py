@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import urlsplit
 
 from whorl.errors import ProviderError, did_you_mean
+from whorl.lazily import dataclass
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.settings import ProviderSettings, Settings

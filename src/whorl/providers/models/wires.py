@@ -28,7 +28,7 @@ from whorl.providers.task import Emit, iteration_of
 
 if TYPE_CHECKING:
     from whorl.language import Json
-    from whorl.providers.models.conversation import Candidate, Conversation, Message
+    from whorl.providers.models.conversation import Attachment, Candidate, Conversation, Message
     from whorl.providers.settings import ProviderSettings, ReplyRule
 
     Body = dict[str, Json]
@@ -84,7 +84,8 @@ class OpenAIReader(AnswerReader):
 
 class OpenAIWire(HttpWire):
     reader = OpenAIReader
-    dispensable = ("response_format", "stream_options", "temperature", "seed", "stream")
+    dispensable = ("response_format", "stream_options", "temperature", "top_p", "seed", "stream")
+    takes = ("image", "document")
     new_limit = "max_completion_tokens"
     end_mark = "[DONE]"
 
@@ -118,7 +119,9 @@ def _openai_message(message: Message) -> Body:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.call, "content": message.text}
     if not message.calls:
-        return {"role": message.role, "content": message.text}
+        parts = [*map(_openai_file, message.files)]
+        text: list[Json] = [{"type": "text", "text": message.text}]
+        return {"role": message.role, "content": [*text, *parts] if parts else message.text}
     calls: list[Json] = []
     for call in message.calls:
         arguments = json.dumps(call.arguments, ensure_ascii=False)
@@ -127,9 +130,18 @@ def _openai_message(message: Message) -> Body:
     return {"role": message.role, "content": message.text or None, "tool_calls": calls}
 
 
+def _openai_file(file: Attachment) -> Json:
+    address = f"data:{file.type};base64,{file.base64}"
+    if file.is_image:
+        return {"type": "image_url", "image_url": {"url": address}}
+    name = file.name.rpartition("/")[2]
+    return {"type": "file", "file": {"filename": name, "file_data": address}}
+
+
 def _options(conversation: Conversation, *, limit: str) -> Body:
     options: Body = {
         "temperature": conversation.temperature,
+        "top_p": conversation.top_p,
         limit: conversation.limit,
         "stop": list(conversation.stop) or None,
         "seed": conversation.seed,
@@ -169,6 +181,7 @@ class OllamaWire(HttpWire):
     reader = _OllamaReader
     stream_types = ("application/x-ndjson", "application/ndjson", "application/jsonl")
     is_json_lines = True
+    takes = ("image",)
     # A schema is stated in words too, and checked by us.
     dispensable = ("format", "tools")
 
@@ -182,6 +195,8 @@ class OllamaWire(HttpWire):
         messages: list[Json] = []
         for message in conversation.messages:
             sent: Body = {"role": message.role, "content": message.text}
+            if message.files:
+                sent["images"] = [file.base64 for file in message.files]
             if message.role == "tool":
                 sent["tool_name"] = message.tool
             if message.calls:
@@ -275,12 +290,13 @@ class _AnthropicReader(AnswerReader):
 class AnthropicWire(HttpWire):
     reader = _AnthropicReader
     # A schema is stated in words too, and checked by us.
-    dispensable = ("tool_choice", "temperature", "stop_sequences", "stream")
+    dispensable = ("tool_choice", "temperature", "top_p", "stop_sequences", "stream")
     # The format wants a limit for every answer; a model that gives less says so.
     answer_tokens = 16_384
     headers = (("anthropic-version", "2023-06-01"),)
     key_header = "x-api-key"
     has_seed = False
+    takes = ("image", "document")
 
     @staticmethod
     def path(path: str, *, is_check: bool) -> str:
@@ -301,6 +317,8 @@ class AnthropicWire(HttpWire):
         if conversation.temperature is not None:
             # Other formats go up to 2, and files are written for those.
             body["temperature"] = min(conversation.temperature, 1.0)
+        if conversation.top_p is not None:
+            body["top_p"] = conversation.top_p
         if conversation.stop:
             body["stop_sequences"] = list(conversation.stop)
         return body | _anthropic_tools(candidate, conversation)
@@ -346,13 +364,22 @@ def _anthropic_messages(conversation: Conversation) -> list[Json]:
                 {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments}
                 for call in message.calls
             ]
+        if message.files:
+            content = [*map(_anthropic_file, message.files), {"type": "text", "text": message.text}]
         if message.role != "system":
             messages.append({"role": message.role, "content": content})
     return messages
 
 
+def _anthropic_file(file: Attachment) -> Json:
+    source: Json = {"type": "base64", "media_type": file.type, "data": file.base64}
+    return {"type": "image" if file.is_image else "document", "source": source}
+
+
 class ScriptedWire:
     """Answers by the rules of the provider; counts words as tokens and says that it is scripted."""
+
+    takes = ("image", "document")
 
     def __init__(self, outbound: Outbound) -> None:
         self._counts: dict[tuple[str, int], int] = {}

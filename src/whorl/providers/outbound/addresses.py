@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import quote, urlsplit
 
 from whorl.errors import ProviderError
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from whorl.providers.settings import Settings

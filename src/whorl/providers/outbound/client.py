@@ -11,13 +11,14 @@ import re
 import time
 import zlib
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError
+from whorl.lazily import dataclass
 from whorl.providers.json_values import NotJson, clean, parse_json, shorten, table_of
 from whorl.providers.outbound.addresses import Policy, Target, target_of
 from whorl.providers.redaction import Secret, redact_error

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NoReturn, TypeAlias, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.lazily import dataclass, regex
 from whorl.providers.redaction import LENGTH_SURE, Secret
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _TYPES: dict[type, str] = {
     list: "a list",
     dict: "a table",
 }
-SECRET_NAME = re.compile(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
+SECRET_NAME = regex(r"auth|key|token|secret|password|cookie|credential|session", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Allow:
 
     `read` and `write` are globs of files in the project; without `read`, all that are not hidden
     are read. `hosts` are the public ones that workflows call; without it, all of them are.
+    `closed` are files of the configuration, which no pattern opens.
     """
 
     commands: bool | tuple[str, ...] = False
@@ -60,6 +62,7 @@ class Allow:
     read: tuple[str, ...] | None = None
     write: tuple[str, ...] = ()
     hosts: tuple[str, ...] | None = None
+    closed: frozenset[str] = frozenset()
 
     def permits_command(self, program: str) -> bool:
         return self.commands if isinstance(self.commands, bool) else program in self.commands
@@ -172,18 +175,56 @@ class ServerSettings:
 
     drain_s: float = DRAIN_S
     max_concurrent: int = 200
+    # Where others reach it; empty: at the address that it listens at.
+    url: str = ""
+    # How many calls of one webhook it takes.
+    hooks_per_minute: int = 600
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalSettings:
+    """`[runtime.temporal]`: the server, and what its clients and workers agree on.
+
+    `queues` has the kinds of tasks that need a certain machine, `values` is the folder for what is
+    large, `encrypt_with` the key for all that leaves, `grace_s` how long a worker that is told to
+    stop waits for its calls.
+    """
+
+    address: str = "127.0.0.1:7233"
+    namespace: str = "default"
+    queue: str = "whorl"
+    tls: bool = False
+    api_key: Secret | None = None
+    values: str = ""
+    encrypt_with: Secret | None = None
+    heartbeat_s: float = 10.0
+    calls_at_once: int = 100
+    grace_s: float = 300.0
+    queues: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeSettings:
+    """`[runtime]`: where runs are driven."""
+
+    kind: Literal["local", "temporal"] = "local"
+    temporal: TemporalSettings = TemporalSettings()
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """`[retention]`: what is kept of runs that have ended; None: it does not matter."""
+    """`[retention]`: what is kept of runs that have ended, and for how long the audit is.
+
+    None: it does not matter.
+    """
 
     older_than_s: float | None = None
     max_runs: int | None = None
     max_bytes: int | None = None
+    audit_s: float | None = None
 
     def __bool__(self) -> bool:
-        return self != Retention()
+        return self != Retention(audit_s=self.audit_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +240,7 @@ class Settings:
     default_provider: str = ""
     default_model: str = ""
     judge_model: str = ""
+    judge_reasons: bool = True
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     prices: Mapping[str, Price] = field(default_factory=dict)
     allow: Allow = Allow()
@@ -208,14 +250,26 @@ class Settings:
     retention: Retention = Retention()
     notify: NotifySettings = NotifySettings()
     server: ServerSettings = ServerSettings()
+    runtime: RuntimeSettings = RuntimeSettings()
     drain_s: float = DRAIN_S
     limits: Mapping[str, float] = field(default_factory=dict)
+    # How many runs of a workflow run at once, by its name; `*` is for all others.
+    queue: Mapping[str, int] = field(default_factory=dict)
     keys: Mapping[str, KeySettings] = field(default_factory=dict)
     connectors: ConnectorSettings = ConnectorSettings()
     workflows: Mapping[str, object] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     project_root: str = "."
     untrusted: UsageError | None = None
+
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """The workflows that are written in Python and may be imported: `module:name`."""
+        listed = self.workflows.get("python", [])
+        if not isinstance(listed, list) or not all(isinstance(place, str) for place in listed):
+            why = "[workflows] python must be a list of texts such as 'flows:essay'"
+            raise UsageError(why, code="W901")
+        return tuple(listed)
 
     def secrets(self) -> tuple[Secret, ...]:
         """Every secret, for redaction; a short header is one if its name says so."""
@@ -232,6 +286,8 @@ class Settings:
             secrets += [text for text in env.values() if isinstance(text, Secret)]
         for key in self.keys.values():
             secrets += key.secrets
+        temporal = self.runtime.temporal
+        secrets += [text for text in (temporal.api_key, temporal.encrypt_with) if text]
         return tuple(dict.fromkeys(secrets))
 
 

@@ -7,9 +7,9 @@ left in, or taken out and not shown. The rest gives a folder that nobody has tru
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from whorl.lazily import dataclass
 from whorl.providers.settings import SECRET_NAME, shown_url
 from whorl.providers.settings.sections import KNOWN_PROVIDERS
 
@@ -160,6 +160,26 @@ def _connectors(value: object) -> Part:
     return ({} if rights else value), rights
 
 
+def _runtime(value: object) -> Part:
+    """A cluster is sent all that runs are given, and what they give."""
+    table = value if isinstance(value, dict) else {}
+    if table.get("kind", "local") == "local":
+        return value, []
+    inner = table.get("temporal")
+    cluster: Mapping[str, object] = inner if isinstance(inner, dict) else {}
+    where = str(cluster.get("address", "this machine"))
+    return {}, [Right("addresses", f"{where} drives runs{_credentials(cluster)}")]
+
+
+def _workflows(value: object) -> Part:
+    """Workflows that are written in Python are code, which is imported."""
+    listed = value.get("python") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(listed, list):
+        return value, []
+    kept = {key: item for key, item in value.items() if key != "python"}
+    return kept, [Right("code", f"{place} (a workflow)") for place in listed]
+
+
 def _retention(value: object) -> Part:
     table = value if isinstance(value, dict) else {}
     if not table:
@@ -200,4 +220,6 @@ _PARTERS: dict[str, Callable[[object], Part]] = {
     "notify": _notify,
     "connectors": _connectors,
     "retention": _retention,
+    "runtime": _runtime,
+    "workflows": _workflows,
 }

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import base64
 import re
-from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 from whorl.errors import UsageError, did_you_mean
 from whorl.ir.values import parse_duration
+from whorl.lazily import dataclass, regex
 from whorl.providers import settings
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.redaction import Secret
 from whorl.providers.settings import Table, is_web_address, refuse, resolve, shown_url, type_name
+from whorl.providers.settings.runtime import runtime_from
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 # The sections and their keys; None where the keys are names that the operator chooses.
 SECTIONS: dict[str, tuple[str, ...] | None] = {
-    "defaults": ("provider", "model", "judge_model"),
+    "defaults": ("provider", "model", "judge_model", "judge_reasons"),
     "providers": None,
     "prices": None,
     "allow": ("commands", "private_network", "files", "hosts"),
@@ -36,19 +37,21 @@ SECTIONS: dict[str, tuple[str, ...] | None] = {
     "agents": None,
     "keys": None,
     "connectors": ("url", "replies"),
-    "limits": ("iterations", "time"),
+    "limits": ("iterations", "time", "cpu"),
     "notify": ("url", "headers", "on"),
-    "retention": ("older_than", "max_runs", "max_size"),
+    "queue": None,
+    "retention": ("older_than", "max_runs", "max_size", "audit"),
     "run": ("drain",),
-    "server": ("drain", "max_concurrent"),
-    "workflows": ("folders",),
+    "runtime": ("kind", "temporal"),
+    "server": ("drain", "max_concurrent", "url", "hooks_per_minute"),
+    "workflows": ("folders", "python"),
 }
 FILES = ("read", "write")
 PRICE = ("input", "output")
 SERVER = ("command", "url", "env", "headers", "tools", "timeout_s")
 AGENT = ("kind", "program", "model", "flags", "skip_permissions", "env", "timeout_s")
 KEY = ("url", "token", "username", "password", "headers")
-ITERATIONS_MAX, TIME_MAX_S = 1_000, 86_400.0
+ITERATIONS_MAX, TIME_MAX_S, CPU_MAX_S = 1_000, 86_400.0, 86_400.0
 
 # What a command may see of our own environment (security rule R8).
 COMMAND_VARIABLES = ("PATH", "HOME", "LANG", "TERM", "TMPDIR")
@@ -59,11 +62,11 @@ AGENT_ALIASES = {"claude": "claude-code"}
 TEXT_AGENT = "text"
 AGENT_KINDS = (*AGENT_PROGRAMS, TEXT_AGENT)
 
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CREDENTIAL = re.compile("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
+_VARIABLE = regex(r"[A-Za-z_][A-Za-z0-9_]*")
+_CREDENTIAL = regex("KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
 # A number alone would be seconds, which nobody means who keeps runs for a time.
-_BARE = re.compile(r"[0-9.]*")
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]B)", re.IGNORECASE)
+_BARE = regex(r"[0-9.]*")
+_SIZE = regex(r"([0-9]+(?:\.[0-9]+)?) ?([KMGT]B)", re.IGNORECASE)
 _UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -137,6 +140,7 @@ def settings_from(
         default_provider=defaults.text("provider") or next(iter(providers), ""),
         default_model=defaults.text("model"),
         judge_model=defaults.text("judge_model"),
+        judge_reasons=defaults.typed("judge_reasons", bool, True),
         providers=providers,
         prices={name: _price(name, price) for name, price in sections["prices"].values.items()},
         allow=_allow(sections["allow"]),
@@ -147,11 +151,13 @@ def settings_from(
         keys={n: _key(n, table, environment) for n, table in sections["keys"].values.items()},
         connectors=_connectors(sections["connectors"]),
         limits=_limits(sections["limits"]),
+        queue={name: sections["queue"].count(name) or 1 for name in sections["queue"].values},
         environment={k: environment[k] for k in COMMAND_VARIABLES if k in environment},
         project_root=project_root,
         retention=_retention(sections["retention"]),
         server=_server_settings(sections["server"]),
         drain_s=_drain_s(sections["run"]),
+        runtime=runtime_from(sections["runtime"]),
         workflows=dict(folders.values),
     )
 
@@ -176,7 +182,8 @@ def _allow(table: Table) -> settings.Allow:
         if not glob or glob.startswith(("/", "~")) or "\\" in glob or ".." in glob.split("/"):
             refuse(f"[allow] files names {glob!r}, which is no pattern for files in the project")
     return settings.Allow(
-        **permissions,
+        commands=permissions["commands"],
+        private_network=permissions["private_network"],
         read=files.texts("read"),
         write=files.texts("write") or (),
         hosts=table.texts("hosts"),
@@ -303,7 +310,10 @@ def _connectors(table: Table) -> settings.ConnectorSettings:
 
 
 def _limits(table: Table) -> dict[str, float]:
-    """What bounds a loop that does not say it itself: `iterations`, and `time` in seconds."""
+    """What bounds a loop that does not say it itself: `iterations`, and `time` in seconds.
+
+    And what bounds every run: `cpu`, the seconds that it may compute.
+    """
     limits: dict[str, float] = {}
     iterations = table.count("iterations")
     if iterations is not None:
@@ -315,6 +325,11 @@ def _limits(table: Table) -> dict[str, float]:
         if not 0 < seconds <= TIME_MAX_S:
             refuse(f"[limits] time must be a duration up to '24h', not {table.values['time']!r}")
         limits["time"] = seconds
+    if "cpu" in table.values:
+        seconds = _seconds(table.values["cpu"]) or 0.0
+        if not 0 < seconds <= CPU_MAX_S:
+            refuse(f"[limits] cpu must be a duration up to '24h', not {table.values['cpu']!r}")
+        limits["cpu"] = seconds
     return limits
 
 
@@ -337,23 +352,31 @@ def _notify(table: Table) -> settings.NotifySettings:
 
 
 def _retention(table: Table) -> settings.Retention:
-    age, size = table.values.get("older_than"), table.values.get("max_size")
-    seconds = _seconds(age)
-    if age is not None and (
-        not isinstance(age, str) or _BARE.fullmatch(age.strip()) or seconds is None
-    ):
-        refuse(f"[retention] older_than must be a time such as '30d' or '12h', not {age!r}")
+    size = table.values.get("max_size")
     parts = _SIZE.fullmatch(size.strip()) if isinstance(size, str) else None
     if size is not None and parts is None:
         refuse(f"[retention] max_size must be a size such as '500MB' or '5GB', not {size!r}")
     bytes_max = None if parts is None else int(float(parts[1]) * _UNITS[parts[2].upper()])
-    return settings.Retention(seconds, table.count("max_runs"), bytes_max)
+    times = (_age(table, "older_than"), _age(table, "audit"))
+    return settings.Retention(times[0], table.count("max_runs"), bytes_max, times[1])
+
+
+def _age(table: Table, name: str) -> float | None:
+    age = table.values.get(name)
+    seconds = _seconds(age)
+    if age is not None and (
+        not isinstance(age, str) or _BARE.fullmatch(age.strip()) or seconds is None
+    ):
+        refuse(f"[retention] {name} must be a time such as '30d' or '12h', not {age!r}")
+    return seconds
 
 
 def _server_settings(table: Table) -> settings.ServerSettings:
     usual = settings.ServerSettings()
     most = table.count("max_concurrent") or usual.max_concurrent
-    return settings.ServerSettings(_drain_s(table), most)
+    url = table.url(table.text("url"), "a web address").rstrip("/")
+    calls = table.count("hooks_per_minute") or usual.hooks_per_minute
+    return settings.ServerSettings(_drain_s(table), most, url, calls)
 
 
 def _drain_s(table: Table) -> float:

@@ -10,10 +10,10 @@ import fcntl
 import json
 import os
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

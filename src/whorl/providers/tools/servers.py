@@ -10,7 +10,7 @@ import json
 import logging
 from collections import OrderedDict
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from whorl.errors import ProviderError, did_you_mean
-from whorl.providers.json_values import NotJson, as_json, clean, table_of
+from whorl.lazily import dataclass
+from whorl.providers.json_values import NotJson, as_json, beside, clean, table_of
 from whorl.providers.models.conversation import ToolOffer
 from whorl.providers.processes import LINE_MAX, Program, ServerErrors, check_permission
 from whorl.providers.settings import Settings, ToolServer, revealed
@@ -191,7 +192,7 @@ class Connection:
         client = await self._client()
         async with self._own_errors():
             result = await client.call_tool(tool, dict(arguments))
-        value = _value(result)
+        value = await beside(partial(_value, result))
         if result.is_error:
             what = f"tool {tool!r} of MCP server {self._server.name!r}"
             raise ProviderError(f"{what} failed: {str(value)[:1_000]}", code="P123")

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import signal
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 
 from whorl.errors import ProviderError
+from whorl.providers.json_values import beside
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.outbound.client import Call, Credential, Outbound, Received, status_fault
 from whorl.providers.processes import Program, ServerErrors, end_group, start_program
@@ -34,6 +36,8 @@ STDERR_MAX = 4_000
 # A stream on which a server tells news stays open; a request has the time of its step.
 CALL_S = 600.0
 NEWS_S = 3_600.0
+NEWS_AT_ONCE = 200
+NEWS_PAUSE_S = 0.002
 # Set by the outbound client itself; an encoding that it did not ask for could not be read.
 _OWN = frozenset({"host", "content-length", "connection", "accept-encoding", "user-agent"})
 _UNDONE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
@@ -106,13 +110,22 @@ async def _read(
     async with received:
         # A line over its limit, like the end of the program, ends the session.
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ValueError):
+            news = 0
             while line := await lines.readline():
                 message: SessionMessage | Exception
                 try:
-                    parsed = jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    parse = partial(jsonrpc_message_adapter.validate_json, line, by_name=False)
+                    parsed = await beside(parse, len(line))
                     message = SessionMessage(parsed)
                 except ValueError as cause:
-                    message = cause
+                    message, parsed = cause, None
+                if isinstance(parsed, JSONRPCNotification):
+                    # Nobody here listens to news. A server that tells much has to wait, since
+                    # whatever else this process does would wait otherwise.
+                    news += 1
+                    if news % NEWS_AT_ONCE == 0:
+                        await asyncio.sleep(NEWS_PAUSE_S)
+                    continue
                 await received.send(message)
 
 

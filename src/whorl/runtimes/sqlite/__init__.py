@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from whorl.runtimes.sqlite.checking import Sizes
-from whorl.runtimes.sqlite.reading import MemoryRow, Total
+from whorl.runtimes.sqlite.listing import Total, Which
+from whorl.runtimes.sqlite.reading import MemoryRow
 from whorl.runtimes.sqlite.store import Pruned, SqliteStore
 
-__all__ = ["MemoryRow", "Pruned", "Sizes", "SqliteStore", "Total"]
+__all__ = ["MemoryRow", "Pruned", "Sizes", "SqliteStore", "Total", "Which"]

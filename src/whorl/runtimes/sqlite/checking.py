@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import zlib
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import apsw
 
+from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.encoding import Unreadable, checksum, inflate
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 Types: TypeAlias = tuple[type | tuple[type, ...], ...]
 
 FAULTS_MAX: Final = 20
+# How a fault begins that is one of the file, and not of an entry.
+PAGES: Final = "pages of the file: "
 # The columns that lists show of runs and loops.
 _NUMBER: Final = (int, float)
 _AMOUNT: Final = (int, float, type(None))
 RUN_TYPES: Final[Types] = (
     *(str, str, str, str, str, _NUMBER, _NUMBER, str, str, int, _NUMBER, int, int),
-    *(_AMOUNT, str, int, int, _AMOUNT, str, str, int, str, str, str, _AMOUNT, str),
+    *(_AMOUNT, str, int, int, _AMOUNT, str, str, int, str, str, str, _AMOUNT, str, _NUMBER),
+    (int, type(None)),
 )
 LOOP_TYPES: Final[Types] = (str, int, int, (int, type(None)), str)
 _PAGE: Final = 1_000
@@ -89,14 +92,14 @@ def _faults(connection: apsw.Connection, report: Callable[[int, int], None]) -> 
         pages = [str(row[0]) for row in fetch(connection, f"PRAGMA integrity_check({FAULTS_MAX})")]
     except (apsw.Error, UnicodeDecodeError) as error:
         pages = [str(error)]
-    yield from (f"pages of the file: {words}" for words in pages if words != "ok")
+    yield from (f"{PAGES}{words}" for words in pages if words != "ok")
     for part in (_entries, _missing, _payloads, _snapshots):
         try:
             runs = {number: id_.decode("utf-8", "replace") for number, id_ in
                     fetch(connection, _RUNS) if isinstance(id_, bytes)}  # fmt: skip
             yield from part(connection, runs, report)
         except (apsw.Error, UnicodeDecodeError) as error:
-            yield f"pages of the file: {error}"
+            yield f"{PAGES}{error}"
 
 
 def _named(runs: dict[int, str], run: object, seq: object = None) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import threading
 import time
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import quote
@@ -21,6 +22,8 @@ from urllib.parse import quote
 import apsw
 
 from whorl.errors import Fenced, InternalError, StoreError
+from whorl.lazily import dataclass
+from whorl.runtimes.sqlite.service_tables import HOOK_TABLES, QUEUE_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +47,7 @@ CREATE TABLE progress(
     calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
     in_doubt INTEGER NOT NULL, budget_usd REAL, error TEXT NOT NULL, not_begun TEXT NOT NULL,
     loop TEXT NOT NULL, iteration INTEGER NOT NULL, score REAL, exit_reason TEXT NOT NULL,
-    stopped_by TEXT NOT NULL, mark TEXT NOT NULL
+    stopped_by TEXT NOT NULL, mark TEXT NOT NULL, seconds REAL NOT NULL DEFAULT 0
 );
 CREATE TABLE processes(
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -61,6 +64,7 @@ CREATE TABLE loops(
     run INTEGER NOT NULL, address TEXT NOT NULL, state TEXT NOT NULL,
     started INTEGER NOT NULL, finished INTEGER,
     iterations_max INTEGER NOT NULL DEFAULT 0, mark TEXT NOT NULL DEFAULT '',
+    exit_reason TEXT NOT NULL DEFAULT '',
     PRIMARY KEY(run, address)
 ) WITHOUT ROWID;
 CREATE TABLE payloads(
@@ -83,19 +87,32 @@ CREATE TABLE memories(
     PRIMARY KEY(key, number)
 ) WITHOUT ROWID;
 """
+# Columns that a store may lack that was made without them.
+_MORE_COLUMNS: Final = {
+    "progress": "seconds REAL NOT NULL DEFAULT 0",
+    "loops": "exit_reason TEXT NOT NULL DEFAULT ''",
+}
 # Who started a run, whether servers keep it going, when it goes on by itself, why no server took
 # it up; and in which boot the time of day was how much ahead of a clock that nobody sets.
-# A store that was made without the table gets it when it is opened; runs may have no row.
+# What calls were charged with, by hour, loop and model.
+# A store that was made without the tables gets them when it is opened; runs may have no rows.
 _UPKEEP: Final = """
 CREATE TABLE IF NOT EXISTS upkeep(
     run INTEGER PRIMARY KEY, origin TEXT NOT NULL, kept INTEGER NOT NULL, due REAL,
     held TEXT NOT NULL, anchor TEXT NOT NULL, ahead REAL NOT NULL
 );
 CREATE INDEX IF NOT EXISTS upkeep_by_due ON upkeep(due) WHERE due IS NOT NULL;
+CREATE TABLE IF NOT EXISTS spending(
+    run INTEGER NOT NULL, hour INTEGER NOT NULL, loop TEXT NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, in_doubt INTEGER NOT NULL,
+    PRIMARY KEY(run, hour, loop, model)
+) WITHOUT ROWID;
 """
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
 _TABLES: Final = " ".join(_DEFINITIONS.split())
-_MORE_TABLES: Final = " ".join(_UPKEEP.split())
+_MORE_TABLES: Final = " ".join(f"{_UPKEEP}{HOOK_TABLES}{QUEUE_TABLES}".split())
+_MORE_NAMES: Final = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", _MORE_TABLES)
 
 FORMAT_VERSION: Final = 3
 BUSY_TIMEOUT_MS: Final = 5000
@@ -107,7 +124,7 @@ _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE
 _FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
 _RETRY = "nothing of this write was stored; then go on with `whorl resume`"
-_DOCTOR = "`whorl doctor` names what is damaged; restore a backup with `whorl restore FILE`"
+DOCTOR = "`whorl doctor` names what is damaged; restore a backup with `whorl restore FILE`"
 _WORDS: dict[int, tuple[str, str]] = {
     apsw.SQLITE_FULL: ("has no room to grow: the disk is full", f"free some space; {_RETRY}"),
     apsw.SQLITE_IOERR: (
@@ -131,7 +148,7 @@ _WORDS: dict[int, tuple[str, str]] = {
         "is not a store of Whorl",
         "name another place with --store, or move the file away",
     ),
-    apsw.SQLITE_CORRUPT: ("is damaged", _DOCTOR),
+    apsw.SQLITE_CORRUPT: ("is damaged", DOCTOR),
 }
 
 
@@ -280,8 +297,8 @@ def _checked_version(place: Place, flags: int) -> int:
                 code="R903",
                 help="restore the file from a backup, or name another place with --store",
             )
-        is_whole = fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'upkeep'")
-        return stored["user_version"] if is_whole else 0
+        known = {row[0] for row in fetch(connection, "SELECT name FROM sqlite_schema")}
+        return stored["user_version"] if known.issuperset(_MORE_NAMES) else 0
     finally:
         connection.close()
 
@@ -308,6 +325,10 @@ def _make_tables(place: Place) -> None:
         _refuse_other_formats(place.path, version)
         if version == 0:
             connection.execute(_TABLES)
+        for table, column in _MORE_COLUMNS.items():
+            known = {row[1] for row in fetch(connection, f"PRAGMA table_info({table})")}
+            if column.partition(" ")[0] not in known:
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
         connection.execute(_MORE_TABLES)
         connection.pragma("application_id", _APPLICATION_ID)
         connection.pragma("user_version", FORMAT_VERSION)
@@ -355,7 +376,7 @@ class Reader:
         try:
             connection = self._idle.pop()
         except IndexError:
-            connection = self._open()
+            connection = self.open()
         try:
             self._watch.check_sometimes(connection)
         except BaseException:
@@ -369,7 +390,7 @@ class Reader:
             raise self._fault(fault) from fault
         if isinstance(fault, UnicodeDecodeError):
             words = f"the store {self._place.path!r} is damaged: it holds text that is not UTF-8"
-            raise StoreError(words, code="R906", help=_DOCTOR) from fault
+            raise StoreError(words, code="R906", help=DOCTOR) from fault
 
     def _keep(self, connection: apsw.Connection) -> None:
         if self._closed:
@@ -384,7 +405,7 @@ class Reader:
     def version(self) -> int:
         with self._gate:
             if self._watching is None:
-                self._watching = self._open()
+                self._watching = self.open()
             try:
                 self._watch.check_sometimes(self._watching)
                 return int(self._watching.pragma("data_version"))
@@ -399,7 +420,7 @@ class Reader:
         while self._idle:
             self._idle.pop().close(True)
 
-    def _open(self) -> apsw.Connection:
+    def open(self) -> apsw.Connection:
         if self._closed:
             raise StoreError(f"the store {self._place.path!r} is closed", help="open it again")
         try:
@@ -472,7 +493,7 @@ def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreEr
     place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
     words = f"{place}: {what}"
     advice = "use the version of Whorl that wrote it, or restore a backup: `whorl restore FILE`"
-    return StoreError(words, help=_DOCTOR if code == "R906" else advice, code=code)
+    return StoreError(words, help=DOCTOR if code == "R906" else advice, code=code)
 
 
 def refused(what: str, remedy: str = "") -> StoreError:

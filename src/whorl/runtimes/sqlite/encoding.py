@@ -14,11 +14,13 @@ import hashlib
 import json
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
-from whorl.errors import InternalError
+from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
+from whorl.language.pieces import read_pieces, write_pieces
+from whorl.lazily import dataclass
 from whorl.runtimes.projection import (
     OF_ITERATIONS,
     LoopFold,
@@ -26,7 +28,9 @@ from whorl.runtimes.projection import (
     iteration_of,
     iterations_in,
     mark_of,
+    text_of,
 )
+from whorl.runtimes.spending import ChargeFold, Spent, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     import apsw
 
     from whorl.language import Json
+    from whorl.runtimes.spending import Place
     from whorl.runtimes.sqlite.connection import Column
 
 
@@ -50,17 +55,17 @@ _PLACE: Final = struct.Struct("<qqd").pack
 
 _FED: Final = """run.started task.started task.finished task.failed task.in_doubt timer.fired
     gate.decided run.paused run.resumed run.cancelled run.continued run.accepted run.forked
-    task.held task.sent"""
+    task.held task.sent run.exhausted"""
 _NOTES: Final = """loop.started iteration.started iteration.finished loop.finished
     node.finished node.skipped task.retrying gate.waiting budget.reached run.waiting
-    run.finished warning loop.continued"""
+    run.finished warning loop.continued run.answered"""
 # In the order of their numbers; what the machine is fed is counted from 1, its notes from 32.
 KIND_NAMES: Final = dict(enumerate(_FED.split(), 1)) | dict(enumerate(_NOTES.split(), 32))
 KIND_NUMBERS: Final = {kind: number for number, kind in KIND_NAMES.items()}
 
 # The columns of `progress` that each append changes.
 _COLUMNS: Final = """last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt
-    budget_usd error not_begun loop iteration score exit_reason stopped_by"""
+    budget_usd error not_begun loop iteration score exit_reason stopped_by seconds"""
 CHANGING: Final = _COLUMNS.split()
 _ERROR_MAX: Final = 500
 
@@ -95,12 +100,15 @@ class Unreadable(Exception):
     """A row that no version of this program wrote, or that was damaged since."""
 
 
-def encode(event: Event, *, is_split: bool = True) -> Encoded:
-    """The row of an event; one that is not split stays in one piece, whatever its size."""
+def encode(event: Event, *, is_split: bool = True, is_large: bool = False) -> Encoded:
+    """The row of an event; one that is not split stays in one piece, whatever its size.
+
+    What `is_large` is written in pieces, so that it does not hold up other threads.
+    """
     kind = KIND_NUMBERS.get(event.kind)
     if kind is None:
         raise InternalError(f"the journal has no number for events of kind {event.kind!r}")
-    text = to_text(event.body)
+    text = to_text(event.body, is_large=is_large)
     if len(text) > BODY_BYTES_MAX:
         raise InternalError(
             f"the event {event.kind!r} at {event.address!r} has {len(text)} characters;"
@@ -110,7 +118,7 @@ def encode(event: Event, *, is_split: bool = True) -> Encoded:
         return Encoded(kind, float(event.at), whole(event.address), text)
     large: list[tuple[Path, str]] = []
     if is_split and len(text) > INLINE_MAX:
-        text = to_text(_without_long_texts(event.body, (), large))
+        text = to_text(_without_long_texts(event.body, (), large), is_large=is_large)
         if len(text) > INLINE_MAX:
             # Many short texts remain: all of it is large.
             large.insert(0, ((), text))
@@ -163,9 +171,11 @@ def checksum(place: tuple[int, int, float], address: Any, body: Any, large: Any)
         return -1
 
 
-def to_text(value: Json) -> str:
+def to_text(value: Json, *, is_large: bool = False) -> str:
     """Compact JSON that any SQLite can hold: no lone surrogates, NUL escaped."""
     try:
+        if is_large:
+            return whole("".join(write_pieces(value, _ENCODER.encode)))
         return whole("".join(_CHUNKS(value, 0)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InternalError(f"a value for the journal is not JSON: {error}") from error
@@ -184,10 +194,20 @@ def whole(text: str) -> str:
 
 def from_text(text: str) -> Json:
     try:
-        value: Json = _DECODER.decode(text)
+        value: Json = read_pieces(text, _DECODER)
     except (ValueError, RecursionError) as error:
         raise Unreadable(f"its JSON is damaged ({error})") from error
     return value
+
+
+def remembered(key: str, texts: Iterable[str]) -> list[Json]:
+    """The records under a key of a memory."""
+    try:
+        return [from_text(text) for text in texts]
+    except Unreadable as error:
+        words = f"what is remembered under {key!r} cannot be read: {error}"
+        advice = f"delete it with `whorl memory rm {key}`"
+        raise StoreError(words, help=advice, code="R903") from error
 
 
 def deflate(text: str) -> Stored:
@@ -252,7 +272,7 @@ def _without_long_texts(value: Json, path: Path, large: list[tuple[Path, str]]) 
     if isinstance(value, str):
         if len(value) <= INLINE_MAX:
             return value
-        large.append((path, to_text(value)))
+        large.append((path, to_text(value, is_large=True)))
         return None
     if isinstance(value, dict):
         return {k: _without_long_texts(v, (*path, k), large) for k, v in value.items()}
@@ -278,6 +298,7 @@ class LoopChange:
     # How many iterations it may have from then on; None: as many as before.
     limit: int | None = None
     mark: str = ""
+    exit_reason: str = ""
 
 
 # Nothing is ever told of it, so that all runs without a loop may share it.
@@ -285,7 +306,7 @@ _NO_LOOP: Final = LoopFold("")
 
 
 @dataclass(slots=True)
-class RunRecord(RunFold[LoopFold]):
+class RunRecord(ChargeFold):
     """The row of a run with the loop that it shows, and changes to loops that are not written."""
 
     number: int = 0
@@ -296,6 +317,17 @@ class RunRecord(RunFold[LoopFold]):
     # The outermost loop that runs, or that ran last; nothing is kept of the others.
     shown: LoopFold = field(default_factory=lambda: _NO_LOOP)
     loop_changes: list[LoopChange] = field(default_factory=list)
+    # What was charged and is not written yet.
+    spending: dict[Place, Spent] = field(default_factory=dict)
+
+    def charged(self, event: Event, model: str, sign: int) -> None:
+        usage: Any = event.body["usage"]
+        spent = self.spending.setdefault(place_of(event, model), Spent())
+        spent.charge(usage, model, sign)
+
+    def fork(self, event: Event) -> None:
+        ChargeFold.fork(self, event)
+        self.spending.clear()
 
     def take_of_loop(self, event: Event) -> None:
         """Takes an event of a loop in, and decides which loop the row shows."""
@@ -317,8 +349,9 @@ class RunRecord(RunFold[LoopFold]):
             case "loop.continued":
                 change = LoopChange(address, limit=iterations_in(limit))
             case "loop.finished":
-                mark = mark_of(event.body.get("mark"))
-                change = LoopChange(address, finished=self.last_seq, mark=mark)
+                reason = text_of(event.body.get("exit_reason")) or "failed"
+                change = LoopChange(address, finished=self.last_seq, exit_reason=reason)
+                change.mark = mark_of(event.body.get("mark"))
             case "iteration.started":
                 loop = iteration_of(event)[0]
                 if loop == shown.address:
@@ -357,14 +390,15 @@ class RunRecord(RunFold[LoopFold]):
             shown.score,
             whole(reason) if reason else "",
             whole(shown.stopped_by) if shown.stopped_by else "",
+            self.seconds,
         )
 
 
 def record_of(row: tuple[Any, ...]) -> RunRecord:
-    record = RunRecord(*row[5:-6])
+    record = RunRecord(*row[5:-7])
     record.number, record.owner, record.status, record.mark, record.due = row[:5]
     record.due_stored = record.due
-    not_begun, address, count, score, reason, stopped_by = row[-6:]
+    not_begun, address, count, score, reason, stopped_by, record.seconds = row[-7:]
     record.status_stored, record.not_begun = record.status, iterations_not_begun(not_begun)
     if address:
         shown = LoopFold(address, number=count, score=score, exit_reason=reason)

@@ -42,6 +42,7 @@ class FileWatch:
         self._is_real = is_real
         self._monotonic = monotonic
         self._file = _identity(path) if is_real else None
+        self._content = _content(path)
         self._log_file: tuple[int, int] | None = None
         self._looked_at = self._log_at = monotonic()
         self._sure_until = 0.0
@@ -81,7 +82,19 @@ class FileWatch:
     def keep_damage(self, error: apsw.Error, fault: StoreError) -> None:
         """Keeps an error of SQLite that tells of damage: nothing is written from then on."""
         if int(vars(error).get("result", 0)) & 0xFF in _DAMAGE:
-            self._damage = StoreError(str(fault), code="R906", help=fault.help)
+            self.refuse(str(fault), fault.help)
+
+    def refuse(self, words: str, advice: str) -> None:
+        self._damage = StoreError(words, code="R906", help=advice)
+
+    def note_written(self) -> None:
+        """The log was moved into the file: it has changed, as it should."""
+        self._content = _content(self._path)
+
+    def is_touched(self) -> bool:
+        """Whether others have written into the file itself since this was asked."""
+        before, self._content = self._content, _content(self._path)
+        return self._is_real and before != self._content
 
     def hold_log(self) -> None:
         """From the first commit on the log is there, as long as the store is open."""
@@ -110,6 +123,15 @@ def _identity(path: str) -> tuple[int, int] | None:
     except OSError:
         return None
     return about.st_dev, about.st_ino
+
+
+def _content(path: str) -> tuple[int, int] | None:
+    """What changes when a file is written."""
+    try:
+        about = os.stat(path)
+    except OSError:
+        return None
+    return about.st_mtime_ns, about.st_size
 
 
 def _again(fault: StoreError) -> StoreError:

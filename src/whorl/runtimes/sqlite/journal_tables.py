@@ -6,17 +6,24 @@ derived from entries that only this owner can have written, and is dropped when 
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
 import apsw
 
 from whorl.errors import WhorlError
+from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal import KEEPING, throughout
 from whorl.runtimes.sqlite.connection import Column, fenced, fetch, refused
-from whorl.runtimes.sqlite.encoding import CHANGING, checksum, put_payload, record_of, to_text
+from whorl.runtimes.sqlite.encoding import (
+    CHANGING,
+    checksum,
+    put_payload,
+    record_of,
+    to_text,
+    whole,
+)
 
 if TYPE_CHECKING:
     import asyncio
@@ -26,10 +33,10 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal import NewRun, Record, RunId
     from whorl.runtimes.sqlite.encoding import Encoded, LoopChange, RunRecord
+    from whorl.runtimes.sqlite.memory_table import MemoryTable
     from whorl.runtimes.sqlite.ownership import Ownership
 
 
-RECORDS_MAX: Final = 10_000
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
 
 _KNOWN_RUNS_MAX: Final = 20_000
@@ -40,7 +47,7 @@ _SNAPSHOT_BYTES_AN_ENTRY: Final = 16
 # What is deleted in one transaction.
 SWEPT_ENTRIES: Final = 2_000
 _SWEPT_PAYLOADS: Final = 200
-_ATTEMPT: Final = re.compile(r"#[0-9]+")
+_ATTEMPT: Final = regex(r"#[0-9]+")
 # Each call of SQLite gives up Python's lock, and a busy event loop is slow to give it back:
 # statements that take up to 64 rows keep the number of calls per commit small.
 ROW_COUNTS: Final = (64, 16, 8, 4, 3, 2, 1)
@@ -63,6 +70,13 @@ _UPSERT_PROGRESS: Final = _by_row_count(
     f"({'?,' * (len(CHANGING) + 2)}'')",
     f" ON CONFLICT(run) DO UPDATE SET {', '.join(f'{name}=excluded.{name}' for name in CHANGING)}",
 )
+_CHARGED: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "unpriced", "in_doubt")
+_CHARGE: Final = _by_row_count(
+    f"INSERT INTO spending(run, hour, loop, model, {', '.join(_CHARGED)}) VALUES",
+    f"({'?,' * (len(_CHARGED) + 3)}?)",
+    " ON CONFLICT(run, hour, loop, model) DO UPDATE SET "
+    + ", ".join(f"{name} = {name} + excluded.{name}" for name in _CHARGED),
+)
 _LOAD: Final = f"""SELECT number, owner, status, mark,
     (SELECT due FROM upkeep WHERE upkeep.run = number), {", ".join(CHANGING)}
     FROM runs JOIN progress ON run = number WHERE id = ?"""
@@ -70,16 +84,17 @@ _INSERT_RUN: Final = """INSERT INTO runs(id, key, name, dialect, file, parent, c
     workflow_hash, behaviour, workflow, sources, status)
     VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '')"""
 _INSERT_PROGRESS: Final = """INSERT INTO progress
-    VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', '', '', 0, NULL, '', '', '')"""
+    VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', '', '', 0, NULL, '', '', '', 0)"""
 _LOOP_STARTED: Final = """INSERT INTO loops(run, address, state, started, iterations_max)
     VALUES(?, ?, 'running', ?, ?) ON CONFLICT(run, address) DO UPDATE SET state = 'running',
-    finished = NULL, mark = '', iterations_max = excluded.iterations_max"""
-_LOOP_FINISHED: Final = """INSERT INTO loops(run, address, state, started, finished, mark)
-    VALUES(?1, ?2, 'finished', ?3, ?3, ?4)
+    finished = NULL, mark = '', exit_reason = '', iterations_max = excluded.iterations_max"""
+_LOOP_FINISHED: Final = """INSERT INTO loops(run, address, state, started, finished, mark,
+    exit_reason) VALUES(?1, ?2, 'finished', ?3, ?3, ?4, ?5)
     ON CONFLICT(run, address) DO UPDATE SET state = 'finished', finished = excluded.finished,
-    mark = excluded.mark"""
+    mark = excluded.mark, exit_reason = excluded.exit_reason"""
 _LOOP_REOPENED: Final = """UPDATE loops SET state = 'running', finished = NULL, mark = '',
-    iterations_max = coalesce(?3, iterations_max) WHERE run = ?1 AND address = ?2"""
+    exit_reason = '', iterations_max = coalesce(?3, iterations_max)
+    WHERE run = ?1 AND address = ?2"""
 # What an earlier attempt at a place came to no longer counts; '/', '[' and '#' open what is below.
 _SUPERSEDED: Final = """UPDATE loops SET mark = '' WHERE run = ?1 AND mark <> '' AND (address = ?2
     OR (address > ?2 || '/' AND address < ?2 || '0')
@@ -100,12 +115,6 @@ _THIN_SNAPSHOTS: Final = f"""DELETE FROM snapshots WHERE run = ?1
     < max({SNAPSHOT_DISTANCE}, octet_length(state) / {_SNAPSHOT_BYTES_AN_ENTRY})"""
 _SHARE_SNAPSHOTS: Final = """INSERT INTO snapshots SELECT ?1, seq, state FROM snapshots
     WHERE run = (SELECT number FROM runs WHERE id = ?2) AND seq <= ?3"""
-_REMEMBER: Final = """INSERT INTO memories(key, number, at, record)
-    VALUES(?1, coalesce((SELECT max(number) FROM memories WHERE key = ?1), 0) + 1, ?2, ?3)"""
-_TRIM_MEMORIES: Final = """DELETE FROM memories WHERE key = ?1
-    AND number <= (SELECT max(number) FROM memories WHERE key = ?1) - ?2"""
-_REMEMBERED: Final = """SELECT 1 FROM memories
-    WHERE key = ?1 AND json_extract(record, '$.id') = ?2 LIMIT 1"""
 _STILL_OLD: Final = """SELECT number FROM runs JOIN progress ON run = number
     WHERE id = ? AND status = ? AND updated_at < ?"""
 _SWEEP_ENTRIES: Final = f"""DELETE FROM journal WHERE id IN
@@ -115,13 +124,16 @@ _SOME_USES: Final = f"""SELECT payload FROM payload_uses WHERE run = ?1
 _SWEEP_PAYLOADS: Final = f"""DELETE FROM payloads WHERE id IN ({_SOME_USES})
     AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
 _SWEEP_USES: Final = f"DELETE FROM payload_uses WHERE run = ?1 AND payload IN ({_SOME_USES})"
-_OF_RUNS: Final = ("loops", "snapshots", "inbox", "upkeep", "progress")
+_OF_RUNS: Final = ("loops", "snapshots", "inbox", "upkeep", "spending", "queue", "progress")
 _WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '', '', 0)
     ON CONFLICT(run) DO UPDATE SET due = excluded.due"""
 # Within one boot a run keeps its time.
 _KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '', ?3, ?4 FROM runs WHERE id = ?1
     ON CONFLICT(run) DO UPDATE SET kept = max(kept, excluded.kept), held = '',
     ahead = iif(anchor = excluded.anchor, ahead, excluded.ahead), anchor = excluded.anchor"""
+
+# A person who lets a run go on does not wait for its turn.
+_BEGIN: Final = "UPDATE queue SET began = 1 WHERE run = (SELECT number FROM runs WHERE id = ?)"
 
 
 @dataclass(slots=True, eq=False)
@@ -152,6 +164,7 @@ class JournalTables:
     connection: apsw.Connection
     ownership: Ownership
     clock: Callable[[], float]
+    memories: MemoryTable
     _records: dict[str, RunRecord] = field(default_factory=dict)
 
     def append_all(self, jobs: Sequence[Append]) -> list[Outcome]:
@@ -176,9 +189,12 @@ class JournalTables:
             outcomes.append((job, state.last_seq, None))
         self._write_entries(flat)
         progress: list[Column] = []
+        charges: list[Column] = []
         for state in touched.values():
             progress += (state.number, state.owner, *state.values())
             self._write_changes(state)
+            charges += _charges_of(state)
+        self._write_charges(charges)
         for part, count in in_chunks(progress, len(CHANGING) + 2):
             self.connection.execute(_UPSERT_PROGRESS[count], part)
         return outcomes
@@ -202,6 +218,7 @@ class JournalTables:
         self._take(job, state, flat, before)
         self._write_entries(flat)
         self._write_changes(state)
+        self._write_charges(_charges_of(state))
         return state.last_seq
 
     def create(
@@ -213,7 +230,8 @@ class JournalTables:
         if self.connection.execute("SELECT 1 FROM runs WHERE id = ?", (run.id,)).get is not None:
             raise refused(f"the store has a run {run.id!r} already", "give the run another id")
         row = (run.id, run.key or None, run.name, run.dialect, run.file, run.parent)
-        self.connection.execute(_INSERT_RUN, (*row, self.clock(), run.workflow_hash, run.behaviour))
+        at = self.clock() if run.created_at is None else run.created_at
+        self.connection.execute(_INSERT_RUN, (*row, at, run.workflow_hash, run.behaviour))
         number = self.connection.last_insert_rowid()
         workflow, sources = (put_payload(self.connection, number, text) for text in texts)
         self.connection.execute(
@@ -223,6 +241,9 @@ class JournalTables:
         self.connection.execute(_INSERT_PROGRESS, (number,))
         kept = (number, run.origin, run.origin in KEEPING)
         self.connection.execute("INSERT INTO upkeep VALUES(?, ?, ?, NULL, '', '', 0)", kept)
+        if run.at_once is not None:
+            waits = (number, run.name, run.at_once)
+            self.connection.execute("INSERT INTO queue VALUES(?, ?, ?, 0)", waits)
         self.append_all([past])
         self.connection.execute(_SHARE_SNAPSHOTS, (number, run.parent, run.shared))
         if state is not None:
@@ -234,6 +255,7 @@ class JournalTables:
         owner = self.ownership.claim(run)
         ahead = self.clock() - throughout()
         self.connection.execute(_KEEP, (run, keeps, self.ownership.process.boot, ahead))
+        self.connection.execute(_BEGIN, (run,))
         return owner
 
     def release(self, run: str, owner: int, *, is_stopped: bool) -> None:
@@ -310,19 +332,6 @@ class JournalTables:
         for message in messages:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
 
-    def remember(self, record: Record, text: str, *, once: str | None = None) -> bool:
-        """Adds a record, and lets the oldest go; False: one with the id `once` is there already."""
-        stored = once is not None and self.connection.execute(_REMEMBERED, (record.key, once)).get
-        if not stored:
-            self.connection.execute(_REMEMBER, (record.key, self.clock(), text))
-            keep = min(max(0, record.keep), RECORDS_MAX)
-            self.connection.execute(_TRIM_MEMORIES, (record.key, keep))
-        return not stored
-
-    def forget(self, key: str) -> int:
-        self.connection.execute("DELETE FROM memories WHERE key = ?", (key,))
-        return self.connection.changes()
-
     def give_back(self) -> bool:
         """Returns up to a thousand free pages to the file system; tells whether there are more."""
         before = self.connection.pragma("freelist_count")
@@ -386,11 +395,15 @@ class JournalTables:
             crc = checksum((seq, kind, at), address, body, large)
             flat += (number, seq, kind, at, address, body, large, crc)
         for record, text in job.memories:
-            self.remember(record, text)
+            self.memories.remember(record, text)
 
     def _write_entries(self, flat: list[Column]) -> None:
         for part, count in in_chunks(flat, 8):
             self.connection.execute(_INSERT_ENTRIES[count], part)
+
+    def _write_charges(self, flat: list[Column]) -> None:
+        for part, count in in_chunks(flat, len(_CHARGED) + 4) if flat else ():
+            self.connection.execute(_CHARGE[count], part)
 
     def _write_changes(self, state: RunRecord) -> None:
         """Writes the status, what became of loops, the mark by them, and when it goes on."""
@@ -420,7 +433,8 @@ class JournalTables:
         mark = self.connection.execute(_MARK_OF, place).get if state.mark else ""
         is_gone = bool(mark) and mark != change.mark
         if change.finished is not None:
-            self.connection.execute(_LOOP_FINISHED, (*place, change.finished, change.mark))
+            ended = (change.finished, change.mark, whole(change.exit_reason))
+            self.connection.execute(_LOOP_FINISHED, (*place, *ended))
         elif change.started is not None:
             began = (*place, change.started, change.limit or 0)
             self.connection.execute(_LOOP_STARTED, began)
@@ -432,6 +446,16 @@ class JournalTables:
         else:
             self.connection.execute(_LOOP_REOPENED, (*place, change.limit))
         return is_gone
+
+
+def _charges_of(state: RunRecord) -> list[Column]:
+    """What a run was charged with since it was written last."""
+    flat: list[Column] = []
+    for (hour, loop, model), spent in state.spending.items():
+        flat += (state.number, hour, whole(loop), whole(model), spent.calls, spent.input_tokens)
+        flat += (spent.output_tokens, spent.cost_usd, spent.unpriced_calls, spent.in_doubt)
+    state.spending.clear()
+    return flat
 
 
 def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], int]]:

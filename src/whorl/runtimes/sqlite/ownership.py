@@ -11,12 +11,14 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
+from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.connection import fetch, refused
 
 if TYPE_CHECKING:
@@ -54,7 +56,12 @@ class Pulse:
 
 
 def this_process() -> Identity:
-    pid = os.getpid()
+    return _identity(os.getpid())
+
+
+@cache
+def _identity(pid: int) -> Identity:
+    """The identity of this process; after a fork it has another number."""
     try:
         boot = _BOOT_FILE.read_text("ascii").strip()
         namespace = os.readlink("/proc/self/ns/pid")
@@ -124,10 +131,10 @@ class Ownership:
         number, owner, behaviour, row, *process = rows[0]
         if behaviour > BEHAVIOUR:
             raise StoreError(
-                f"run {run!r} was started by version {behaviour} of the machine; this version of"
+                f"run {run!r} was driven by version {behaviour} of the machine; this version of"
                 f" Whorl has version {BEHAVIOUR}",
                 code="R901",
-                help="go on with the newer Whorl that started it",
+                help="go on with the newer Whorl that drove it",
             )
         if has_living(process, self.process, self.pulse()):
             pid = process[0]
@@ -140,6 +147,10 @@ class Ownership:
             )
         if self._row is None:
             self._register()
+        if behaviour < BEHAVIOUR:
+            # Older machines do not understand all that is journaled from here on.
+            update = "UPDATE runs SET behaviour = ? WHERE number = ?"
+            self.connection.execute(update, (BEHAVIOUR, number))
         self.connection.execute(
             "UPDATE progress SET owner = ?, process = ? WHERE run = ?",
             (owner + 1, self._row, number),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -13,38 +12,36 @@ import apsw
 
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
+from whorl.lazily import dataclass
 from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
 from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import checking, encoding
-from whorl.runtimes.sqlite.checking import LOOP_TYPES, RUN_TYPES, fits
-from whorl.runtimes.sqlite.connection import Place, Reader, copy_all, damaged, fetch, store_error
+from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
+from whorl.runtimes.sqlite.connection import (
+    DOCTOR,
+    Place,
+    Reader,
+    copy_all,
+    damaged,
+    fetch,
+    store_error,
+)
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.file_watch import FileWatch
 from whorl.runtimes.sqlite.journal_tables import check_owner
-from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living, this_process
+from whorl.runtimes.sqlite.listing import COLUMNS, ROW_DAMAGED, SHOWN_FIELDS, RunListing
+from whorl.runtimes.sqlite.ownership import Pulse, has_living, this_process
 from whorl.runtimes.sqlite.upkeep import UpkeepReading
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from whorl.language import Json
     from whorl.runtimes.sqlite.checking import Sizes
+    from whorl.runtimes.sqlite.connection import Column
 
 
-_COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
-    coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,
-    loop, iteration, coalesce((SELECT iterations_max FROM loops
-        WHERE loops.run = number AND address = progress.loop), 0),
-    score, exit_reason, error, in_doubt, progress.mark, stopped_by,
-    coalesce(origin, ''), due, coalesce(held, ''),
-    owner, pid, started, boot, namespace, beat_at, beat_monotonic
-FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
-    LEFT JOIN processes ON processes.id = process
-"""
-_RUN: Final = _COLUMNS + "WHERE runs.id = ?"
-_TOTALS: Final = """SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens),
-    sum(cost_usd), sum(in_doubt) FROM runs JOIN progress ON run = number
-    WHERE created_at >= ? GROUP BY name ORDER BY sum(cost_usd) DESC, name"""
+_RUN: Final = f"{COLUMNS} WHERE runs.id = ?"
 # The journal is one log of all runs, so its own numbers tell what is new in it.
 _TOUCHED: Final = """SELECT DISTINCT runs.id FROM journal JOIN runs ON runs.number = journal.run
     WHERE journal.id > ? AND journal.id <= ?"""
@@ -57,6 +54,8 @@ _AT: Final = f"""{_ENTRY}
     OR (address >= ?3 || '/' AND address < ?3 || '0')
     OR (address >= ?3 || '[' AND address < ?3 || '\\')
     OR (address >= ?3 || '#' AND address < ?3 || '$')) ORDER BY seq LIMIT ?4"""
+_ADDRESSES: Final = """SELECT address FROM journal WHERE run = ?1 AND address >= ?2
+    AND substr(address, 1, length(?2)) = ?2 GROUP BY address ORDER BY min(seq) LIMIT ?3"""
 # The number of an iteration follows the bracket: rows of earlier ones are not even decoded.
 _ITERATIONS: Final = f"""{_ENTRY}
     INDEXED BY iterations_by_run WHERE run = ?1 AND kind = 34 AND seq > ?2 AND (address = ?3
@@ -82,8 +81,6 @@ _MESSAGES: Final = """SELECT inbox.id, runs.id, kind, at, address, body
 _PAGE: Final = 256
 _BEST_SOUGHT: Final = 100
 _SEQ_MAX: Final = 2**62
-_SHOWN_FIELDS: Final = 27
-_ROW_DAMAGED: Final = "its row in the store is damaged"
 _CHANGED: Final = "it is not what was written: its checksum differs"
 _MEMORIES: Final = """SELECT key, count(*), max(at), sum(octet_length(record)) FROM memories
     GROUP BY key ORDER BY key"""
@@ -99,25 +96,19 @@ class MemoryRow:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """What all runs of one workflow have used."""
-
-    name: str
-    runs: int
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float
-    in_doubt: int
-
-
-class StoreReading(UpkeepReading):
+class StoreReading(RunListing, UpkeepReading):
     """All that can be asked of a store while others write, without an event loop."""
 
     def __init__(
-        self, place: Place, clock: Callable[[], float], monotonic: Callable[[], float]
+        self,
+        place: Place,
+        clock: Callable[[], float],
+        monotonic: Callable[[], float],
+        *,
+        is_mirror: bool = False,
     ) -> None:
+        # Nobody drives the runs of a mirror here, and so nobody can leave them.
+        self.is_mirror = is_mirror
         self.clock = clock
         self.monotonic = monotonic
         self.path = place.path
@@ -125,57 +116,6 @@ class StoreReading(UpkeepReading):
         self.watch = FileWatch(place.path, is_real=place.vfs is None and not place.immutable)
         self._reader = Reader(place, self.watch)
         self._process = this_process()
-
-    def runs(
-        self,
-        status: str | None = None,
-        name: str | None = None,
-        limit: int = 100,
-        before: str | None = None,
-    ) -> list[RunRow]:
-        below = _SEQ_MAX if before is None else self._number(before)
-        stored = "running" if status == "interrupted" else status
-        chosen = [value for value in (stored, name) if value is not None]
-        by_status = "status = ? AND " if stored is not None else ""
-        by_name = "name = ? AND " if name is not None else ""
-        tail = "number < ? ORDER BY number DESC LIMIT ?"
-        statement = f"{_COLUMNS}WHERE {by_status}{by_name}{tail}"
-        rows: list[RunRow] = []
-        while True:
-            page = self._run_rows(statement, (*chosen, below, _PAGE))
-            for row in map(self._listed, page):
-                if status is None or row.status == status:
-                    rows.append(row)
-                if len(rows) >= limit:
-                    return rows[:limit]
-            if len(page) < _PAGE:
-                return rows
-            below = page[-1][0]
-
-    def _run_rows(self, statement: str, values: tuple[int | str, ...]) -> list[tuple[Any, ...]]:
-        """Rows of runs; of one whose texts cannot be read only its number."""
-        try:
-            return self._reader.rows(statement, values)
-        except StoreError as fault:
-            if not isinstance(fault.__cause__, UnicodeDecodeError):
-                raise
-        numbers = self._reader.rows(f"SELECT number FROM ({statement})", values)
-        rows: list[tuple[Any, ...]] = []
-        for number in numbers:
-            try:
-                rows += self._reader.rows(_COLUMNS + "WHERE number = ?", number)
-            except StoreError:
-                rows.append(number)
-        return rows
-
-    def _listed(self, row: tuple[Any, ...]) -> RunRow:
-        """A row as a list shows it: a damaged one is named, and hides no others."""
-        try:
-            return self._shown(row)
-        except StoreError as fault:
-            name = row[1] if len(row) > 1 and isinstance(row[1], str) else f"number-{row[0]}"
-            words = f"{fault}; `whorl doctor` says more"
-            return RunRow(RunId(name), "(damaged)", "failed", "", "", 0.0, 0.0, error=words)
 
     def run(self, run: str) -> RunRow:
         rows = self._reader.rows(_RUN, (run,))
@@ -206,10 +146,6 @@ class StoreReading(UpkeepReading):
             raise UsageError(words, help="write more of the id", code="W902")
         return RunId(ids[0])
 
-    def totals(self, since: float = 0.0) -> list[Total]:
-        """What the runs made since a time have used, by workflow name, the dearest first."""
-        return [Total(*row) for row in self._reader.rows(_TOTALS, (since,))]
-
     def touched(self, after: int) -> tuple[int, list[RunId]]:
         """The runs with entries after a place in the common journal, and its last place."""
         with self._reader.lend() as connection:
@@ -221,25 +157,9 @@ class StoreReading(UpkeepReading):
         made = "SELECT id FROM runs WHERE parent = ? ORDER BY number LIMIT ?"
         return [RunId(row[0]) for row in self._reader.rows(made, (run, limit))]
 
-    def _shown(self, row: tuple[Any, ...]) -> RunRow:
-        if not fits(row[1:_SHOWN_FIELDS], RUN_TYPES):
-            raise damaged(str(row[1] if len(row) > 1 else row[0]), None, _ROW_DAMAGED, "R906")
-        shown = RunRow(*row[1:_SHOWN_FIELDS])
-        if shown.status != "succeeded" and shown.mark:
-            shown = replace(shown, mark="")
-        if shown.status != "running":
-            is_idle = shown.status == "waiting"
-            return shown if is_idle or not shown.held else replace(shown, held="")
-        owner, *process = row[_SHOWN_FIELDS:]
-        now = Pulse(self.clock(), self.monotonic())
-        # A run that was just made is about to be claimed.
-        is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
-        is_driven = is_new or has_living(process, self._process, now)
-        return shown if is_driven else replace(shown, status="interrupted")
-
     def is_owned(self, run: str) -> bool:
         rows, now = self._reader.rows(_RUN, (run,)), Pulse(self.clock(), self.monotonic())
-        return bool(rows) and has_living(rows[0][_SHOWN_FIELDS + 1 :], self._process, now)
+        return bool(rows) and has_living(rows[0][SHOWN_FIELDS + 1 :], self._process, now)
 
     def _newest_ids(self, limit: int) -> list[str]:
         newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
@@ -279,11 +199,16 @@ class StoreReading(UpkeepReading):
     def entries_at(self, run: str, address: str, after: int = 0) -> Iterator[Entry]:
         return self._entries(run, _AT, after, address)
 
+    def addresses(self, run: str, first: str, limit: int = 1000) -> list[str]:
+        """Where anything happened below an address or beside it, in the order of the journal."""
+        rows = self._reader.rows(_ADDRESSES, (self._number(run), first, limit))
+        return [row[0] for row in rows]
+
     def loops(self, run: str) -> list[LoopRow]:
         number = self._number(run)
         rows = self._reader.rows(_LOOPS, (number,))
         if not all(fits(row, LOOP_TYPES) for row in rows):
-            raise damaged(run, None, _ROW_DAMAGED, "R906")
+            raise damaged(run, None, ROW_DAMAGED, "R906")
         return [self._loop(run, number, row) for row in rows]
 
     def iterations(
@@ -400,6 +325,10 @@ class StoreReading(UpkeepReading):
         """The requests to a run, oldest first; each stays until an append names it."""
         with self._reader.lend() as connection:
             check_owner(connection, run, owner)
+        return self.inbox(run)
+
+    def inbox(self, run: RunId) -> list[Message]:
+        """The same, for those who do not own the run."""
         return self._messages("runs.id = ?", run)
 
     def mail(self) -> list[Message]:
@@ -421,15 +350,14 @@ class StoreReading(UpkeepReading):
 
     def memory(self, key: str) -> list[Json]:
         records = "SELECT record FROM memories WHERE key = ? ORDER BY number"
-        try:
-            return [from_text(row[0]) for row in self._reader.rows(records, (key,))]
-        except Unreadable as error:
-            words = f"what is remembered under {key!r} cannot be read: {error}"
-            advice = f"delete it with `whorl memory rm {key}`"
-            raise StoreError(words, help=advice, code="R903") from error
+        return encoding.remembered(key, (row[0] for row in self._reader.rows(records, (key,))))
 
     def memories(self) -> list[MemoryRow]:
         return [MemoryRow(*row) for row in self._reader.rows(_MEMORIES)]
+
+    def rows(self, statement: str, values: Sequence[Column] = ()) -> list[tuple[Any, ...]]:
+        """What a constant query of tables of others finds (see `runtimes/service`)."""
+        return self._reader.rows(statement, values)
 
     def version(self) -> int:
         return self._reader.version()
@@ -446,6 +374,21 @@ class StoreReading(UpkeepReading):
         """What is damaged, each with its run and entry; `report` hears of what has been read."""
         with self._reader.lend() as connection:
             return checking.faults(connection, report)
+
+    def check_touched(self) -> list[str]:
+        """What is damaged, if others have written into the file itself since this was asked.
+
+        Where it is not one entry or another but the file, nothing is written from then on.
+        """
+        if not self.watch.is_touched():
+            return []
+        # Those of the pool have pages of the file in memory.
+        with closing(self._reader.open()) as connection:
+            found = checking.faults(connection)
+        words = next((words for words in found if words.startswith(checking.PAGES)), None)
+        if words is not None:
+            self.watch.refuse(f"the store {self.path!r} is damaged: {words}", DOCTOR)
+        return found
 
     def copy_to(self, path: str) -> None:
         with self._reader.lend() as connection:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 import threading
 import time
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import apsw
 
 from whorl.errors import StoreError, UsageError
+from whorl.language.pieces import is_large
+from whorl.lazily import dataclass, regex
+from whorl.providers.json_values import beside
 from whorl.runtimes.journal import NewRun, Record, RunId, records_in
 from whorl.runtimes.keys import Seals
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
+from whorl.runtimes.sqlite.hook_table import HookTable
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
+from whorl.runtimes.sqlite.listing import Which
+from whorl.runtimes.sqlite.queue_table import QueueTable
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.writer import Change, CrashHook, Job, Writer, settle
 
@@ -29,12 +34,13 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
+    from whorl.language.libraries import Amendment
     from whorl.providers.settings import Retention
 
 
 T = TypeVar("T")
 
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
+_ID: Final = regex(r"[A-Za-z0-9_-]{1,128}")
 REASON_MAX: Final = 500
 # How many entries of a run with a past are made ready before others have their turn.
 _ENCODED_AT_ONCE: Final = 500
@@ -64,7 +70,7 @@ class Pruned:
     dry_run: bool
 
 
-class SqliteStore(StoreReading):
+class SqliteStore(StoreReading, HookTable, QueueTable):
     """Implements `Journal`. An append whose task is cancelled may or may not have been written."""
 
     def __init__(
@@ -79,9 +85,10 @@ class SqliteStore(StoreReading):
         monotonic: Callable[[], float] = time.monotonic,
         crash_hook: CrashHook | None = None,
         seals: Seals | None = None,
+        is_mirror: bool = False,
     ) -> None:
         place = prepare(Place(str(path), vfs, exclusive, checkpoint_pages), create=create)
-        super().__init__(place, clock, monotonic)
+        super().__init__(place, clock, monotonic, is_mirror=is_mirror)
         self.seals = seals or Seals()
         self._place = place
         self._crash_hook = crash_hook
@@ -111,6 +118,10 @@ class SqliteStore(StoreReading):
         job = Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
         return cast("tuple[RunId, bool]", await self._change(job))
 
+    async def probe(self) -> None:
+        """Raises StoreError where nothing can be written."""
+        await self._ask(lambda tables: None)
+
     async def claim(self, run: RunId, *, keeps: bool = False) -> int:
         """Makes this process the owner; with `keeps`, servers take the run up after it."""
         return await self._ask(lambda tables: tables.claim(run, keeps=keeps), run)
@@ -132,9 +143,13 @@ class SqliteStore(StoreReading):
         *,
         messages: Sequence[int] = (),
         after: int | None = None,
+        is_large: bool = False,
     ) -> int:
         _check_id(run)
-        rows = [encode(event) for event in events]
+        if is_large:
+            rows = await self._aside(lambda: [encode(event, is_large=True) for event in events])
+        else:
+            rows = [encode(event) for event in events]
         job = Append(run, owner, events, rows, after, messages, _written(records_in(events)))
         writer = self._started()
         if writer.is_for_one_run and not self._waiting:
@@ -146,9 +161,12 @@ class SqliteStore(StoreReading):
                 return cast("int", last)
         return cast("int", await self._change(job))
 
+    async def _aside(self, work: Callable[[], T]) -> T:
+        return await beside(work)
+
     async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
-        packed = _packed(state)
-        await self._ask(lambda tables: tables.snapshot(run, owner, seq, packed), run)
+        # A large one takes long to pack: the writer does it.
+        await self._ask(lambda tables: tables.snapshot(run, owner, seq, _packed(state)), run)
 
     async def post(self, run: RunId, event: Event) -> int:
         row = encode(event, is_split=False)
@@ -159,11 +177,17 @@ class SqliteStore(StoreReading):
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
         kept, text = Record(whole(key), record, keep), to_text(record)
-        return await self._ask(lambda tables: tables.remember(kept, text, once=once))
+        return await self._ask(lambda tables: tables.memories.remember(kept, text, once=once))
+
+    async def amend(
+        self, key: str, change: Callable[[list[Json]], Amendment], *, keep: int
+    ) -> Amendment:
+        stored = whole(key)
+        return await self._ask(lambda tables: tables.memories.amend(stored, change, keep))
 
     async def forget(self, key: str) -> int:
         stored = whole(key)
-        return await self._ask(lambda tables: tables.forget(stored))
+        return await self._ask(lambda tables: tables.memories.forget(stored))
 
     async def prune(
         self,
@@ -171,13 +195,24 @@ class SqliteStore(StoreReading):
         statuses: Sequence[str] = ("succeeded", "failed", "cancelled"),
         *,
         dry_run: bool = False,
+        without_key: tuple[str, ...] = (),
     ) -> Pruned:
-        """Deletes runs that ended long ago, with what only they use, and shrinks the file."""
+        """Deletes runs that ended long ago, with what only they use, and shrinks the file.
+
+        Those whose keys begin like one of `without_key` stay.
+        """
         limit = self.clock() - older_than_s
-        rows = [row for status in statuses for row in self.runs(status=status, limit=2**31)]
+        each = (Which(status=status, without_key=without_key) for status in statuses)
+        rows = [row for which in each for row in self.list_runs(which, 2**31)]
         old = [(row.id, row.status) for row in rows if row.updated_at < limit]
         pruned = [await self._pruned(run, status, limit, dry_run=dry_run) for run, status in old]
         return await self._shrunk(pruned, dry_run=dry_run)
+
+    async def remove(self, key: str) -> Pruned:
+        """Deletes all runs whose keys begin so, unless somebody drives them."""
+        now, which = self.clock() + 1.0, Which(key=key)
+        rows = [(row.id, row.status) for row in self.list_runs(which, 2**31)]
+        return await self._shrunk([await self._pruned(run, status, now) for run, status in rows])
 
     async def retire(self, keep: Retention, limit: int = 100) -> Pruned:
         """Deletes the oldest runs that have ended and that nothing keeps, at most so many."""
@@ -239,6 +274,10 @@ class SqliteStore(StoreReading):
         for loop in list(self._waiting):
             self._hand_over(loop)
         await asyncio.to_thread(self.close)
+
+    async def change(self, apply: Callable[[apsw.Connection], T]) -> T:
+        """Has something done to tables of others in a transaction (see `runtimes/service`)."""
+        return await self._ask(lambda tables: apply(tables.connection))
 
     async def _ask(self, apply: Callable[[JournalTables], T], run: RunId | None = None) -> T:
         """Has something done in a transaction; `run` is checked first."""
@@ -303,4 +342,5 @@ def _written(memories: Sequence[Record]) -> list[tuple[Record, str]]:
 
 
 def _packed(state: Json) -> bytes:
-    return zlib.compress(to_text(state).encode(), 1)
+    # In pieces: other threads wait for each of them.
+    return zlib.compress(to_text(state, is_large=is_large(state)).encode(), 1)

@@ -21,10 +21,18 @@ _PROCESSES: Final = """SELECT pid, started, boot, namespace, beat_at, beat_monot
 _STRANDED: Final = """SELECT runs.id FROM runs JOIN progress ON progress.run = number
     JOIN upkeep ON upkeep.run = number
     WHERE status = 'running' AND kept AND (process IS NULL OR process NOT IN ({living}))
+    AND NOT EXISTS (SELECT 1 FROM queue WHERE queue.run = number AND began = 0)
     AND NOT (owner = 0 AND process IS NULL AND abs(? - created_at) <= ?) ORDER BY number LIMIT ?"""
 _DUE: Final = """SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
     JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
     WHERE due IS NOT NULL ORDER BY due LIMIT ?"""
+# So many runs are counted at most, so that counting takes no longer the more of them there are.
+COUNTED_MAX: Final = 10_000
+_OPEN: Final = f"""SELECT name, state, count(*) FROM (SELECT name,
+        iif(status = 'running' AND (process IS NULL OR process NOT IN ({{living}})),
+            iif(began = 0, 'queued', 'interrupted'), status) AS state
+    FROM runs JOIN progress ON progress.run = number LEFT JOIN queue ON queue.run = number
+    WHERE status IN ('running', 'waiting', 'paused') LIMIT {COUNTED_MAX}) GROUP BY name, state"""
 
 
 class UpkeepReading:
@@ -37,12 +45,22 @@ class UpkeepReading:
 
     def stranded(self, limit: int) -> list[RunId]:
         """The runs that servers keep going and no living process drives, the oldest first."""
+        living = self._living()
+        statement = _STRANDED.format(living=",".join("?" * len(living)))
+        rows = self._reader.rows(statement, (*living, self.clock(), LEASE_S, limit))
+        return [RunId(row[0]) for row in rows]
+
+    def open_runs(self) -> list[tuple[str, str, int]]:
+        """Names of workflows, states of runs that have not ended, and how many there are."""
+        living = self._living()
+        rows = self._reader.rows(_OPEN.format(living=",".join("?" * len(living))), living)
+        return [(str(name), str(state), int(number)) for name, state, number in rows]
+
+    def _living(self) -> list[int]:
+        """The processes that drive runs, as the tables know them."""
         now = Pulse(self.clock(), self.monotonic())
         rows = self._reader.rows(_PROCESSES)
-        living = [row[-1] for row in rows if has_living(row[:-1], self._process, now)]
-        statement = _STRANDED.format(living=",".join("?" * len(living)))
-        rows = self._reader.rows(statement, (*living, now.at, LEASE_S, limit))
-        return [RunId(row[0]) for row in rows]
+        return [row[-1] for row in rows if has_living(row[:-1], self._process, now)]
 
     def timers(self, limit: int) -> list[tuple[RunId, float, float]]:
         """The runs that wait and go on by themselves: each with its time, and how long that is.

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import queue
 import threading
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
 import apsw
 
 from whorl.errors import InternalError, StoreError, WhorlError
+from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.connection import Place, copy_of, is_fsync_fault, store_error
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
+from whorl.runtimes.sqlite.memory_table import MemoryTable
 from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this_process
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ RESTART_PAGES: Final = 12_000
 _RESTART_WAIT_MS: Final = 1000
 _FEW: Final = 4
 _QUICK_S: Final = 0.002
+# What is larger is deflated beside the event loop.
+_SMALL_BYTES: Final = 65_536
 
 
 @dataclass(slots=True, eq=False)
@@ -75,7 +78,9 @@ class Writer:
         self._connection = connecting.open_writer(place)
         self._connection.set_wal_hook(self._count_pages)
         ownership = Ownership(self._connection, this_process(), lambda: Pulse(clock(), monotonic()))
-        self._tables = JournalTables(self._connection, ownership, clock)
+        self._tables = JournalTables(
+            self._connection, ownership, clock, MemoryTable(self._connection, clock)
+        )
         self._wal_pages = 0
         self._checkpointed = 0
         self._broken: StoreError | None = None
@@ -104,8 +109,8 @@ class Writer:
         """The fast lane: commits a few appends in the caller's thread; None: hand them over."""
         if len(jobs) > _FEW or self._commit_s > _QUICK_S or self._closed:
             return None
-        is_append = all(isinstance(job, Append) for job in jobs)
-        if not is_append or not self._turn.acquire(blocking=False):
+        is_quick = all(isinstance(job, Append) and job.size < _SMALL_BYTES for job in jobs)
+        if not is_quick or not self._turn.acquire(blocking=False):
             return None
         try:
             if self._fault() is not None or not self._queue.empty() or not self._begin_at_once():
@@ -277,6 +282,7 @@ class Writer:
             else:
                 self._connection.set_busy_timeout(_RESTART_WAIT_MS)
                 self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            self._watch.note_written()
         except apsw.Error as error:
             # The entries are safe in the log; only a failed fsync leaves doubt about the file.
             if is_fsync_fault(error):

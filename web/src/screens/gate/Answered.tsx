@@ -31,7 +31,10 @@ export function Answered({ run, gate, isMine, unsent, onDiscard, next, onNext }:
       </h2>
       {gate.decided && (
         <p>
-          {answererWords(gate.decided.by, isMine)}: <strong>{answerWords(gate.reason, gate.decided.approved)}</strong>
+          {answererWords(gate.decided.by, isMine)}: <strong>
+            {answerWords(gate.reason, gate.decided.approved)}
+            {gate.decided.isEdited && " with edits"}
+          </strong>
           {gate.decided.feedback && <span className="pre"> “{words.visible(gate.decided.feedback)}”</span>}
         </p>
       )}

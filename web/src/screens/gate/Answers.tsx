@@ -1,5 +1,5 @@
 /** The answers: each is one call, with the command that does the same under it. */
-import { useId } from "react";
+import { useId, useState } from "react";
 import type { RunDetail } from "../../api";
 import { ErrorNotice } from "../../app/Notice";
 import { useClient } from "../../app/session";
@@ -7,8 +7,10 @@ import { Command } from "../../dialogs/ActionForm";
 import { CancelButton } from "../../dialogs/CancelButton";
 import { commands } from "../../dialogs/commands";
 import { ContinueForm } from "../../dialogs/ContinueDialog";
-import { choicesFor, FEEDBACK_MAX } from "../../dialogs/gates";
+import type { Edits } from "../../dialogs/changes";
+import { canEdit, choicesFor, FEEDBACK_MAX } from "../../dialogs/gates";
 import type { GateState } from "../../journal";
+import { Edited } from "./Edited";
 import type { Sending } from "./useSending";
 
 interface AnswersProps {
@@ -18,12 +20,15 @@ interface AnswersProps {
   seen: number;
   feedback: string;
   onFeedback: (text: string) => void;
+  edits: Edits;
+  onEdits: (edits: Edits) => void;
   sending: Sending;
 }
 
 const CANCEL = "Cancel the run";
 
-export function Answers({ run, gate, subject, seen, feedback, onFeedback, sending }: AnswersProps) {
+export function Answers({ run, gate, subject, seen, feedback, onFeedback, edits, onEdits, sending }: AnswersProps) {
+  const [isEditing, setEditing] = useState(Object.keys(edits).length > 0);
   const client = useClient();
   const id = useId();
   const choices = choicesFor(gate.reason);
@@ -55,6 +60,23 @@ export function Answers({ run, gate, subject, seen, feedback, onFeedback, sendin
                 </button>
                 <p className="help">{choice.help}</p>
                 <Command text={commands.decide(verb, run.id, feedback, gate.address)} />
+                {verb === "approve" && canEdit(gate) && (
+                  <button type="button" className="button" aria-expanded={isEditing} disabled={isBusy} onClick={() => setEditing(!isEditing)}>
+                    {choice.label.split(" ")[0]} with edits…
+                  </button>
+                )}
+                {verb === "approve" && canEdit(gate) && isEditing && (
+                  <Edited
+                    run={run.id}
+                    gate={gate}
+                    label={choice.label.split(" ")[0] ?? ""}
+                    feedback={feedback}
+                    edits={edits}
+                    onEdits={onEdits}
+                    isBusy={isBusy}
+                    onSend={(value) => send(choice.label, () => client.approve(run.id, { address: gate.address, feedback, seen, value: value as never }))}
+                  />
+                )}
               </div>
             );
           })}

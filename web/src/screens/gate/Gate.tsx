@@ -1,5 +1,5 @@
 /** What a run asks of a person: the question of the address, what it is about, and the answers. */
-import { useEffect, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import type { RunDetail } from "../../api";
 import { useNow } from "../../app/clock";
 import { Guarded } from "../../app/Guarded";
@@ -8,7 +8,9 @@ import { Empty, ErrorNotice, LiveIndicator, Loading } from "../../app/Notice";
 import { Link, navigate, runPath } from "../../app/router";
 import { RunProvider, useJournal, useRunState, useRunView } from "../../app/run";
 import { useLoad } from "../../app/session";
+import { useTitle } from "../../app/title";
 import { StatusBadge } from "../../charts";
+import type { Edits } from "../../dialogs/changes";
 import { useDraft } from "../../dialogs/drafts";
 import { askerWords, isOpen, sameQuestion, subjectOf } from "../../dialogs/gates";
 import { openGates, words, type GateState } from "../../journal";
@@ -32,7 +34,7 @@ export default function GateScreen({ values, query }: ScreenProps) {
 function Loaded({ id, address }: { id: string; address: string }) {
   const state = useRunState();
   const lastSeq = useJournal((journal) => journal.lastSeq);
-  const detail = useLoad((client, signal) => client.run(id, signal), [id, state.status]);
+  const detail = useLoad((client, signal) => client.run(id, signal), [id], [state.status]);
   // In the middle of an old journal, questions are open that were answered long ago.
   const [isCaughtUp, setCaughtUp] = useState(false);
   if (!isCaughtUp && detail.value && lastSeq >= detail.value.last_seq) setCaughtUp(true);
@@ -51,6 +53,7 @@ function Waiting({ run, address }: { run: RunDetail; address: string }) {
   const gate = sameQuestion(shown, newest);
   if (gate !== shown) setShown(gate);
   const first = gates[0]?.address;
+  useTitle(`${run.name}: question`, gates.length);
   useEffect(() => {
     // From here on the address says which question is meant.
     if (!address && first) navigate(runPath(run.id, "/gate"), { address: first }, { replace: true });
@@ -61,7 +64,7 @@ function Waiting({ run, address }: { run: RunDetail; address: string }) {
         <StatusBadge status={state.status} mark={run.status === "succeeded" ? (run.mark ?? null) : null} />
         <Link to={runPath(run.id)}>{run.name}</Link>
         <span className="faint">run {run.id}</span>
-        <LiveIndicator state={connection} />
+        <LiveIndicator state={connection} isOver={["succeeded", "failed", "cancelled"].includes(state.status)} />
       </div>
       {gates.length > 1 && (
         <nav className="gate-tabs" aria-label="open questions">
@@ -107,7 +110,14 @@ function Question({ run, gate, next, onNext }: QuestionProps) {
   const subject = useJournal((journal) => subjectOf(gate.address, (loop) => journal.loops.get(loop)?.number ?? 1), [gate.address]);
   const seen = useJournal((journal) => journal.lastSeq);
   const [feedback, setFeedback] = useDraft(run.id, gate.address);
-  const sending = useSending(() => setFeedback(""));
+  const [edited, setEdited] = useDraft(run.id, `${gate.address} edits`);
+  const edits = useMemo(() => (edited ? (JSON.parse(edited) as Edits) : {}), [edited]);
+  const forget = () => {
+    setFeedback("");
+    setEdited("");
+  };
+  const sending = useSending(forget);
+  const unsent = sending.label === "" ? [feedback, ...Object.values(edits)].filter(Boolean).join("\n\n") : "";
   useEffect(() => {
     document.querySelector<HTMLElement>(".gate-question")?.focus();
   }, []);
@@ -136,10 +146,10 @@ function Question({ run, gate, next, onNext }: QuestionProps) {
           {subject && <Judgement loop={subject.loop} number={subject.number} />}
           {isOpen(gate) ? (
             <Guarded label="answers">
-              <Answers run={run} gate={gate} subject={subject} seen={seen} feedback={feedback} onFeedback={setFeedback} sending={sending} />
+              <Answers run={run} gate={gate} subject={subject} seen={seen} feedback={feedback} onFeedback={setFeedback} edits={edits} onEdits={(next) => setEdited(JSON.stringify(next))} sending={sending} />
             </Guarded>
           ) : (
-            <Answered run={run.id} gate={gate} isMine={sending.label !== ""} unsent={sending.label === "" ? feedback : ""} onDiscard={() => setFeedback("")} next={next} onNext={onNext} />
+            <Answered run={run.id} gate={gate} isMine={sending.label !== ""} unsent={unsent} onDiscard={forget} next={next} onNext={onNext} />
           )}
         </div>
       </div>

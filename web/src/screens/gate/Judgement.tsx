@@ -1,6 +1,7 @@
 /** What was found about the iteration that is asked about: score, verdict, the judge's words. */
 import { useLoop } from "../../app/run";
 import { ScoreCurve } from "../../charts";
+import { Facts } from "../run/Facts";
 import { iterationOf, outsideOf, scoresOf, words } from "../../journal";
 
 export function Judgement({ loop, number }: { loop: string; number: number }) {
@@ -20,13 +21,7 @@ export function Judgement({ loop, number }: { loop: string; number: number }) {
         {told?.outside && <span className="outside"> · score {words.outsideWords(told.outside)}</span>}
       </h2>
       {told && told.facts.length > 0 ? (
-        <ul className="verdicts">
-          {told.facts.map((fact, index) => (
-            <li key={index} className={fact.met ? "tone-good" : "tone-idle"}>
-              <span aria-hidden="true">{fact.by === "judge" ? "⚖ " : ""}{fact.met ? "✓" : "✗"}</span> {words.visible(words.factWords(fact))}
-            </li>
-          ))}
-        </ul>
+        <Facts iteration={told} />
       ) : (
         <p className="faint">No condition judges this loop: you do.</p>
       )}

@@ -50,9 +50,10 @@ export function Subject({ run, gate, subject }: SubjectProps) {
 function useShownBefore(run: string, gate: GateState, subject: SubjectProps["subject"]): Json | undefined {
   const asked = useJournal((journal) => journal.gates.get(questionBefore(gate.address)), [gate.address]);
   const wanted = !asked && gate.reason !== "gate" && subject && subject.number > 1 ? subject : null;
+  const { loop, number } = wanted ?? { loop: "", number: 0 };
   const loaded = useLoad(
-    async (client, signal) => (wanted ? client.iteration(run, wanted.loop, wanted.number - 1, signal) : null),
-    [run, wanted?.loop, wanted?.number],
+    async (client, signal) => (loop ? client.iteration(run, loop, number - 1, signal) : null),
+    [run, loop, number],
   );
   return asked ? asked.show : ((loaded.value?.results as Json | undefined) ?? undefined);
 }

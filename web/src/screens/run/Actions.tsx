@@ -3,19 +3,21 @@ import { useState } from "react";
 import type { Client, RunDetail } from "../../api";
 import { errorWords } from "../../app/Notice";
 import { navigate } from "../../app/router";
-import { useRunStore, useRunView } from "../../app/run";
+import { statusOf, useRunStore, useRunView } from "../../app/run";
 import { useClient } from "../../app/session";
 import { openDialog } from "../../dialogs";
 import { CancelButton } from "../../dialogs/CancelButton";
-import { words } from "../../journal";
-import { loopLookedAt, numberLookedAt } from "./focus";
+import { commands } from "../../dialogs/commands";
+import { words, type LoopState } from "../../journal";
+import { numberLookedAt } from "./focus";
 
-type Verb = "pause" | "resume" | "cancel";
+type Verb = "pause" | "resume" | "cancel" | "stop";
 
-const CALLS: Record<Verb, (client: Client, id: string, seen: number) => Promise<unknown>> = {
+const CALLS: Record<Verb, (client: Client, id: string, seen: number, loop: string) => Promise<unknown>> = {
   pause: (client, id, seen) => client.pause(id, { seen }),
   resume: (client, id, seen) => client.resume(id, { seen }),
   cancel: (client, id, seen) => client.cancel(id, { seen }),
+  stop: (client, id, seen, loop) => client.stop(id, { loop, seen }),
 };
 
 /** Carries a request out with what the page knows of the run, and says what is wrong with it. */
@@ -23,9 +25,9 @@ export function useSteering(id: string) {
   const client = useClient();
   const store = useRunStore();
   const [state, setState] = useState<{ busy: Verb | null; error: unknown }>({ busy: null, error: null });
-  const steer = (verb: Verb) => {
+  const steer = (verb: Verb, loop = "") => {
     setState({ busy: verb, error: null });
-    CALLS[verb](client, id, store.getState().journal.lastSeq).then(
+    CALLS[verb](client, id, store.getState().journal.lastSeq, loop).then(
       () => setState({ busy: null, error: null }),
       (error: unknown) => setState({ busy: null, error }),
     );
@@ -33,14 +35,14 @@ export function useSteering(id: string) {
   return { ...state, steer, forget: () => setState({ busy: null, error: null }) };
 }
 
-export function Actions({ id, detail }: { id: string; detail: RunDetail | null }) {
+export function Actions({ id, detail, loop }: { id: string; detail: RunDetail | null; loop: LoopState | undefined }) {
+  const status = useRunView(statusOf);
   const { busy, error, steer, forget } = useSteering(id);
   const store = useRunStore();
   const hasLoop = useRunView((view) => view.journal.loops.size > 0);
   const can = (action: RunDetail["can"][number]) => detail?.can.includes(action) ?? false;
   const fork = () => {
-    const { journal, loop: path, chosen } = store.getState();
-    const loop = loopLookedAt(journal, path, chosen);
+    const { chosen } = store.getState();
     if (loop) openDialog({ kind: "fork", run: id, loop: loop.address, iteration: Math.max(1, numberLookedAt(loop, chosen)) });
   };
   return (
@@ -53,6 +55,17 @@ export function Actions({ id, detail }: { id: string; detail: RunDetail | null }
       {can("resume") && (
         <button type="button" className="button button-main" disabled={busy !== null} title={`whorl resume ${id}`} onClick={() => steer("resume")}>
           {detail?.status === "failed" ? "Retry what failed" : "Resume"}
+        </button>
+      )}
+      {loop?.status === "running" && status === "running" && (
+        <button
+          type="button"
+          className="button"
+          disabled={busy !== null || loop.isStopping}
+          title={`${commands.stop(id, loop.address)}: ${loop.address} ends with what it returns then`}
+          onClick={() => steer("stop", loop.address)}
+        >
+          {loop.isStopping ? `Stops after #${loop.number}` : "Stop after this iteration"}
         </button>
       )}
       {can("cancel") && <CancelButton label="Cancel" isDisabled={busy !== null} title={`whorl cancel ${id}`} onCancel={() => steer("cancel")} />}

@@ -1,10 +1,11 @@
 /** What the run has to say as a whole: why it stopped, whom it waits for, what went wrong. */
 import type { ReactNode } from "react";
 import type { RunDetail } from "../../api";
+import { useNow } from "../../app/clock";
 import { Link, runPath } from "../../app/router";
-import { statusOf, useJournal, useRunState, useRunView } from "../../app/run";
+import { chooseIteration, statusOf, useJournal, useRunState, useRunStore, useRunView } from "../../app/run";
 import { openDialog } from "../../dialogs";
-import { iterationOf, nameOf, openGates, words, type Fault, type LoopState, type Mark } from "../../journal";
+import { endCounts, iterationOf, nameOf, openGates, siblingsOf, words, type Fault, type LoopState, type Mark } from "../../journal";
 import { otherToReturn } from "./focus";
 import { useMark } from "./useMark";
 
@@ -27,6 +28,12 @@ export function Banners({ id, detail, loop }: BannersProps) {
       {status === "interrupted" && (
         <Banner tone="wait" glyph="◌" title="Interrupted">
           Nobody drives this run: its process has ended. Nothing that was paid for is lost; <code>Resume</code> goes on where it stopped.
+          {detail?.held && <span className="pre">A server did not take it up: {words.visible(detail.held)}</span>}
+        </Banner>
+      )}
+      {status === "running" && detail?.position != null && (
+        <Banner tone="wait" glyph="◌" title="In the queue">
+          It waits for its turn, as number {detail.position}: only so many runs of this workflow run at once.
         </Banner>
       )}
       {status === "paused" && (
@@ -41,6 +48,7 @@ export function Banners({ id, detail, loop }: BannersProps) {
           )}
         </Banner>
       )}
+      {status === "waiting" && detail?.due != null && <Due at={detail.due} isAsking={gates.length > 0} />}
       {gates.length > 0 && status !== "interrupted" && <Waiting id={id} gates={gates} />}
       {run.status === "failed" && run.error && loop?.exitReason !== "failed" && (
         <Banner tone="bad" glyph="✗" title={`Failed ${run.error.code}`}>
@@ -48,6 +56,7 @@ export function Banners({ id, detail, loop }: BannersProps) {
         </Banner>
       )}
       {mark && status === "succeeded" && mark !== loop?.mark && <Marked mark={mark} />}
+      {loop && <Siblings loop={loop} />}
       {loop?.status === "finished" && <Exit id={id} loop={loop} can={detail?.can ?? []} fault={run.status === "failed" ? run.error : null} />}
       {warnings.length > 0 && (
         <details className="banner tone-wait warnings">
@@ -64,6 +73,41 @@ export function Banners({ id, detail, loop }: BannersProps) {
         </details>
       )}
     </div>
+  );
+}
+
+/** A run that waits for a time goes on by itself. */
+function Due({ at, isAsking }: { at: number; isAsking: boolean }) {
+  const now = useNow();
+  return (
+    <Banner tone="wait" glyph="◷" title="Waits">
+      {isAsking ? "Without an answer it" : "It"} goes on by itself at {new Date(at * 1_000).toLocaleString()}
+      {at > now && `, in ${words.duration(at - now)}`}.
+    </Banner>
+  );
+}
+
+/** Where the same loop runs for each item of a list: how all of them ended, and the way to those that missed their goal. */
+function Siblings({ loop }: { loop: LoopState }) {
+  const store = useRunStore();
+  const all = useJournal((journal) => siblingsOf(journal, loop.path), [loop.path]);
+  if (all.length < 2) return null;
+  const missed = all.filter((one) => one.status === "finished" && one.exitReason !== "condition_met" && one.exitReason !== "accepted");
+  const look = (one: LoopState) => chooseIteration(store, one.address, one.returned ?? Math.max(1, one.number));
+  return (
+    <Banner tone={missed.length > 0 ? "wait" : "idle"} glyph="≡" title={`${nameOf(loop.address)}: ${all.length} loops`}>
+      {words.visible(endCounts(all))}
+      {missed.length > 0 && (
+        <BannerActions>
+          {missed.slice(0, LOOPS_MAX).map((one) => (
+            <button key={one.address} type="button" className="button" title={words.endWords(one.exitReason ?? "", one.stoppedBy)} onClick={() => look(one)}>
+              {words.visible(one.address)}
+            </button>
+          ))}
+          {missed.length > LOOPS_MAX && <span>and {missed.length - LOOPS_MAX} more</span>}
+        </BannerActions>
+      )}
+    </Banner>
   );
 }
 
@@ -101,13 +145,14 @@ function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunD
   const isGood = loop.exitReason === "condition_met" || loop.exitReason === "accepted";
   const tone = loop.mark ? "wait" : isGood ? "good" : loop.exitReason === "failed" ? "bad" : "wait";
   const glyph = loop.mark ? "!" : isGood ? "✓" : "■";
-  const why = `${nameOf(loop.address)} stopped: ${loop.exitReason ?? ""}${loop.stoppedBy ? ` (${loop.stoppedBy})` : ""}`;
+  const isOne = useJournal((journal) => siblingsOf(journal, loop.path).length < 2, [loop.path]);
+  const which = `${isOne ? nameOf(loop.address) : loop.address} stopped`;
   return (
-    <Banner tone={tone} glyph={glyph} title={[loop.mark ?? "", why].filter(Boolean).join(" · ")} isExit>
-      <span className="pre">
+    <Banner tone={tone} glyph={glyph} title={[loop.mark ?? "", which].filter(Boolean).join(" · ")} isExit>
+      <span className="pre" title={words.endCode(loop.exitReason ?? "", loop.stoppedBy)}>
         {fault && loop.exitReason === "failed"
           ? words.visible(`${fault.code} ${fault.message}`)
-          : `${words.reasonWords(loop.exitReason ?? "", loop.stoppedBy)} · ${returnedWords(loop)}`}
+          : words.visible(`${stopWords(loop)} · ${returnedWords(loop)}`)}
       </span>
       <BannerActions>
         {other !== null && can.includes("accept") && (
@@ -130,6 +175,15 @@ function Exit({ id, loop, can, fault }: { id: string; loop: LoopState; can: RunD
   );
 }
 
+/** Why it stopped, with the very condition that was met. */
+function stopWords(loop: LoopState): string {
+  const why = words.reasonWords(loop.exitReason ?? "", loop.stoppedBy);
+  const last = loop.exitReason === "condition_met" ? iterationOf(loop, loop.number) : undefined;
+  const fact = last?.facts.find((one) => one.met && one.by === loop.stoppedBy);
+  const told = fact?.reason ?? (fact ? words.factWords(fact) : "");
+  return told && told !== fact?.by ? `${why}: ${told}` : why;
+}
+
 /** "returned #2, the best (0.63), not the last". */
 export function returnedWords(loop: LoopState): string {
   if (loop.returned === null) return loop.number === 0 ? "no iteration began" : "returned no single iteration";
@@ -137,7 +191,8 @@ export function returnedWords(loop: LoopState): string {
   const told = score === null ? "" : ` (${words.score(score, loop.target)})`;
   const best = loop.best === loop.returned ? `, the best${told}` : told;
   const last = loop.returned === loop.number ? "" : ", not the last";
-  return `returned #${loop.returned}${best}${last}`;
+  const edited = loop.isEdited ? ", with edits of a person" : "";
+  return `returned #${loop.returned}${best}${last}${edited}`;
 }
 
 interface BannerProps {

@@ -11,12 +11,19 @@ import { isObject, words, type Json } from "../../journal";
 export function DataTab({ id, detail }: { id: string; detail: RunDetail | null }) {
   const run = useRunState();
   const outputs = run.outputs ?? (detail?.result.outputs as Json | undefined) ?? null;
+  const defaults = (detail?.defaults ?? {}) as Json;
   const hasMany = isObject(outputs) && Object.keys(outputs).length > 0;
   return (
     <div className="data-tab">
       <section aria-label="inputs">
         <h2>Inputs</h2>
-        <Value run={id} value={isEmpty(run.input) ? null : run.input} empty="It has no inputs." />
+        {(!isEmpty(run.input) || isEmpty(defaults)) && <Value run={id} value={isEmpty(run.input) ? null : run.input} empty="It has no inputs." />}
+        {!isEmpty(defaults) && (
+          <>
+            <h3>Not given: the defaults of the file</h3>
+            <Value run={id} value={defaults} />
+          </>
+        )}
       </section>
       <section aria-label="outputs">
         <h2>Outputs</h2>

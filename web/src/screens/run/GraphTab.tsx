@@ -1,30 +1,51 @@
 /** The workflow with what happens in it, and under it when each node ran. */
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, type ReactNode } from "react";
 import type { Graph } from "../../api";
 import { chooseIteration, lookAtLoop, selectNode, useJournal, useRunStore, useRunView } from "../../app/run";
 import { canvasStates, GraphCanvas, loopChips } from "../../graph";
-import { iterationOf, words, type LoopState } from "../../journal";
+import { iterationAddress, iterationOf, words, type LoopState } from "../../journal";
 import { numberLookedAt } from "./focus";
 import { Timeline } from "./Timeline";
 import { isIteration, meaningOf, placeOn, shownNumbers, unrolled } from "./unrolled";
 
-type View = "aggregated" | "unrolled";
+/** Up to so many iterations are seen as a whole. */
+const WHOLE_MAX = 4;
 
-export function GraphTab({ graph, loop }: { graph: Graph; loop: LoopState | undefined }) {
-  const [view, setView] = useState<View>("aggregated");
+export type View = "aggregated" | "unrolled";
+
+interface GraphTabProps {
+  graph: Graph;
+  loop: LoopState | undefined;
+  view: View;
+  onView: (view: View) => void;
+}
+
+export function GraphTab({ graph, loop, view, onView }: GraphTabProps) {
   const isUnrolled = view === "unrolled" && loop !== undefined;
   return (
     <div className="graph-tab">
       <div className="graph-frame">
         {isUnrolled ? <Unrolled graph={graph} loop={loop} /> : <Aggregated graph={graph} />}
-        {loop && <ViewSwitch view={view} onChange={setView} />}
+        {loop && <ViewSwitch view={view} onChange={onView} note={isUnrolled ? <Shown loop={loop} /> : null} />}
       </div>
       <Timeline loop={loop} />
     </div>
   );
 }
 
-function ViewSwitch({ view, onChange }: { view: View; onChange: (view: View) => void }) {
+/** Which of very many iterations are drawn. */
+function Shown({ loop }: { loop: LoopState }) {
+  const chosen = useRunView((view) => view.chosen);
+  const numbers = shownNumbers(loop, numberLookedAt(loop, chosen));
+  if (numbers.length >= loop.iterations.length) return null;
+  return (
+    <span className="view-note">
+      #{numbers[0]} to #{numbers.at(-1)} of {loop.iterations.length} iterations
+    </span>
+  );
+}
+
+function ViewSwitch({ view, onChange, note }: { view: View; onChange: (view: View) => void; note: ReactNode }) {
   return (
     <div className="view-switch" role="group" aria-label="iterations in the graph">
       {(["aggregated", "unrolled"] as const).map((one) => (
@@ -32,6 +53,7 @@ function ViewSwitch({ view, onChange }: { view: View; onChange: (view: View) => 
           {one === "aggregated" ? "Aggregated" : "Unrolled"}
         </button>
       ))}
+      {note}
     </div>
   );
 }
@@ -42,8 +64,9 @@ function Aggregated({ graph }: { graph: Graph }) {
   const chosen = useRunView((view) => view.chosen);
   const selected = useRunView((view) => view.selected);
   const loops = useMemo(() => new Set(graph.nodes.filter((node) => node.loop).map((node) => node.path)), [graph]);
-  const states = useJournal((journal) => canvasStates(journal, graph, chosen), [graph, chosen]);
-  const chips = useJournal((journal) => loopChips(journal, graph, chosen), [graph, chosen]);
+  const records = useRunView((view) => view.records);
+  const states = useJournal((journal) => canvasStates(journal, graph, chosen, records), [graph, chosen, records]);
+  const chips = useJournal((journal) => loopChips(journal, graph, chosen, records), [graph, chosen, records]);
   const onChoose = useCallback((loop: string, number: number) => chooseIteration(store, loop, number), [store]);
   const onSelect = useCallback(
     (path: string) => {
@@ -61,11 +84,17 @@ function Unrolled({ graph, loop }: { graph: Graph; loop: LoopState }) {
   const chosen = useRunView((view) => view.chosen);
   const selected = useRunView((view) => view.selected);
   const number = numberLookedAt(loop, chosen);
-  const shown = shownNumbers(loop, number).join(",");
+  const numbers = shownNumbers(loop, number);
+  const shown = numbers.join(",");
   const titles = shown.split(",").map((one) => titleOf(loop, Number(one))).join("\n");
-  const wide = useMemo(() => titled(unrolled(graph, loop.path, shown.split(",").map(Number)), loop.path, titles.split("\n")), [graph, loop.path, shown, titles]);
-  const states = useJournal((journal) => canvasStates(journal, wide, chosen), [wide, chosen]);
-  const chips = useJournal((journal) => loopChips(journal, wide, chosen), [wide, chosen]);
+  const wide = useWide(graph, loop.path, shown, titles);
+  const records = useRunView((view) => view.records);
+  const states = useJournal((journal) => canvasStates(journal, wide, chosen, records), [wide, chosen, records]);
+  const chips = useJournal((journal) => loopChips(journal, wide, chosen, records), [wide, chosen, records]);
+  useEffect(() => {
+    store.setState({ unrolled: shown.split(",").map((one) => iterationAddress(loop.address, Number(one))) });
+    return () => store.setState({ unrolled: [] });
+  }, [store, loop.address, shown]);
   const onChoose = useCallback((address: string, wanted: number) => chooseIteration(store, address, wanted), [store]);
   const onSelect = useCallback(
     (place: string) => {
@@ -76,7 +105,12 @@ function Unrolled({ graph, loop }: { graph: Graph; loop: LoopState }) {
     [store, loop.path, loop.address],
   );
   // A graph of another shape is looked at anew, as a whole.
-  return <GraphCanvas key={shown} graph={wide} states={states} chips={chips} selected={placeOn(selected, loop.path, number)} onSelect={onSelect} onChoose={onChoose} />;
+  return <GraphCanvas key={shown} graph={wide} states={states} chips={chips} selected={placeOn(selected, loop.path, number)} focus={numbers.length > WHOLE_MAX ? `${loop.path}[${number}]` : ""} onSelect={onSelect} onChoose={onChoose} />;
+}
+
+/** The graph with these iterations; laid out anew only when they, or what is said of them, change. */
+function useWide(graph: Graph, path: string, shown: string, titles: string): Graph {
+  return useMemo(() => titled(unrolled(graph, path, shown.split(",").map(Number)), path, titles.split("\n")), [graph, path, shown, titles]);
 }
 
 function titleOf(loop: LoopState, number: number): string {

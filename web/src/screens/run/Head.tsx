@@ -3,18 +3,29 @@ import type { RunDetail } from "../../api";
 import { useNow } from "../../app/clock";
 import { LiveIndicator } from "../../app/Notice";
 import { Link, runPath } from "../../app/router";
-import { statusOf, useRunState, useRunView } from "../../app/run";
+import { statusOf, useJournal, useRunState, useRunView } from "../../app/run";
+import { useTitle } from "../../app/title";
 import { Meter, StatusBadge } from "../../charts";
-import { tokensOf, words } from "../../journal";
+import { openGates, tokensOf, words, type LoopState } from "../../journal";
 import { Actions } from "./Actions";
 import { useMark } from "./useMark";
 
+const OVER = ["succeeded", "failed", "cancelled"];
 const MOVING = ["running", "waiting"];
 
-export function Head({ id, name, detail }: { id: string; name: string; detail: RunDetail | null }) {
+interface HeadProps {
+  id: string;
+  name: string;
+  detail: RunDetail | null;
+  loop: LoopState | undefined;
+}
+
+export function Head({ id, name, detail, loop }: HeadProps) {
   const status = useRunView(statusOf);
   const connection = useRunView((view) => view.connection);
   const mark = useMark(detail);
+  const waiting = useJournal((journal) => openGates(journal).length);
+  useTitle(`${name} ${status} ${id}`, waiting);
   return (
     <header className="run-head">
       <div className="run-title">
@@ -27,10 +38,10 @@ export function Head({ id, name, detail }: { id: string; name: string; detail: R
             fork of <Link to={runPath(detail.parent)}>{detail.parent}</Link>
           </span>
         )}
-        <LiveIndicator state={connection} />
+        <LiveIndicator state={connection} isOver={OVER.includes(status)} />
       </div>
       <Spent />
-      <Actions id={id} detail={detail} />
+      <Actions id={id} detail={detail} loop={loop} />
     </header>
   );
 }

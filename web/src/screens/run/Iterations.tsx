@@ -1,8 +1,9 @@
 /** The iterations of a loop as a table: only the rows in view are drawn. */
 import { useMemo } from "react";
-import { useRunView } from "../../app/run";
+import { useNow } from "../../app/clock";
+import { useJournal, useRunView } from "../../app/run";
 import { BestMark, lookOf, ReturnedMark, VirtualTable, type Column } from "../../charts";
-import { tokensOf, words, type Iteration, type LoopState } from "../../journal";
+import { isKept, reviewOf, tokensOf, words, writtenIn, type Iteration, type LoopState, type Records } from "../../journal";
 import { gainOf, gainWords } from "./focus";
 
 interface IterationsProps {
@@ -13,11 +14,18 @@ interface IterationsProps {
 }
 
 const ROW = 28;
-const ROWS_MAX = 9;
+/** With the reviewer's words under the figures. */
+const ROW_TOLD = 46;
+const HEIGHT = 282;
 
 export function Iterations({ loop, number, isScored, onChoose }: IterationsProps) {
   const isFollowing = useRunView((view) => view.isFollowing);
-  const columns = useMemo(() => columnsOf(loop, isScored), [loop, isScored]);
+  const records = useRunView((view) => view.records);
+  const columns = useMemo(() => columnsOf(loop, isScored, records), [loop, isScored, records]);
+  const hasReviews = useMemo(() => loop.iterations.some((one) => reviewOf(one, loop.address, records)), [loop, records]);
+  const isWriting = useJournal((journal) => loop.status === "running" && writtenIn(journal, loop.iterations.at(-1)?.address ?? "") !== "", [loop]);
+  const run = useRunView((view) => view.journal.run);
+  const isTold = hasReviews || isWriting;
   if (loop.iterations.length === 0) return <p className="faint">None has begun.</p>;
   return (
     <VirtualTable
@@ -25,8 +33,9 @@ export function Iterations({ loop, number, isScored, onChoose }: IterationsProps
       rows={loop.iterations}
       columns={columns}
       rowKey={(row) => row.number}
-      rowHeight={ROW}
-      height={ROW * ROWS_MAX + 30}
+      rowHeight={isTold ? ROW_TOLD : ROW}
+      rowClass={(row) => [isTold ? "row-told" : "", isKept(run, row) ? "row-kept" : ""].join(" ").trim()}
+      height={HEIGHT}
       selectedKey={number}
       onSelect={(row) => onChoose(row.number)}
       isFollowing={isFollowing}
@@ -36,17 +45,31 @@ export function Iterations({ loop, number, isScored, onChoose }: IterationsProps
 
 const OF_SCORES = new Set(["score", "gain"]);
 
-function columnsOf(loop: LoopState, isScored: boolean): Column<Iteration>[] {
+function columnsOf(loop: LoopState, isScored: boolean, records: Records): Column<Iteration>[] {
   const columns: Column<Iteration>[] = [
     { key: "number", head: "#", isNumber: true, cell: (row) => <Number row={row} loop={loop} />, width: `${40 + 8 * String(loop.number).length}px` },
     { key: "score", head: "score", isNumber: true, cell: (row) => <Score row={row} target={loop.target} />, width: "54px" },
     { key: "gain", head: "Δ", isNumber: true, cell: (row) => <Gain gain={gainOf(loop, row)} />, width: "66px" },
-    { key: "time", head: "time", isNumber: true, cell: (row) => (row.seconds === null ? "…" : words.duration(row.seconds)), width: "50px" },
+    { key: "time", head: "time", isNumber: true, cell: (row) => (row.seconds === null ? <Elapsed row={row} /> : words.duration(row.seconds)), width: "50px" },
     { key: "tokens", head: "tok", isNumber: true, cell: (row) => words.tokens(tokensOf(row.usage)), width: "46px" },
     { key: "cost", head: "cost", isNumber: true, cell: (row) => words.dollars(row.usage.cost_usd), width: "64px" },
-    { key: "verdict", head: "verdict", cell: (row) => <Told row={row} /> },
+    { key: "verdict", head: "verdict", cell: (row) => <Told row={row} review={reviewOf(row, loop.address, records)} /> },
   ];
   return isScored ? columns : columns.filter((column) => !OF_SCORES.has(column.key));
+}
+
+/** How long the iteration has been under way. */
+function Elapsed({ row }: { row: Iteration }) {
+  const isMoving = useRunView((view) => view.journal.run.status === "running");
+  const lastAt = useRunView((view) => view.journal.lastAt);
+  const now = useNow(isMoving);
+  return words.duration((isMoving ? Math.max(now, lastAt) : lastAt) - row.startedAt);
+}
+
+/** The end of what is being written, as it comes. */
+function Written({ row }: { row: Iteration }) {
+  const text = useJournal((journal) => writtenIn(journal, row.address), [row.address]);
+  return text && <span className="review written">{words.visible(text)}</span>;
 }
 
 function Number({ row, loop }: { row: Iteration; loop: LoopState }) {
@@ -76,16 +99,27 @@ function Gain({ gain }: { gain: number | null }) {
   );
 }
 
-function Told({ row }: { row: Iteration }) {
-  const whole = words.visible(row.status === "running" ? "" : words.verdictWords(row));
-  // The score has a column of its own.
-  const text = row.outside ? "" : whole.replace(/^score -?[\d.]+ /, "");
+/** What the condition came to, and under the figures what the reviewer said. */
+function Told({ row, review }: { row: Iteration; review: string }) {
+  const isOver = row.status !== "running";
+  const verdict = words.visible(isOver ? words.verdictWords(row) : "");
+  const told = words.visible(isOver && !row.error ? review : "");
+  // The score has a column of its own, and the judge's reason a line.
+  const short = row.outside ? "" : verdict.replace(/^score -?[\d.]+ /, "").replace(told ? `. ${told}` : "", "");
   const { mark, said } = markOf(row);
   return (
-    <span title={whole || said} className={`verdict${row.met ? " verdict-met" : ""}`}>
-      <span aria-hidden="true">{mark}</span>
-      <span className="sr-only">{said} </span> {text || said}
-    </span>
+    <>
+      <span title={verdict || said} className={`verdict${row.met ? " verdict-met" : ""}`}>
+        <span aria-hidden="true">{mark}</span>
+        <span className="sr-only">{said} </span> {short || said}
+      </span>
+      {told && (
+        <span className="review" title={told}>
+          {told}
+        </span>
+      )}
+      {!isOver && <Written row={row} />}
+    </>
   );
 }
 

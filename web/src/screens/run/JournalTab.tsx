@@ -1,11 +1,11 @@
 /** The journal itself, newest first in reach: every event as it was written. */
 import { useEffect, useMemo, useState } from "react";
-import { useRunStore, useRunView } from "../../app/run";
+import { followLatest, useRunStore, useRunView } from "../../app/run";
 import { useClient } from "../../app/session";
 import { ErrorNotice, Loading } from "../../app/Notice";
 import { Value } from "../../app/Value";
 import { VirtualTable, type Column } from "../../charts";
-import { words, type JournalEvent } from "../../journal";
+import { isObject, tokensOf, usageFrom, words, type JournalEvent, type Json } from "../../journal";
 
 const FIRST = 1_000;
 const PAGE = 1_000;
@@ -15,6 +15,7 @@ export function JournalTab({ id }: { id: string }) {
   const [search, setSearch] = useState("");
   const [open, setOpen] = useState<number | null>(null);
   const isFollowing = useRunView((view) => view.isFollowing);
+  const store = useRunStore();
   const rows = useMemo(() => (events ?? []).filter((event) => fits(event, search.toLowerCase())), [events, search]);
   const start = events?.[0]?.at ?? 0;
   const columns = useMemo(() => columnsFrom(start), [start]);
@@ -33,6 +34,9 @@ export function JournalTab({ id }: { id: string }) {
             Load earlier events
           </button>
         )}
+        <button type="button" className="button button-small" aria-pressed={isFollowing} onClick={() => followLatest(store, !isFollowing)}>
+          <span aria-hidden="true">{isFollowing ? "◉" : "○"}</span> follow the newest
+        </button>
       </div>
       <div className="journal-columns">
         <VirtualTable
@@ -75,18 +79,29 @@ function columnsFrom(start: number): Column<JournalEvent>[] {
     { key: "at", head: "after", isNumber: true, cell: (event) => (event.at === undefined ? "" : words.duration(event.at - start)), width: "80px" },
     { key: "kind", head: "event", cell: (event) => event.kind, width: "150px" },
     { key: "address", head: "address", cell: (event) => <span className="mono">{words.visible(event.address)}</span> },
-    { key: "body", head: "", cell: (event) => <span className="faint">{words.visible(summary(event))}</span> },
+    { key: "body", head: "details", cell: (event) => <span className="faint">{words.visible(summary(event))}</span> },
   ];
 }
 
 /** The few words of an event that say most. */
 function summary(event: JournalEvent): string {
   const body = event.body ?? {};
-  const parts = ["status", "exit_reason", "score", "number", "message", "branch", "reason"].flatMap((name) => {
-    const value = body[name];
-    return typeof value === "string" || typeof value === "number" ? [`${name} ${value}`] : [];
-  });
-  return parts.join(", ").slice(0, 160);
+  const named = ["status", "score", "number", "branch", "for"].flatMap((name) => (isPlain(body[name]) ? [`${name} ${body[name]}`] : []));
+  const plain = ["code", "message", "reason", "kind", "model"].flatMap((name) => (isPlain(body[name]) ? [String(body[name])] : []));
+  const end = isPlain(body["exit_reason"]) ? [words.endWords(String(body["exit_reason"]), isPlain(body["stopped_by"]) ? String(body["stopped_by"]) : null)] : [];
+  return [...named, ...end, ...plain, ...errorParts(body["error"]), ...usageParts(body["usage"])].join(" · ").slice(0, 200);
+}
+
+const isPlain = (value: Json | undefined): boolean => (typeof value === "string" && value !== "") || typeof value === "number";
+
+function errorParts(error: Json | undefined): string[] {
+  return isObject(error) ? [`${String(error["code"] ?? "")} ${String(error["message"] ?? "")}`.trim()] : [];
+}
+
+function usageParts(told: Json | undefined): string[] {
+  if (!isObject(told)) return [];
+  const usage = usageFrom(told);
+  return [tokensOf(usage) ? `${words.tokens(tokensOf(usage))} tokens` : "", usage.cost_usd ? words.dollars(usage.cost_usd) : ""].filter(Boolean);
 }
 
 /** The newest events first, then what is added, and what came before when it is asked for. */

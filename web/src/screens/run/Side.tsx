@@ -1,10 +1,11 @@
 /** Beside the picture: the curve of the loop, its iterations, and the verdict on the chosen one. */
 import { useCallback, useMemo } from "react";
 import type { RunDetail } from "../../api";
-import { chooseIteration, useJournal, useRunStore, useRunView } from "../../app/run";
+import { Link, runPath } from "../../app/router";
+import { chooseIteration, useJournal, useRunState, useRunStore, useRunView } from "../../app/run";
 import { ScoreCurve } from "../../charts";
 import { useFamilyCurves } from "../../dialogs/family";
-import { estimateNext, iterationsLeft, nameOf, outsideOf, scoresOf, words, type LoopState } from "../../journal";
+import { estimateNext, isKept, iterationsLeft, nameOf, outsideOf, scoresOf, words, type LoopState } from "../../journal";
 import { numberLookedAt } from "./focus";
 import { Iterations } from "./Iterations";
 import { Verdict } from "./Verdict";
@@ -43,6 +44,7 @@ function LoopSide({ id, detail, loop, target }: SideProps & { loop: LoopState })
             {loop.best !== null && <BestWords loop={loop} />}
           </h2>
           <ScoreCurve scores={scores} target={loop.target ?? target} best={loop.best} returned={loop.returned} outside={outside} chosen={number} onChoose={choose} others={family} width={372} height={132} />
+          {family.length > 0 && <Legend names={family.map((curve) => curve.name)} />}
         </section>
       )}
       <section className="side-part side-iterations" aria-label="iterations">
@@ -51,6 +53,7 @@ function LoopSide({ id, detail, loop, target }: SideProps & { loop: LoopState })
           <span className="faint side-note figure">{loop.limits.iterations ? `${loop.number} of at most ${loop.limits.iterations}` : loop.number}</span>
         </h2>
         <Iterations loop={loop} number={number} isScored={isScored} onChoose={choose} />
+        <Kept loop={loop} />
         <Forecast loop={loop} />
       </section>
       {number > 0 && <Verdict key={`${loop.address}[${number}]`} id={id} loop={loop} number={number} />}
@@ -70,6 +73,35 @@ function BestWords({ loop }: { loop: LoopState }) {
     <span className="side-note figure best">
       <span aria-hidden="true">★</span> best #{best.number} {words.score(best.score, loop.target)}
     </span>
+  );
+}
+
+function Legend({ names }: { names: readonly string[] }) {
+  return (
+    <ul className="curve-legend" aria-label="curves">
+      {["this run", ...names].map((name, index) => (
+        <li key={name}>
+          <svg width="22" height="8" aria-hidden="true" className="score-curve">
+            <line className={index === 0 ? "line" : "line other"} x1="0" x2="22" y1="4" y2="4" />
+          </svg>
+          {words.visible(name)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Which iterations a fork has of the run that it was made of: their cost is that run's. */
+function Kept({ loop }: { loop: LoopState }) {
+  const run = useRunState();
+  const kept = loop.iterations.filter((one) => isKept(run, one));
+  const [first, last] = [kept[0], kept.at(-1)];
+  if (!first || !last) return null;
+  const which = first === last ? `#${first.number} is` : `#${first.number} to #${last.number} are`;
+  return (
+    <p className="forecast">
+      {which} kept from <Link to={runPath(run.forkedFrom)}>{run.forkedFrom}</Link>, and paid for there.
+    </p>
   );
 }
 

@@ -3,9 +3,11 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { useNow } from "../../app/clock";
 import { chooseIteration, selectNode, useJournal, useRunStore, useRunView } from "../../app/run";
 import { Gantt } from "../../charts";
-import { attemptOf, pathOf, placeOf, scopeOf, splitIteration, type LoopState } from "../../journal";
+import { attemptOf, pathOf, placeOf, scopeOf, splitIteration, tally, words, type LoopState } from "../../journal";
 import { numberLookedAt } from "./focus";
 import { spansAround, spansOfRun } from "./spans";
+
+const STEPS_MAX = 100;
 
 interface TimelineProps {
   loop: LoopState | undefined;
@@ -39,7 +41,44 @@ export function Timeline({ loop, isWhole = false }: TimelineProps) {
   return (
     <div ref={frame} className={isWhole ? "timeline timeline-whole" : "timeline"} tabIndex={0} role="region" aria-label="when each node ran">
       {width > 0 && <Gantt spans={spans} now={isOpen ? Math.max(now, lastAt) : lastAt} width={width} chosenColumn={`#${number}`} selected={picked || ""} onSelect={onSelect} />}
+      {isWhole && <Steps />}
     </div>
+  );
+}
+
+/** What each step came to over the whole run, the longest first. */
+function Steps() {
+  const store = useRunStore();
+  const sums = useJournal((journal) => [...journal.places.keys()].map((path) => ({ path, ...tally(journal, path) })).filter((sum) => sum.total > 0).sort((one, other) => other.seconds - one.seconds));
+  if (sums.length === 0) return null;
+  return (
+    <table className="figures step-sums">
+      <caption>Where the time and the money went</caption>
+      <thead>
+        <tr>
+          {["step", "times", "time", "tokens", "cost"].map((head) => (
+            <th key={head} scope="col">
+              {head}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {sums.slice(0, STEPS_MAX).map((sum) => (
+          <tr key={sum.path}>
+            <th scope="row">
+              <button type="button" className="link" onClick={() => selectNode(store, sum.path)}>
+                {words.visible(sum.path.split("/").join(" › "))}
+              </button>
+            </th>
+            <td>{sum.total}</td>
+            <td>{words.duration(sum.seconds)}</td>
+            <td>{words.tokens(sum.tokens)}</td>
+            <td>{words.dollars(sum.cost_usd)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 

@@ -1,12 +1,13 @@
 /** The verdict on an iteration: each condition, the judge's words and price, what was fed back. */
 import { useState } from "react";
 import { Link, runPath } from "../../app/router";
-import { useJournal } from "../../app/run";
+import { useJournal, useRunView } from "../../app/run";
 import { useLoad } from "../../app/session";
 import { Value } from "../../app/Value";
 import { StatusBadge } from "../../charts";
 import { openDialog } from "../../dialogs";
-import { iterationOf, judgesOf, words, type Fact, type Iteration, type LoopState, type NodeState, type Outside } from "../../journal";
+import { Facts } from "./Facts";
+import { iterationOf, judgesOf, reviewOf, words, type Iteration, type LoopState, type NodeState, type Outside } from "../../journal";
 
 interface VerdictProps {
   id: string;
@@ -26,6 +27,7 @@ export function Verdict({ id, loop, number }: VerdictProps) {
       {iteration.error && <p className="problem">{words.visible(iteration.error.message)}</p>}
       {iteration.outside && <OutsideNote outside={iteration.outside} />}
       <Facts iteration={iteration} />
+      <Review iteration={iteration} loop={loop.address} />
       {judges.map((node) => (
         <Judge key={node.place} id={id} node={node} />
       ))}
@@ -42,6 +44,13 @@ export function Verdict({ id, loop, number }: VerdictProps) {
       </p>
     </section>
   );
+}
+
+/** What a reviewer said, where no judge gives a reason. */
+function Review({ iteration, loop }: { iteration: Iteration; loop: string }) {
+  const records = useRunView((view) => view.records);
+  const said = iteration.status === "running" || iteration.facts.some((fact) => fact.reason) ? "" : reviewOf(iteration, loop, records);
+  return said ? <blockquote className="evidence">{words.visible(said)}</blockquote> : null;
 }
 
 function Outcome({ iteration, isJudging }: { iteration: Iteration; isJudging: boolean }) {
@@ -69,26 +78,6 @@ export function OutsideNote({ outside }: { outside: Outside }) {
       <span aria-hidden="true">!</span> Score {words.outsideWords(outside)}: it does not count.
     </p>
   );
-}
-
-function Facts({ iteration }: { iteration: Iteration }) {
-  if (iteration.facts.length === 0) return null;
-  return (
-    <ul className="facts">
-      {iteration.facts.map((fact, index) => (
-        <li key={index} className={fact.met ? "fact-met" : ""}>
-          <span aria-hidden="true">{fact.met ? "✓" : fact.met === false ? "✗" : "?"}</span>
-          <span className="sr-only">{fact.met ? "met: " : fact.met === false ? "not met: " : "not clear: "}</span>
-          <span>{words.visible(factText(fact))}</span>
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-/** A judge's question belongs to its answer. */
-function factText(fact: Fact): string {
-  return fact.question ? `${words.factWords(fact)} — ${fact.question}` : words.factWords(fact);
 }
 
 function Judge({ id, node }: { id: string; node: NodeState }) {

@@ -1,17 +1,19 @@
 /** One run, live: its graph with what happens in it, its loop's curve and iterations, its journal. */
-import { useEffect, useMemo, useRef } from "react";
+import { useMemo } from "react";
 import type { ScreenProps } from "..";
 import type { Graph, RunDetail } from "../../api";
 import { ErrorNotice, Loading } from "../../app/Notice";
 import { navigate, runPath } from "../../app/router";
-import { chooseIteration, lookAtLoop, RunProvider, selectNode, statusOf, useJournal, useRunStore, useRunView } from "../../app/run";
+import { RunProvider, statusOf, useJournal, useRunView } from "../../app/run";
+import { useRecordLoading } from "../../app/records";
 import { useLoad } from "../../app/session";
-import { addressOf, openGates, pathOf, type LoopState } from "../../journal";
+import { openGates, type LoopState } from "../../journal";
+import { useAddress } from "./address";
 import { Banners } from "./Banners";
 import { DataTab } from "./DataTab";
 import { Drawer } from "./Drawer";
 import { loopLookedAt } from "./focus";
-import { GraphTab } from "./GraphTab";
+import { GraphTab, type View } from "./GraphTab";
 import { Head } from "./Head";
 import { JournalTab } from "./JournalTab";
 import { Picker } from "./Picker";
@@ -43,28 +45,30 @@ function LiveRun({ id, graph, query }: { id: string; graph: Graph; query: Record
   const tab = tabFrom(query["tab"]);
   useAddress(id, query);
   useRunKeys(id, graph);
+  useRecordLoading(graph);
   const loops = useMemo(() => graph.nodes.filter((node) => node.loop), [graph]);
   const paths = useMemo(() => loops.map((node) => node.path), [loops]);
-  const onTab = (wanted: Tab) => navigate(runPath(id), { ...query, tab: wanted === "graph" ? null : wanted }, { replace: true });
+  const onTab = (wanted: Tab) => navigate(runPath(id), { ...query, tab: wanted === "graph" ? null : wanted });
+  const onView = (view: View) => navigate(runPath(id), { ...query, view: view === "unrolled" ? view : null });
   const target = loops.find((node) => node.path === loop?.path)?.loop?.target ?? null;
   const hasSide = tab === "graph" || tab === "timeline";
   return (
     <section className="screen-run">
-      <Head id={id} name={graph.name} detail={detail} />
+      <Head id={id} name={graph.name} detail={detail} loop={loop} />
       <Banners id={id} detail={detail} loop={loop} />
       <div className="run-bar">
         <Tabs tab={tab} onTab={onTab} />
-        {loop && <Picker loop={loop} paths={paths} />}
+        {loop && hasSide && <Picker loop={loop} paths={paths} />}
       </div>
       <div className={hasSide && loops.length > 0 ? "run-columns" : "run-columns run-columns-one"}>
         <div id="tab-panel" role="tabpanel" aria-labelledby={`tab-${tab}`} className="tab-panel">
-          {tab === "graph" && <GraphTab graph={graph} loop={loop} />}
+          {tab === "graph" && <GraphTab graph={graph} loop={loop} view={query["view"] === "unrolled" ? "unrolled" : "aggregated"} onView={onView} />}
           {tab === "timeline" && <Timeline loop={loop} isWhole />}
           {tab === "journal" && <JournalTab id={id} />}
           {tab === "data" && <DataTab id={id} detail={detail} />}
         </div>
         {hasSide && loops.length > 0 && <Side id={id} detail={detail} loop={loop} target={target} />}
-        {hasSide && selected && <Drawer id={id} graph={graph} path={selected} />}
+        {hasSide && selected && <Drawer id={id} graph={graph} path={selected} isElsewhere={detail?.driver === "elsewhere"} />}
       </div>
     </section>
   );
@@ -84,27 +88,5 @@ function useDetail(id: string): RunDetail | null {
   const isThere = useRunView((view) => view.journal.lastSeq > 0);
   const gates = useJournal((journal) => openGates(journal).map((gate) => gate.address).join(" "));
   const ended = useJournal((journal) => [...journal.scopes.get("")?.loops ?? []].filter((loop) => journal.loops.get(loop)?.status === "finished").join(" "));
-  return useLoad((client, signal) => client.run(id, signal), [id, status, told, isThere, gates, ended]).value;
-}
-
-/** Keeps the address of the page such that a copy of it shows the same. */
-function useAddress(id: string, query: Record<string, string>): void {
-  const store = useRunStore();
-  const given = useRef(query);
-  const isThere = useRunView((view) => view.journal.lastSeq > 0);
-  useEffect(() => {
-    const { node, loop, iteration } = given.current;
-    if (node) selectNode(store, node);
-    if (loop && iteration && Number.isInteger(Number(iteration))) chooseIteration(store, loop, Number(iteration));
-    else if (loop) lookAtLoop(store, pathOf(loop));
-  }, [store]);
-  const wanted = useJournal((journal) => {
-    const { selected, loop, chosen, isFollowing } = store.getState();
-    const address = loop ? addressOf(journal, loop, chosen) : "";
-    return JSON.stringify({ loop: address, iteration: isFollowing ? "" : (chosen[address] ?? ""), node: selected });
-  }, [useRunView((view) => view.selected), useRunView((view) => view.loop), useRunView((view) => view.chosen)]);
-  useEffect(() => {
-    if (!isThere) return;
-    navigate(runPath(id), { ...(JSON.parse(wanted) as Record<string, string>), tab: query["tab"] }, { replace: true });
-  }, [id, wanted, isThere, query["tab"]]);
+  return useLoad((client, signal) => client.run(id, signal), [id], [status, told, isThere, gates, ended]).value;
 }

@@ -10,7 +10,7 @@ const BARS_MAX = 600;
 /** The iterations of a loop around one of them. */
 export function spansAround(journal: Journal, loop: LoopState, number: number, most = ITERATIONS_MAX): Span[] {
   const numbers = shownNumbers(loop, number, most);
-  const bars = numbers.flatMap((one) => barsOf(nodesIn(journal, iterationAddress(loop.address, one), true), `#${one}`));
+  const bars = numbers.flatMap((one) => barsIn(journal, iterationAddress(loop.address, one), `#${one}`));
   return fewEnough(bars.length > 0 ? bars : numbers.flatMap((one) => wholeIteration(loop, one)));
 }
 
@@ -32,14 +32,15 @@ export function spansOfRun(journal: Journal, loop: LoopState | undefined, number
     const count = journal.items.get(list) ?? 0;
     const from = Math.max(1, count - WHOLE_MAX + 1);
     return Array.from({ length: count - from + 1 }, (_, index) => from + index).flatMap((one) =>
-      barsOf(nodesIn(journal, iterationAddress(list, one), true), `#${one}`),
+      barsIn(journal, iterationAddress(list, one), `#${one}`),
     );
   });
-  const all = [...barsOf(nodesIn(journal, ""), ""), ...loops, ...items];
-  return fewEnough(all.sort((one, other) => one.start - other.start));
+  return fewEnough([...barsOf(nodesIn(journal, ""), ""), ...loops, ...items]);
 }
 
-function barsOf(nodes: readonly NodeState[], column: string): Span[] {
+const barsIn = (journal: Journal, scope: string, column: string): Span[] => barsOf(nodesIn(journal, scope, true), column, scope);
+
+function barsOf(nodes: readonly NodeState[], column: string, scope = ""): Span[] {
   return nodes.flatMap((node) =>
     node.attempts.map((attempt) => ({
       row: node.name,
@@ -49,8 +50,13 @@ function barsOf(nodes: readonly NodeState[], column: string): Span[] {
       status: attempt.status,
       address: attempt.address,
       label: node.name,
+      inner: innerOf(node.scope, scope),
     })),
   );
 }
 
-const fewEnough = (spans: Span[]): Span[] => spans.slice(-BARS_MAX);
+/** The numbers of the iterations between a place and the column that it stands in: `2.1`. */
+const innerOf = (scope: string, column: string): string => [...scope.slice(column.length).matchAll(/\[(\d+)\]/g)].map((found) => found[1]).join(".");
+
+/** The newest, in the order in which they began: so that rows have the same order everywhere. */
+const fewEnough = (spans: Span[]): Span[] => spans.sort((one, other) => one.start - other.start).slice(-BARS_MAX);

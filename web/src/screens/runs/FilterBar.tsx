@@ -1,4 +1,4 @@
-/** Filters of the list: by status, by workflow, by words. */
+/** Filters of the list: by status, by workflow, by words, by day, by cost. */
 import { useEffect, useState } from "react";
 import { hasFilters, NO_FILTERS, STATUSES, type Filters } from "./list";
 
@@ -32,8 +32,20 @@ export function FilterBar({ filters, workflows, onChange }: FilterBarProps) {
         ))}
       </select>
       <Search text={filters.search} onChange={(search) => onChange({ ...filters, search })} />
+      <label className="filter-day">
+        from
+        <input type="date" aria-label="From" value={filters.since} max={filters.until || undefined} onChange={(event) => onChange({ ...filters, since: event.target.value })} />
+      </label>
+      <label className="filter-day">
+        to
+        <input type="date" aria-label="To" value={filters.until} min={filters.since || undefined} onChange={(event) => onChange({ ...filters, until: event.target.value })} />
+      </label>
+      <label className="filter-day">
+        cost from $
+        <input type="number" aria-label="Cost from" min={0} step="any" value={filters.cost} onChange={(event) => onChange({ ...filters, cost: event.target.value })} />
+      </label>
       {hasFilters(filters) && (
-        <button type="button" className="button button-quiet" onClick={() => onChange(NO_FILTERS)}>
+        <button type="button" className="button button-quiet" onClick={() => onChange({ ...NO_FILTERS, sort: filters.sort, reverse: filters.reverse })}>
           Clear
         </button>
       )}
@@ -43,7 +55,12 @@ export function FilterBar({ filters, workflows, onChange }: FilterBarProps) {
 
 function Search({ text, onChange }: { text: string; onChange: (text: string) => void }) {
   const [typed, setTyped] = useState(text);
-  useEffect(() => setTyped(text), [text]);
+  // The address may change by itself: Back, or Clear.
+  const [known, setKnown] = useState(text);
+  if (known !== text) {
+    setKnown(text);
+    setTyped(text);
+  }
   useEffect(() => {
     if (typed === text) return;
     const timer = setTimeout(() => onChange(typed), TYPING_MS);
@@ -53,7 +70,7 @@ function Search({ text, onChange }: { text: string; onChange: (text: string) => 
     <input
       id="filter-search"
       type="search"
-      placeholder="Search id, workflow, file"
+      placeholder="Search inputs, id, workflow, file"
       aria-label="Search"
       value={typed}
       maxLength={200}

@@ -3,18 +3,21 @@ import type { RunItem } from "../../api";
 import { Link, runPath } from "../../app/router";
 import { levelOf, Meter, Sparkline, StatusBadge, type Column } from "../../charts";
 import { nameOf, words } from "../../journal";
-import { exitWords, loopWords } from "./list";
+import { exitWords, loopWords, secondsOf, sortedBy, type Filters } from "./list";
 
-export function columnsAt(now: number): readonly Column<RunItem>[] {
+export function columnsAt(now: number, filters: Filters, onSort: (filters: Filters) => void): readonly Column<RunItem>[] {
+  const head = (key: string, name: string) => <SortHead name={name} isOn={(filters.sort || "started") === key} isReversed={filters.reverse !== ""} onSort={() => onSort(sortedBy(filters, key))} />;
   return [
     { key: "status", head: "Status", cell: (run) => <StatusBadge status={run.status} mark={run.mark ?? null} />, width: "122px" },
     { key: "workflow", head: "Workflow", cell: (run) => <Workflow run={run} /> },
-    { key: "run", head: "Run", cell: (run) => <RunLink run={run} />, width: "190px" },
+    { key: "run", head: "Run", cell: (run) => <RunLink run={run} />, width: "184px" },
+    { key: "given", head: "Input", cell: (run) => <Given run={run} /> },
     { key: "loop", head: "Loop", cell: (run) => <Loop run={run} /> },
-    { key: "score", head: "Score", cell: (run) => <Score run={run} />, width: "138px" },
-    { key: "cost", head: "Cost / budget", cell: (run) => <Meter label="cost" value={run.cost_usd} max={run.budget_usd} format={words.dollars} formatMax={words.budget} />, width: "222px" },
-    { key: "exit", head: "Exit", cell: (run) => <Exit run={run} /> },
-    { key: "age", head: "Age", isNumber: true, cell: (run) => <Age run={run} now={now} />, width: "64px" },
+    { key: "score", head: head("score", "Score"), cell: (run) => <Score run={run} />, width: "138px" },
+    { key: "cost", head: head("cost", "Cost / budget"), cell: (run) => <Meter label="cost" value={run.cost_usd} max={run.budget_usd} format={words.dollars} formatMax={words.budget} />, width: "200px" },
+    { key: "exit", head: "Exit", cell: (run) => <Exit run={run} now={now} /> },
+    { key: "time", head: head("time", "Time"), isNumber: true, cell: (run) => <span title="how long it has worked">{words.duration(secondsOf(run))}</span>, width: "84px" },
+    { key: "age", head: head("started", "Age"), isNumber: true, cell: (run) => <Age run={run} now={now} />, width: "74px" },
   ];
 }
 
@@ -28,6 +31,20 @@ function Workflow({ run }: { run: RunItem }) {
       {run.dialect !== "native" && <span className="faint"> {run.dialect}</span>}
     </span>
   );
+}
+
+function SortHead({ name, isOn, isReversed, onSort }: { name: string; isOn: boolean; isReversed: boolean; onSort: () => void }) {
+  return (
+    <button type="button" className="sort-head" aria-pressed={isOn} onClick={onSort} title={`sort by ${name.toLowerCase()}`}>
+      {name}
+      {isOn && <span aria-label={isReversed ? "least first" : "most first"}>{isReversed ? " ↑" : " ↓"}</span>}
+    </button>
+  );
+}
+
+function Given({ run }: { run: RunItem }) {
+  if (!run.given) return <span className="faint">–</span>;
+  return <span title={run.given}>{words.visible(run.given)}</span>;
 }
 
 function RunLink({ run }: { run: RunItem }) {
@@ -65,9 +82,10 @@ function Score({ run }: { run: RunItem }) {
   );
 }
 
-function Exit({ run }: { run: RunItem }) {
-  const text = exitWords(run);
-  const told = run.exit_reason ? words.reasonWords(run.exit_reason, run.stopped_by) : text;
+function Exit({ run, now }: { run: RunItem; now: number }) {
+  const text = exitWords(run, now);
+  const isTold = run.exit_reason && text !== "–";
+  const told = isTold ? `${words.reasonWords(run.exit_reason ?? "", run.stopped_by)}: ${words.endCode(run.exit_reason ?? "", run.stopped_by)}` : text;
   return (
     <span className={text === "–" ? "faint" : ""} title={told}>
       {words.visible(text)}

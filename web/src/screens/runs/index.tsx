@@ -1,10 +1,11 @@
 /** All runs of the project, newest first, kept live. */
-import { useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { ScreenProps } from "..";
 import { useNow } from "../../app/clock";
 import { useKeys } from "../../app/keys";
 import { Empty, ErrorNotice, LiveIndicator, Loading } from "../../app/Notice";
 import { Link, navigate, runPath } from "../../app/router";
+import { useTitle } from "../../app/title";
 import { VirtualTable } from "../../charts";
 import { columnsAt, rowClass } from "./columns";
 import { FilterBar } from "./FilterBar";
@@ -17,7 +18,6 @@ export default function Runs({ query }: ScreenProps) {
   const filters = filtersFrom(query);
   const live = useRuns(filters);
   const now = useNow(true, AGE_MS);
-  const columns = useMemo(() => columnsAt(now), [now]);
   const [at, setAt] = useState<string | null>(null);
   const runs = live.runs ?? [];
   const list = useRef<HTMLElement>(null);
@@ -28,6 +28,9 @@ export default function Runs({ query }: ScreenProps) {
     row?.scrollIntoView({ block: "nearest" });
   }, [at]);
   const change = (wanted: Filters) => navigate("/", { ...wanted }, { replace: true });
+  const columns = columnsAt(now, filters, change);
+  const waiting = runs.filter((run) => run.status === "waiting").length;
+  useTitle("Runs", waiting);
   const step = (by: number) => setAt((before) => steppedRow(runs, before, by));
   useKeys({
     j: { label: "next run", run: () => step(1) },
@@ -60,8 +63,7 @@ export default function Runs({ query }: ScreenProps) {
           />
           <p className="table-foot">
             <span className="figure">
-              {runs.length} {runs.length === 1 ? "run" : "runs"}
-              {live.hasMore ? " shown" : ""}
+              {countWords(runs.length, live.hasMore ? live.total : runs.length)}
             </span>
             {live.hasMore && (
               <button type="button" className="button" onClick={live.loadMore} disabled={live.isLoading}>
@@ -73,6 +75,12 @@ export default function Runs({ query }: ScreenProps) {
       )}
     </section>
   );
+}
+
+/** "50 of 512 runs"; where nobody has counted them, only how many are shown. */
+export function countWords(shown: number, total: number | null): string {
+  if (total === null) return `${shown} runs shown`;
+  return total > shown ? `${shown} of ${total.toLocaleString("en")} runs` : `${shown} ${shown === 1 ? "run" : "runs"}`;
 }
 
 function NothingFits({ onClear }: { onClear: () => void }) {

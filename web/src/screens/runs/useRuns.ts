@@ -3,13 +3,15 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import { followChanges, type Connection, type RunItem } from "../../api";
 import { nextFrame } from "../../journal";
 import { useClient, useLoad } from "../../app/session";
-import { merged, type Filters } from "./list";
+import { askedFor, merged, type Filters } from "./list";
 
 const PAGE = 50;
 
 export interface LiveRuns {
   runs: RunItem[] | null;
   workflows: string[];
+  /** How many there are; null where only looking at each tells. */
+  total: number | null;
   hasMore: boolean;
   isLoading: boolean;
   error: unknown;
@@ -19,9 +21,10 @@ export interface LiveRuns {
 }
 
 export function useRuns(filters: Filters): LiveRuns {
-  const { status, workflow, search } = filters;
+  const key = JSON.stringify(filters);
+  const asked = useMemo(() => JSON.parse(key) as Filters, [key]);
   const client = useClient();
-  const first = useLoad((api, signal) => api.runs({ status, workflow, search, limit: PAGE }, signal), [status, workflow, search]);
+  const first = useLoad((api, signal) => api.runs({ ...askedFor(asked), limit: PAGE }, signal), [asked]);
   const [more, setMore] = useState<{ of: unknown; runs: RunItem[]; next: string | null; isLoading: boolean; error: unknown }>();
   const [changed, setChanged] = useState<ReadonlyMap<string, RunItem>>(new Map());
   const [connection, setConnection] = useState<Connection>("connecting");
@@ -32,20 +35,21 @@ export function useRuns(filters: Filters): LiveRuns {
     if (!next || !first.value) return;
     const before = { of: first.value, runs: later?.runs ?? [], next, error: null };
     setMore({ ...before, isLoading: true });
-    client.runs({ status, workflow, search, limit: PAGE, before: next }).then(
+    client.runs({ ...askedFor(asked), limit: PAGE, before: next }).then(
       (page) => setMore({ ...before, runs: [...before.runs, ...page.runs], next: page.next, isLoading: false }),
       (error: unknown) => setMore({ ...before, isLoading: false, error }),
     );
-  }, [client, status, workflow, search, next, first.value, later]);
+  }, [client, asked, next, first.value, later]);
   const runs = useMemo(
-    () => first.value && merged([...first.value.runs, ...(later?.runs ?? [])], changed, { status, workflow, search }),
-    [first.value, later, changed, status, workflow, search],
+    () => first.value && merged([...first.value.runs, ...(later?.runs ?? [])], changed, asked),
+    [first.value, later, changed, asked],
   );
   const known = first.value?.workflows ?? [];
   const workflows = [...new Set([...known, ...[...changed.values()].map((run) => run.name)])].sort();
   return {
     runs,
     workflows,
+    total: first.value?.total ?? null,
     hasMore: next !== null,
     isLoading: first.isLoading || Boolean(later?.isLoading),
     error: first.error ?? later?.error ?? null,

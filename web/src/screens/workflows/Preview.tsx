@@ -6,6 +6,8 @@ import { useLoad } from "../../app/session";
 import { Command } from "../../dialogs/ActionForm";
 import { canvasStates, GraphCanvas } from "../../graph";
 import { emptyJournal, words } from "../../journal";
+import { Excerpt, inOrder, Listing } from "./Listing";
+import { Settings } from "./Settings";
 
 interface PreviewProps {
   item: WorkflowItem;
@@ -15,12 +17,18 @@ interface PreviewProps {
 }
 
 export function Preview({ item, checked, error, onReload }: PreviewProps) {
+  const [isOpen, setOpen] = useState(false);
+  const found = useMemo(() => inOrder(checked?.diagnostics ?? []), [checked]);
   if (error) return <ErrorNotice error={error} onRetry={onReload} />;
   if (!checked) return <Loading what="the workflow" />;
   return (
     <div className="workflow-preview">
-      {checked.diagnostics.length > 0 && <Problems found={checked.diagnostics} isFatal={!checked.ok} onReload={onReload} />}
+      {checked.diagnostics.length > 0 && <Problems file={item.file} found={found} isFatal={!checked.ok} onReload={onReload} />}
       {checked.ok && <Picture file={item.file} />}
+      <details className="source" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>The file</summary>
+        {isOpen && <Listing file={item.file} problems={checked.diagnostics} />}
+      </details>
     </div>
   );
 }
@@ -34,15 +42,28 @@ function Picture({ file }: { file: string }) {
 
 function Canvas({ graph }: { graph: Graph }) {
   const [selected, select] = useState("");
+  const node = graph.nodes.find((one) => one.path === selected);
   const states = useMemo(() => canvasStates(emptyJournal(), graph, {}), [graph]);
   return (
-    <div className="workflow-canvas">
-      <GraphCanvas graph={graph} states={states} selected={selected} onSelect={select} />
-    </div>
+    <>
+      <div className="workflow-canvas">
+        <GraphCanvas graph={graph} states={states} selected={selected} onSelect={select} />
+      </div>
+      {node ? <Settings node={node} onClose={() => select("")} /> : <p className="faint">Choose a step to read its prompt, condition and settings.</p>}
+    </>
   );
 }
 
-function Problems({ found, isFatal, onReload }: { found: readonly Diagnostic[]; isFatal: boolean; onReload: () => void }) {
+interface ProblemsProps {
+  file: string;
+  found: readonly Diagnostic[];
+  isFatal: boolean;
+  onReload: () => void;
+}
+
+function Problems({ file, found, isFatal, onReload }: ProblemsProps) {
+  const source = useLoad((client, signal) => client.workflowSource(file, signal), [file], [found]);
+  const textOf = (one: Diagnostic) => Object.entries(source.value?.files ?? {}).find(([name]) => !one.file || name.endsWith(one.file) || one.file.endsWith(name))?.[1];
   return (
     <section aria-label="problems" className="problems">
       <h3>{isFatal ? "This file cannot run as it is" : "Warnings"}</h3>
@@ -59,6 +80,7 @@ function Problems({ found, isFatal, onReload }: { found: readonly Diagnostic[]; 
             <p className="faint">
               <code>{placeOf(one)}</code>
             </p>
+            {textOf(one) !== undefined && <Excerpt text={textOf(one) ?? ""} problem={one} />}
             {one.help && <p className="help">{words.visible(one.help)}</p>}
             <Command text={`whorl explain ${one.code}`} />
           </li>

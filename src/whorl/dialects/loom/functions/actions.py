@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.dialects.loom.functions.strings import join
 from whorl.dialects.loom.values import printing
-from whorl.dialects.loom.values.arguments import type_name
+from whorl.dialects.loom.values.arguments import find_key, type_name
 from whorl.language.calls import FunctionEntry
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
@@ -18,7 +18,7 @@ from whorl.language.schema import STEPS_MAX, misfits
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from whorl.language.calls import Run
     from whorl.language.schema import Misfit
@@ -32,6 +32,8 @@ _SHOWN_MAX = 4_000
 _SHOWN_LIMITS = Limits(items_max=500)
 # The statuses of calls that failed.
 _FAILED_FROM = 400
+_TRACKING, _TRACKING_HEADER = "clientTrackingId", "x-ms-client-tracking-id"
+_RUN_HEADER = "x-ms-workflow-run-id"
 _QUOTED = (",", '"', "\n", "\r")
 
 
@@ -109,15 +111,68 @@ def each_last(run: Run, items: Value, ends: Ends) -> Value:
 
 def final_of(run: Run, ends: Ends) -> Value:
     """The result of the last action of the run."""
-    return last_of(run, {name: _record(run, name).get("outputs") for name, _ in ends}, ends)
+    return last_of(run, {name: record_of(run, name).get("outputs") for name, _ in ends}, ends)
 
 
 def response_of(run: Run, names: list[str]) -> Value:
     """The body of the response that came first."""
-    records = [_record(run, name) for name in names]
+    return _unwrapped(_first_response(run, names), False)
+
+
+def response_part(run: Run, names: list[str], part: str) -> Value:
+    """Another part of the response that came first."""
+    outputs = _first_response(run, names)
+    if not isinstance(outputs, dict):
+        return None
+    return outputs.get(part, 200 if part == "statusCode" else None)
+
+
+def answer_headers(run: Run, names: list[str]) -> Value:
+    """The headers of the response that came first, with the names of the run."""
+    headers = response_part(run, names, "headers")
+    trigger = fact(run, "$trigger")
+    tracking = trigger.get(_TRACKING) if isinstance(trigger, dict) else None
+    named = {_TRACKING_HEADER: tracking or tracking_of(run, ""), _RUN_HEADER: _run_name(run)}
+    return named | (headers if isinstance(headers, dict) else {})
+
+
+def tracking_of(run: Run, name: str) -> Value:
+    """What whoever started a run calls it: as it was given, or in a header; else the run's name."""
+    given, headers = fact(run, name) if name else None, fact(run, "headers")
+    if given is None and isinstance(headers, dict):
+        key = find_key(headers, _TRACKING_HEADER)
+        given = None if key is None else headers[key]
+    return _run_name(run) if given is None else given
+
+
+def _run_name(run: Run) -> Value:
+    workflow = fact(run, "$workflow")
+    own = workflow.get("run") if isinstance(workflow, dict) else None
+    return own.get("name") if isinstance(own, dict) else None
+
+
+def _first_response(run: Run, names: list[str]) -> Value:
+    records = [record_of(run, name) for name in names]
     sent = [record for record in records if "outputs" in record and "error" not in record]
     sent.sort(key=lambda record: str(record.get("endTime")))
-    return _unwrapped(sent[0].get("outputs"), False) if sent else None
+    return sent[0].get("outputs") if sent else None
+
+
+def answered_once(run: Run, response: Value, others: list[str]) -> Value:
+    """A response, unless another one was sent before."""
+    for name in others:
+        if record_of(run, name).get("status") == "Succeeded":
+            raise EvaluationError(
+                f"the caller was answered by {name!r} already, and gets one response only",
+                help="let only one of the responses run, as in the branches of an If",
+            )
+    return response
+
+
+def called_status(run: Run, outputs: Value) -> Value:
+    """The status code of a workflow that was called: its response's, or 200."""
+    code = outputs.get("statusCode") if isinstance(outputs, dict) else None
+    return code if isinstance(code, int) else 200
 
 
 def parsed(run: Run, answer: Value) -> Value:
@@ -176,26 +231,49 @@ def http_outputs(run: Run, reply: Value) -> Value:
     body = reply.get("body")
     if body == "":
         return outputs
+    if printing.is_envelope(body):
+        return outputs | {"body": unfolded(run, body)}
     written = headers.get("content-type") if isinstance(headers, dict) else None
     kind = written.partition(";")[0].strip().lower() if isinstance(written, str) else ""
     is_text = kind.startswith("text/") or not kind
     if not isinstance(body, str) or (is_text and "encoding" not in reply):
         return outputs | {"body": body}
+    if kind == "application/json" or kind.endswith("+json"):
+        return outputs | {"body": body}
     content = printing.decode(run, body) if "encoding" in reply else body.encode("utf-8", "replace")
     wrapped = printing.envelope(content, str(written or printing.OCTETS))
+    return outputs | {"body": unfolded(run, wrapped)}
+
+
+def unfolded(run: Run, wrapped: dict[str, Value]) -> Value:
+    """Content with the values of a form, or the parts of a message, where it is such."""
+    written = str(wrapped["$content-type"])
+    kind, content = written.partition(";")[0].strip().lower(), printing.content_bytes(run, wrapped)
     if kind == "application/x-www-form-urlencoded":
-        wrapped["$formdata"] = printing.form_pairs(run, body)
-    elif kind.startswith("multipart/"):
-        wrapped["$multipart"] = printing.multipart_bodies(run, content, str(written))
-    elif kind == "application/json" or kind.endswith("+json"):
-        return outputs | {"body": body}
-    return outputs | {"body": wrapped}
+        text = content.decode("utf-8", "replace")
+        return {**wrapped, "$formdata": printing.form_pairs(run, text)}
+    if kind.startswith("multipart/"):
+        return {**wrapped, "$multipart": printing.multipart_bodies(run, content, written)}
+    return wrapped
+
+
+def transformed(run: Run, made: Value) -> Value:
+    """What a map made: XML or HTML as content of its type, and a text as it is."""
+    if not isinstance(made, dict) or not isinstance(text := made.get("text"), str):
+        return made
+    kind = {"xml": "application/xml", "html": "text/html"}.get(str(made.get("method")))
+    return printing.envelope(text.encode(), f"{kind}; charset=utf-8") if kind else text
+
+
+def returned(run: Run, value: Value) -> Value:
+    """What code gives: a body, whose fields are outputs as well, since files read both."""
+    return (value if isinstance(value, dict) else {}) | {"body": value}
 
 
 def trigger_body(run: Run, body: Value, given: Value) -> Value:
     """What a run was started with: its body, or else the fields that it was given."""
     if body is not None and body is not UNDEFINED:
-        return parsed(run, body)
+        return unfolded(run, body) if printing.is_envelope(body) else parsed(run, body)
     if not isinstance(given, dict):
         return None
     fields = {name: value for name, value in given.items() if value is not None}
@@ -255,7 +333,7 @@ def _html(lines: list[list[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _record(run: Run, name: str) -> dict[str, Json]:
+def record_of(run: Run, name: str) -> dict[str, Json]:
     records = run.lookup("$actions")
     record = records.get(name) if isinstance(records, dict) else None
     return record if isinstance(record, dict) else {}
@@ -285,18 +363,34 @@ def given_beside(run: Run, place: str, names: list[str]) -> Value:
 
 _BORROWING: tuple[Callable[..., Value], ...] = (
     *(fact, last_of, own_result, last_before, taken_of, results_of, each_last, final_of),
-    *(response_of, appended, given_of, given_beside, main_of),
+    *(
+        response_of,
+        response_part,
+        answered_once,
+        called_status,
+        appended,
+        given_of,
+        given_beside,
+        main_of,
+    ),
 )
 _COMPUTING: tuple[Callable[..., Value], ...] = (
     *(milliseconds, parsed, checked_content, http_outputs, trigger_body, fail_with, joined),
-    table_of,
+    *(table_of, transformed, returned, answer_headers, tracking_of),
 )
-# Each is called by the names that it and its parameters have here, the run aside.
-ACTION_FUNCTIONS = tuple(
-    FunctionEntry(
-        *("function", "actions", call.__name__, call, (call.__doc__ or "")[:-1]),
-        call.__code__.co_varnames[1 : call.__code__.co_argcount],
-        borrows=call in _BORROWING,
-    )
-    for call in (*_BORROWING, *_COMPUTING)
-)
+
+
+def entries_of(
+    borrowing: Iterable[Callable[..., Value]], computing: Iterable[Callable[..., Value]]
+) -> Iterator[FunctionEntry]:
+    """Functions by the names that they and their parameters have, the run aside."""
+    for is_borrowing, calls in ((True, borrowing), (False, computing)):
+        for call in calls:
+            yield FunctionEntry(
+                *("function", "actions", call.__name__, call, (call.__doc__ or "")[:-1]),
+                call.__code__.co_varnames[1 : call.__code__.co_argcount],
+                borrows=is_borrowing,
+            )
+
+
+ACTION_FUNCTIONS = tuple(entries_of(_BORROWING, _COMPUTING))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.loom.values import arguments
 from whorl.dialects.loom.values.arguments import find_key, identity, not_valid, wrong
+from whorl.dialects.loom.values.printing import of_units, to_units
 from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.values import PATH_MAX
@@ -69,7 +70,10 @@ def _end_of(index: int, run: Run, collection: str | list[Value]) -> Value:
 def _part_of(function: str, run: Run, collection: str | list[Value], count: int) -> Value:
     if count < 0:
         raise wrong(function, 1, "be a positive integer", count)
-    return collection[:count] if function == "take" else collection[count:]
+    taken = slice(count) if function == "take" else slice(count, None)
+    if isinstance(collection, str):
+        return of_units(to_units(collection)[taken])
+    return collection[taken]
 
 
 @COLLECTIONS(

@@ -1,17 +1,18 @@
 """Functions on text, addresses, base64, data URIs and content that is not JSON.
 
-A position or length counts characters, an emoji as one. Logic Apps counts UTF-16 units there, which
-can cut an emoji in two; `utf16Length` gives its count.
+A position or length counts units of UTF-16, as .NET does: an emoji has two. What is left of an
+emoji that is cut is U+FFFD.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
 from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import Family, not_valid, text, type_name, wrong
+from whorl.dialects.loom.values.printing import of_units, to_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,11 +41,11 @@ def concat(run: Run, values: list[Value], between: str = "", function: str = "co
 @STRINGS("startsWith(text:str, search:str)", "whether it begins so, case aside", str.startswith)
 @STRINGS("endsWith(text:str, search:str)", "whether it ends so, case aside", str.endswith)
 def _ends(test: Callable[[str, str], bool], run: Run, text: str, search: str) -> bool:
-    return test(text.lower(), search.lower())
+    return test(_recased(text, str.lower), _recased(search, str.lower))
 
 
 STRINGS("indexOf(text:str, search:str)", "where it is first, case aside, or -1")(
-    lambda run, text, search: _recased(text, str.lower).find(search.lower())
+    lambda run, text, search: _searched(text).find(_searched(search))
 )
 
 
@@ -60,7 +61,7 @@ def _last_index_of(run: Run, text: str, search: str) -> int:
 def _nth_index_of(run: Run, text: str, search: str, count: int) -> int:
     if count == 0:
         raise not_valid("nthIndexOf", "the occurrence counts from 1, or from -1 backwards")
-    subject, wanted = _recased(text, str.lower), search.lower()
+    subject, wanted = _searched(text), _searched(search)
     if not wanted:
         return 0 if count > 0 else max(0, len(subject) - 1)
     if count > 0:
@@ -82,16 +83,23 @@ def _forwards(run: Run, subject: str, wanted: str, count: int) -> int:
     return at
 
 
+def _searched(text: str) -> str:
+    return to_units(_recased(text, str.lower))
+
+
 def _recased(text: str, case: Callable[[str], str]) -> str:
-    """Change the case as .NET does, character by character: an ß stays, and so do positions."""
-    changed = case(text)
-    if len(changed) == len(text):
-        return changed
-    return "".join([other if len(other := case(each)) == 1 else each for each in text])
+    """Change the case as .NET does without a culture, character by character.
+
+    An ß stays, and so do positions; a Turkish ı or İ is no form of another letter.
+    """
+    if text.isascii():
+        return case(text)
+    letters = {each: case(each) for each in set(text) - {"ı", "İ"}}
+    return text.translate({ord(k): v for k, v in letters.items() if len(v) == 1})
 
 
 STRINGS("length(collection:sequence)", "how many characters or items there are")(
-    lambda run, collection: len(collection)
+    lambda run, collection: len(to_units(collection) if isinstance(collection, str) else collection)
 )
 
 
@@ -115,6 +123,7 @@ def _split(run: Run, text: str, delimiter: str) -> list[str]:
 
 @STRINGS("substring(text:str, start:int, length?:int)", "a part, which has to lie within the text")
 def _substring(run: Run, text: str, start: int, count: int | None) -> str:
+    text = to_units(text)
     taken = len(text) - start if count is None else count
     if start < 0 or taken < 0 or start + taken > len(text):
         raise not_valid(
@@ -122,13 +131,13 @@ def _substring(run: Run, text: str, start: int, count: int | None) -> str:
             f"the start index '{start}' and length '{taken}' do not lie within the text, "
             f"which has the length '{len(text)}'",
         )
-    return text[start : start + taken]
+    return of_units(text[start : start + taken])
 
 
 STRINGS("slice(text:str, start:int, end?:int)", "a part; positions below 0 count from the end")(
-    lambda run, text, start, end: text[start:end]
+    lambda run, text, start, end: of_units(to_units(text)[start:end])
 )
-STRINGS("toLower(text:string)", "in lower case")(lambda run, text: text.lower())
+STRINGS("toLower(text:string)", "in lower case")(lambda run, text: _recased(text, str.lower))
 STRINGS("toUpper(text:string)", "in upper case")(lambda run, text: _recased(text, str.upper))
 
 
@@ -152,8 +161,10 @@ def _chunk(run: Run, collection: Value, size: int) -> Value:
         raise wrong("chunk", 1, "be a positive integer", size)
     if not isinstance(collection, str | list):
         raise wrong("chunk", 0, "be an array or a string", collection)
-    run.check_items(-(-len(collection) // size), "chunk")
-    return [collection[start : start + size] for start in range(0, len(collection), size)]
+    units = to_units(collection) if isinstance(collection, str) else collection
+    run.check_items(-(-len(units) // size), "chunk")
+    pieces: list[Any] = [units[start : start + size] for start in range(0, len(units), size)]
+    return [*map(of_units, pieces)] if isinstance(collection, str) else pieces
 
 
 @STRINGS("join(collection, delimiter)", "the texts of all items, joined")
@@ -211,8 +222,13 @@ def _encode_component(run: Run, values: list[Value]) -> str:
     return quote(source, safe=_UNESCAPED, errors="replace")
 
 
+def _unescaped(run: Run, text: str) -> bytes:
+    run.spend_since(2, text.count("%"))
+    return unquote_to_bytes(text)
+
+
 URIS("uriComponentToString(text:str)", "without its escapes", alias="decodeUriComponent")(
-    lambda run, text: printing.decode_text(unquote_to_bytes(text), "utf-8")
+    lambda run, text: printing.decode_text(_unescaped(run, text), "utf-8")
 )
 URIS("uriComponentToBinary(text:str)", "an escaped text as content")(
     lambda run, text: printing.envelope(_content(run, text, "uriComponentToBinary"))
@@ -285,6 +301,8 @@ def _binary(run: Run, value: Value) -> Value:
 def _data_uri(run: Run, value: Value) -> str:
     if printing.is_envelope(value):
         return f"data:{value['$content-type']};base64,{value['$content']}"
+    if value is None:
+        raise wrong("dataUri", None, "not be null", value)
     kind = "text/plain" if isinstance(value, str) else "application/json"
     return f"data:{kind};charset=utf-8;base64,{printing.encode(_content(run, value, 'dataUri'))}"
 
@@ -300,6 +318,8 @@ def _data_uri_to_binary(run: Run, source: str) -> Value:
     for parameter in parameters:
         if parameter.count("=") > 1 or not parameter:
             raise not_valid("dataUriToBinary", f"{parameter!r} is not a parameter of a media type")
+        if parameter.lower().startswith("charset="):
+            printing.charset_named(parameter[8:])
     if is_base64:
         return {"$content-type": head, "$content": payload}
     content = _unquoted(payload)

@@ -91,9 +91,20 @@ for _signature, _place, _noun, _doc in (
     ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop, from 0"),
     ("appsetting(name)", "$settings", "app setting", "the value of an app setting"),
     ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
-    ("agentParameters(name)", "$agent_parameters", "agent parameter", "what a model chose"),
 ):
     WORKFLOW(_signature, _doc, _place, _noun, reads=_place, borrows=True)(_named)
+
+
+@WORKFLOW("agentParameters(name)", "what a model chose", reads="$call", borrows=True)
+def _agent_parameter(run: Run, name: Value) -> Value:
+    call = run.lookup("$call")
+    if not isinstance(call, dict) or not isinstance(given := call.get("arguments"), dict):
+        raise EvaluationError(
+            "The template language function 'agentParameters' cannot be evaluated: "
+            "it stands in no tool of an agent"
+        )
+    own = find_key(given, text("agentParameters", None, name))
+    return None if own is None else given[own]
 
 
 def _record(function: str, run: Run, name: Value) -> Value:

@@ -6,20 +6,25 @@ It is read with limits and no document type, and written as .NET writes it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import wrong
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Literal
 
     from whorl.language.calls import Run
     from whorl.language.values import Value
 
+
+# So many bytes are read at once: one call for all would hold up other threads.
+_AT_ONCE = 65_536
 # The parent of the root element has this name, which no source can spell.
 DOCUMENT = "#document"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -62,6 +67,8 @@ class _Reader:
         self.content = source.encode("utf-8", "replace")
         self.current = Node("element", DOCUMENT)
         self.depth = self.count = 0
+        # The prefixes that are declared around the element that is read, for each level.
+        self.prefixes = [frozenset(("xml", "xmlns"))]
         self.pieces: list[str] = []
         self.is_cdata = False
         # The declared encoding is set aside: the source is text already.
@@ -82,7 +89,9 @@ class _Reader:
 
     def read(self) -> Node:
         try:
-            self.parser.Parse(self.content, True)
+            for at in range(0, len(self.content), _AT_ONCE):
+                self.parser.Parse(self.content[at : at + _AT_ONCE], False)
+            self.parser.Parse(b"", True)
         except expat.ExpatError as error:
             raise EvaluationError(f"the value is not valid XML: {error}") from None
         return self.current
@@ -107,6 +116,12 @@ class _Reader:
         self.depth += 1
         if self.depth > self.run.limits.depth_max:
             raise LimitExceeded(f"XML is nested more than {self.run.limits.depth_max} levels deep")
+        self.prefixes.append(_declared(self.prefixes[-1], attributes[::2]))
+        for each in (name, *attributes[::2]):
+            prefix, colon, _ = each.partition(":")
+            if colon and prefix not in self.prefixes[-1]:
+                reason = f"{prefix!r} is an undeclared prefix"
+                raise EvaluationError(f"the value is not valid XML: {reason}")
         element = Node("element", name)
         element.attributes = dict(zip(attributes[::2], attributes[1::2], strict=True))
         self._add(element)
@@ -119,6 +134,7 @@ class _Reader:
         # After `<a/>` the parser stands behind the mark, after `<a></a>` before it.
         element.closed = not element.children and self.content[end - 2 : end] == b"/>"
         self.depth -= 1
+        self.prefixes.pop()
         assert element.parent is not None
         self.current = element.parent
 
@@ -144,6 +160,12 @@ class _Reader:
         if node.kind != "text" or node.text.strip(" \t\r\n"):
             node.parent = self.current
             self.current.children.append(node)
+
+
+def _declared(around: frozenset[str], attributes: Iterable[str]) -> frozenset[str]:
+    """Return the prefixes that are declared, given those around and the names of attributes."""
+    own = {name[6:] for name in attributes if name.startswith("xmlns:")}
+    return around | own if own else around
 
 
 def write_xml(node: Node) -> str:
@@ -218,8 +240,12 @@ def _value(node: Node) -> Value:
     return result
 
 
-def _add_properties(run: Run, element: Node, properties: dict[str, Value]) -> None:
+def _add_properties(
+    run: Run, element: Node, properties: dict[str, Value], around: frozenset[str] = frozenset()
+) -> None:
+    prefixes = _declared(around, [key[1:] for key in properties if key[:1] == "@"])
     for key, value in properties.items():
+        run.spend_since(2, 8 + (len(key) >> 1))
         values = value if isinstance(value, list) else [value]
         if key.startswith("@") and not isinstance(value, list | dict):
             element.attributes[printing.encode_name(key[1:])] = _scalar(run, value)
@@ -233,16 +259,22 @@ def _add_properties(run: Run, element: Node, properties: dict[str, Value]) -> No
             shown = " ".join(f'{name[1:]}="{_scalar(run, part)}"' for name, part in value.items())
             element.children.append(Node("instruction", "xml", shown))
         else:
-            element.children += [_element(run, printing.encode_name(key), part) for part in values]
+            element.children += [_element(run, key, part, prefixes) for part in values]
 
 
-def _element(run: Run, name: str, value: Value) -> Node:
+def _element(run: Run, key: str, value: Value, around: frozenset[str]) -> Node:
+    run.spend_since(2, 4)
+    own = [name[1:] for name in value if name[:1] == "@"] if isinstance(value, dict) else []
+    prefix, _, local = key.partition(":")
+    # A prefix that nothing declares is left out.
+    is_bare = bool(local) and prefix not in _declared(around, own)
+    name = printing.encode_name(local if is_bare else key)
     element = Node("element", name, closed=value is None)
     if isinstance(value, dict):
-        _add_properties(run, element, value)
+        _add_properties(run, element, value, around)
         element.closed = not element.children
     elif isinstance(value, list):
-        element.children = [_element(run, name, part) for part in value]
+        element.children = [_element(run, key, part, around) for part in value]
     elif value is not None:
         element.children = [Node("text", "", _scalar(run, value))]
     return element

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from whorl.dialects.loom.functions import xpath_values as values
@@ -11,6 +11,7 @@ from whorl.dialects.loom.functions.xml import Node, parse_xml, wrapped, xml_text
 from whorl.dialects.loom.values.arguments import text, wrong
 from whorl.dialects.loom.values.printing import is_xml
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,12 +6,12 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.dialects.loom.functions.xml import DOCUMENT, Node
 from whorl.dialects.loom.values.printing import float_text
 from whorl.language.faults import EvaluationError
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from whorl.language.calls import Run

@@ -249,8 +249,9 @@ def same(run: Run, left: Value, right: Value) -> bool:
 
 
 def _as_boolean(value: Value) -> Value:
-    if isinstance(value, bool):
-        return value
+    """Return what a value is beside a boolean: by Microsoft's documentation, 1 equals true."""
+    if isinstance(value, int) and value in (0, 1):
+        return bool(value)
     return {"true": True, "false": False}.get(value) if isinstance(value, str) else None
 
 

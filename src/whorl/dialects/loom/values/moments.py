@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 from itertools import islice
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from whorl.dialects.loom.values.printing import float_text
 from whorl.errors import did_you_mean
 from whorl.language.faults import EvaluationError
+from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

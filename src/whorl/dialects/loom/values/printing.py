@@ -12,6 +12,7 @@ import json
 import math
 import re
 from decimal import Decimal
+from struct import unpack
 from typing import TYPE_CHECKING, TypeGuard
 from urllib.parse import parse_qsl
 
@@ -32,6 +33,9 @@ _CHARSETS_TEXT = (
     "windows-1252=cp1252 utf-16=utf-16 utf-16le=utf-16-le utf-16be=utf-16-be utf-32=utf-32"
 )
 _CHARSETS = dict(pair.split("=") for pair in _CHARSETS_TEXT.split())
+
+_WIDE = re.compile("[\U00010000-\U0010ffff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def envelope(content: bytes, content_type: str = OCTETS) -> dict[str, Value]:
@@ -85,6 +89,21 @@ def charset_named(name: str) -> str:
     if encoding is None:
         raise EvaluationError(f"the character set {name!r} is not supported")
     return encoding
+
+
+def to_units(text: str) -> str:
+    """Return a text with one character for each unit of UTF-16, as .NET counts and cuts it."""
+    if text.isascii() or _WIDE.search(text) is None:
+        return text
+    content = text.encode("utf-16-le", "surrogatepass")
+    return "".join(map(chr, unpack(f"<{len(content) // 2}H", content)))
+
+
+def of_units(units: str) -> str:
+    """Return the text of some units; what is left of a character that was cut is U+FFFD."""
+    if units.isascii() or _SURROGATE.search(units) is None:
+        return units
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def encode(content: bytes) -> str:
@@ -175,7 +194,9 @@ def print_text(run: Run, value: Value) -> str:
 
 def json_text(run: Run, value: Value) -> str:
     """Write a value as compact JSON."""
-    run.spend(measure(value, run.limits, run.text_max))
+    parts = measure(value, run.limits, run.text_max)
+    run.spend(parts)
+    run.spend_since(2, parts)
     written = _written(value)
     run.check_text(len(written), "JSON")
     return written

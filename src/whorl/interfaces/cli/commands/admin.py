@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import platform
 import sys
@@ -12,11 +11,19 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 import click
 
-from whorl.errors import InvalidWorkflow, ProviderError, StoreError, UsageError, safe
-from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.errors import (
+    InvalidWorkflow,
+    ProviderError,
+    SeveralWorkflows,
+    StoreError,
+    UsageError,
+    safe,
+)
+from whorl.interfaces.cli.options import json_option, located, print_json, workflow_option
 from whorl.interfaces.cli.terminal import paint, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.figures import age, bytes_words, plural, table
@@ -84,7 +91,7 @@ def _findings(project: Project) -> Iterator[Finding]:
     except UsageError as fault:
         yield Finding("configuration", False, f"{fault}; {fault.help}")
         return
-    place = str(project.config) if project.config else "no whorl.toml; only the environment"
+    place = str(project.config or project.foreign or "no whorl.toml; only the environment")
     yield Finding("configuration", True, place)
     if settings.untrusted is not None:
         # A provider of the environment is asked only by those who trust the folder they are in.
@@ -96,11 +103,17 @@ def _findings(project: Project) -> Iterator[Finding]:
     commands = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
     yield Finding("commands", True, commands)
     yield Finding("retention", True, _retention(settings))
+    if settings.runtime.kind == "temporal":
+        from whorl.services.cluster import cluster_findings
+
+        found = asyncio.run(cluster_findings(settings.runtime.temporal))
+        yield from (Finding(*each) for each in found)
+    yield from _schedules(project)
     yield from asyncio.run(_providers(settings)) if settings.providers else [_toy_model(settings)]
 
 
 def _store(project: Project) -> Finding:
-    path = project.store
+    path = project.mirror if project.is_on_cluster else project.store
     if not path.exists():
         folder = next(parent for parent in path.parents if parent.exists())
         is_writable = os.access(folder, os.W_OK)
@@ -117,6 +130,20 @@ def _store(project: Project) -> Finding:
         return Finding("store", False, f"{path} cannot be written")
     words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}"
     return Finding("store", True, words)
+
+
+def _schedules(project: Project) -> Iterator[Finding]:
+    from whorl.services.schedules.registry import Schedules
+
+    if not (project.store.exists() or project.is_on_cluster):
+        return
+    try:
+        with closing(project.open_store()) as store:
+            for listed in Schedules(project, store).listed():
+                words = listed.trouble or ("paused" if listed.schedule.paused else listed.words)
+                yield Finding(f"schedule {listed.schedule.name}", not listed.trouble, words)
+    except StoreError as fault:
+        yield Finding("schedules", False, str(fault))
 
 
 def _checked(done: int, all_of_it: int) -> None:
@@ -173,6 +200,7 @@ async def _try(providers: Providers, name: str) -> Finding:
 
 
 @click.command()
+@click.argument("file", metavar="[FILE]", required=False)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=PORT, show_default=True, type=click.IntRange(0, 65_535),
               help="Port to listen at; 0 takes any that is free.")  # fmt: skip
@@ -185,21 +213,33 @@ async def _try(providers: Providers, name: str) -> Finding:
 @click.option("--drain", type=click.FloatRange(0, 86_400), metavar="SECONDS",
               help="How long calls that are under way may take to end when the server is stopped. "
               "[default: drain of [server] in whorl.toml, or 20]")  # fmt: skip
+@click.option("--log", "log_format", type=click.Choice(["text", "json"]), default="text",
+              show_default=True, help="How the log is written; json: a line for each request and "
+              "each run, too.")  # fmt: skip
+@click.option("--edit", "edits", type=click.Choice(["local", "remote"]), is_flag=False,
+              flag_value="local",
+              help="Let the page save workflow files; `--edit remote` on other addresses, too."
+              )  # fmt: skip
 @partial(located, drives=True)
 def serve(
     project: Project,
     *,
+    file: str | None,
     host: str,
     port: int,
     opens: bool | None,
     token_file: str | None,
     behind_proxy: bool,
     drain: float | None,
+    log_format: str,
+    edits: str | None,
 ) -> None:
     """Serve the page and the HTTP API of this project; the printed link carries the token.
 
     \b
       whorl serve
+      whorl serve polish.yaml         # the link leads to this workflow
+      whorl serve flows:essay         # the same for one that is written in Python
       whorl serve --host 0.0.0.0 --token-file ~/.whorl-token --behind-proxy
 
     Runs that are started from the page are driven here, and so are those of servers and background
@@ -210,15 +250,57 @@ def serve(
     from whorl.interfaces.http.server import Place, check_place
 
     token, odd = read_token(Path(token_file).expanduser()) if token_file else ("", [])
-    place = Place(host, port, token, behind_proxy)
+    place = Place(host, port, token, behind_proxy, edits is not None)
+    if edits == "local" and not place.is_loopback:
+        message = "files would be written for whoever has the token and reaches this address"
+        raise UsageError(message, help="write --edit remote if that is meant")
     say(*(f"warning: {words}" for words in (*odd, *check_place(place))))
     chosen = replace(place, token=token or new_token())
     if opens is None:
         opens = sys.stdout.isatty() and sys.stderr.isatty() and chosen.is_loopback
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     ask_for_trust(project)
+    page = "" if file is None else _page_of(project, file)
+    _serve_until_stopped(
+        project, chosen, drain, opens=opens, shown=not token_file, page=page, log_format=log_format
+    )
+
+
+def _page_of(project: Project, file: str) -> str:
+    """Where the page shows a workflow; raises InvalidWorkflow for one with mistakes."""
+    path = project.locate(file)
+    project.read(path)
+    if os.path.exists(path):
+        file = os.path.relpath(os.path.realpath(path), project.root)
+        if file.startswith(".."):
+            raise UsageError(f"{path!r} is not in the project {str(project.root)!r}")
+    return quote(f"workflows/start?file={quote(file, safe='')}")
+
+
+def serve_page(project: Project, page: str) -> None:
+    """Serves the page on this machine, may save files, and opens one address of it."""
+    from whorl.interfaces.http.auth import new_token
+    from whorl.interfaces.http.server import Place
+
+    place = Place(port=0, token=new_token(), edits=True)
+    ask_for_trust(project)
+    _serve_until_stopped(project, place, None, opens=True, page=page)
+
+
+def _serve_until_stopped(
+    project: Project,
+    place: Place,
+    drain_s: float | None,
+    *,
+    opens: bool,
+    shown: bool = True,
+    page: str = "",
+    log_format: str = "text",
+) -> None:
+    from whorl.interfaces.http.logs import begin_log
+
     _warn_of_trust(project)
-    asyncio.run(_serve(project, chosen, drain, opens=opens, shown=not token_file))
+    begin_log(log_format, project.secrets())
+    asyncio.run(_serve(project, place, drain_s, opens=opens, shown=shown, page=page))
     say("stopped; the next server goes on with runs that were under way")
 
 
@@ -229,12 +311,12 @@ def _warn_of_trust(project: Project) -> None:
 
 
 async def _serve(
-    project: Project, place: Place, drain_s: float | None, *, opens: bool, shown: bool
+    project: Project, place: Place, drain_s: float | None, *, opens: bool, shown: bool, page: str
 ) -> None:
     from whorl.interfaces.http.server import serving
 
     async with serving(project, place, drain_s) as (server, address):
-        link = f"{address}/#token={place.token}"
+        link = f"{address}/#token={place.token}" + (f"&next=/{page}" if page else "")
         # A token of the operator's own is in a file, and stays there.
         click.echo(link if shown else address)
         sys.stdout.flush()
@@ -248,11 +330,12 @@ async def _serve(
 
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1)
+@workflow_option
 @click.option("--wait", default=20.0, show_default=True,
               help="How many seconds a call waits for its run before it answers with the run's id."
               )  # fmt: skip
 @partial(located, drives=True)
-def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> None:
+def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float) -> None:
     """Serve workflows as MCP tools, for any MCP client.
 
     \b
@@ -273,7 +356,7 @@ def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> None:
         raise UsageError("the package mcp is not installed", help=INSTALL) from error
     from whorl.interfaces.mcp import serve_stdio
 
-    workflows = _workflows(project, files)
+    workflows = _workflows(project, files, workflow)
     if not workflows:
         raise UsageError("there is no workflow to serve here", help="name files: whorl mcp FILE...")
     _warn_of_trust(project)
@@ -281,27 +364,39 @@ def mcp(project: Project, *, files: tuple[str, ...], wait: float) -> None:
     asyncio.run(serve_stdio(project, workflows, wait))
 
 
-def _workflows(project: Project, files: tuple[str, ...]) -> dict[str, Workflow]:
+def _workflows(project: Project, files: tuple[str, ...], chosen: str = "") -> dict[str, Workflow]:
     from whorl.interfaces.mcp import tool_name
-    from whorl.interfaces.python.values import workflow_from
 
     folders = (".", "workflows")
     paths = (p for f in folders for p in sorted((project.root / f).glob("*")) if p.is_file())
     workflows: dict[str, Workflow] = {}
     for file in files or [str(p) for p in paths if p.suffix in _SUFFIXES][:FILES_MAX]:
         try:
-            workflow = workflow_from(project, file)
+            found = _found_in(project, file, chosen)
         except InvalidWorkflow as fault:
             if files:
                 raise
             if all(diagnostic.code != "W018" for diagnostic in fault.diagnostics):
                 say(f"left out {file}: {fault.diagnostics[0].message}")
             continue
-        name = tool_name(workflow.name)
-        if name in workflows:
-            raise UsageError(
-                f"two workflows are called {name!r}: {workflows[name].file} and {file}",
-                help="name the files that are to be served",
-            )
-        workflows[name] = workflow
+        for workflow in found:
+            name = tool_name(workflow.name)
+            if name in workflows:
+                raise UsageError(
+                    f"two workflows are called {name!r}: {workflows[name].file} and {file}",
+                    help="name the files that are to be served",
+                )
+            workflows[name] = workflow
     return workflows
+
+
+def _found_in(project: Project, file: str, chosen: str) -> list[Workflow]:
+    """The workflow of a file; of one that has several, all or the chosen one."""
+    from whorl.interfaces.python.values import workflow_from
+
+    try:
+        return [workflow_from(project, file, chosen)]
+    except SeveralWorkflows as fault:
+        if chosen:
+            raise
+        return [workflow_from(project, file, name) for name in fault.names]

@@ -1,9 +1,10 @@
-"""What is done with workflow files: `validate`, `lint`, `convert`, `graph`, `test` by a replay."""
+"""What is done with workflow files: `validate`, `lint`, `convert`, `graph` and `test`."""
 
 from __future__ import annotations
 
 import difflib
 import json
+import os
 from contextlib import closing
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, UsageError, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import (
@@ -20,6 +21,7 @@ from whorl.interfaces.cli.options import (
     print_json,
     read_stdin,
     read_values,
+    workflow_option,
     write_file,
 )
 from whorl.interfaces.cli.terminal import print_lines, say
@@ -32,9 +34,13 @@ if TYPE_CHECKING:
 
     from whorl.dialects import Reading
     from whorl.language import Json
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.preflight import Forecast
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
+
+    Reports = list[dict[str, Any]]
 
 
 CASSETTE_BYTES_MAX = 50_000_000
@@ -43,34 +49,80 @@ _LISTED_MAX = 20
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--known", is_flag=True, help="Leave out files that are no workflows.")
+@workflow_option
 @json_option
 @located
-def validate(project: Project, *, files: tuple[str, ...], as_json: bool) -> int:
+def validate(
+    project: Project, *, files: tuple[str, ...], known: bool, workflow: str, as_json: bool
+) -> int:
     """Check workflow files. Nothing is run; all mistakes of all files are listed.
 
     \b
       whorl validate flows/*.yaml
     """
-    reports = [_check(project, file, is_quiet=as_json) for file in files]
+    each = (_check(project, f, workflow, is_quiet=as_json, known=known) for f in files)
+    reports = [report for reports in each for report in reports]
     if as_json:
         print_json(reports)
     return 0 if all(report["ok"] for report in reports) else 2
 
 
-def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
+def _check(project: Project, file: str, name: str, *, is_quiet: bool, known: bool) -> Reports:
+    """The report of a file; one for each workflow where it has several and none is named."""
+    try:
+        if _is_experiment(file):
+            return [_experiment_report(project, file, is_quiet=is_quiet)]
+        reading = project.read(file, name)
+    except InvalidWorkflow as fault:
+        if isinstance(fault, SeveralWorkflows) and not name:
+            each = (_check(project, file, n, is_quiet=is_quiet, known=known) for n in fault.names)
+            return [report for reports in each for report in reports]
+        mistakes = fault.diagnostics
+        if known and all(mistake.code == "W018" for mistake in mistakes):
+            return []
+        if not is_quiet:
+            show_diagnostics(mistakes, project.texts(mistakes))
+        return [{"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, mistakes)]}]
+    return [_report(project, file, reading, name, is_quiet=is_quiet)]
+
+
+def _is_experiment(file: str) -> bool:
+    path = Path(file)
+    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
+        return False
+    text = open_file(file)
+    # Most files are none, and need nothing of this.
+    if "experiment" not in text:
+        return False
+    from whorl.services.experiments.document import is_experiment
+
+    return is_experiment(text, file)
+
+
+def _experiment_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
+    """What an experiment file comes to; its mistakes are raised."""
+    from whorl.services.experiments.document import read_experiment
+    from whorl.services.experiments.variants import prepare
+
+    experiment = read_experiment(project, file)
+    prepare(project, experiment)
+    if not is_quiet:
+        cases, variants = len(experiment.cases), len(experiment.variants)
+        words = f"{plural(cases, 'case')}, {plural(variants, 'variant')}"
+        say(f"{safe(file)}: an experiment, {words}, {plural(experiment.trials, 'trial')}")
+    return {"file": file, "ok": True, "diagnostics": []}
+
+
+def _report(
+    project: Project, file: str, reading: Reading, name: str, *, is_quiet: bool
+) -> dict[str, Any]:
     from whorl.interfaces.wording import effects_words
     from whorl.ir.walk import index_nodes
     from whorl.ir.worst_case import worst_case
     from whorl.providers.registry import Providers
     from whorl.services.preflight import forecast
 
-    try:
-        reading = project.read(file)
-    except InvalidWorkflow as fault:
-        mistakes = fault.diagnostics
-        if not is_quiet:
-            show_diagnostics(mistakes, project.texts(mistakes))
-        return {"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, mistakes)]}
     warnings = [*reading.warnings, *_needed(project, reading)]
     workflow = reading.workflow
     worst = worst_case(workflow)
@@ -81,14 +133,15 @@ def _check(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
         "steps": len(index_nodes(workflow)),
         "calls_max": worst.calls,
         "calls_without_retries": worst.typical,
+        "bound_usd": foreseen.bound_usd,
         "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
         "effects": asdict(foreseen.effects),
     }
     if not is_quiet:
         if warnings:
             show_diagnostics(warnings, reading.sources)
-        words = ", ".join(_fact_words(facts, reading, foreseen))
-        click.echo(f"{safe(file)}: ok ({words})")
+        words, which = ", ".join(_fact_words(facts, reading, foreseen)), f" {safe(name)}"
+        click.echo(f"{safe(file)}{which if name else ''}: ok ({words})")
         if outside := effects_words(foreseen.effects):
             click.echo(f"  {outside}")
     return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
@@ -100,6 +153,8 @@ def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
     from whorl.services.preflight import refusal, unknown_names
 
     settings = project.settings()
+    for note in project.configuration().notes:
+        yield Diagnostic("W023", note, severity="warning")
     needs: list[tuple[str, str, str]] = []
     if (untrusted := settings.untrusted) is not None:
         # What it configures is not there, so nothing is said of names that may be in it.
@@ -145,9 +200,10 @@ def _fact_words(facts: dict[str, Any], reading: Reading, foreseen: Forecast) -> 
 @click.argument("file", metavar="FILE")
 @click.option("--target", metavar="SYSTEM",
               help="For whom. [default: the first that its dialect names]")  # fmt: skip
+@workflow_option
 @json_option
 @located
-def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> int:
+def lint(project: Project, *, file: str, target: str | None, workflow: str, as_json: bool) -> int:
     """Say what in FILE another system would refuse, or do otherwise.
 
     \b
@@ -159,7 +215,12 @@ def lint(project: Project, *, file: str, target: str | None, as_json: bool) -> i
     from whorl.dialects.reader import parse
     from whorl.plugins import load_reference
 
-    dialect = project.read(file).workflow.dialect
+    file = project.locate(file)
+    try:
+        dialect = project.read(file, workflow).workflow.dialect
+    except SeveralWorkflows as fault:
+        # What would be refused is said of all of them at once.
+        dialect = project.read(file, fault.names[0]).workflow.dialect
     own = _linters(dialect)
     target = target or next(iter(own), "")
     if target not in own:
@@ -194,8 +255,9 @@ def _linters(dialect: str) -> dict[str, tuple[str, str]]:
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.option("-o", "--output", metavar="OUT", help="Write this file. [default: print it]")
+@workflow_option
 @located
-def convert(project: Project, *, file: str, output: str | None) -> None:
+def convert(project: Project, *, file: str, output: str | None, workflow: str) -> None:
     """Write FILE in the native format.
 
     \b
@@ -205,7 +267,8 @@ def convert(project: Project, *, file: str, output: str | None) -> None:
     """
     from whorl.dialects.native.writing import write_native
 
-    reading = project.read(file)
+    file = project.locate(file)
+    reading = project.read(file, workflow)
     text = write_native(reading.workflow, reading.sources, file)
     if output is None:
         click.echo(text, nl=False)
@@ -225,8 +288,11 @@ def convert(project: Project, *, file: str, output: str | None) -> None:
 @click.option("--svg", is_flag=True, help="An SVG picture.")
 @click.option("-o", "--output", metavar="OUT", help="Write to a file instead of the terminal.")
 @click.option("--force", is_flag=True, help="Overwrite OUT.")
+@workflow_option
 @located
-def graph(project: Project, *, file: str, output: str | None, force: bool, **forms: bool) -> None:
+def graph(
+    project: Project, *, file: str, output: str | None, force: bool, workflow: str, **forms: bool
+) -> None:
     """Draw a workflow FILE. Nothing is run.
 
     \b
@@ -241,7 +307,8 @@ def graph(project: Project, *, file: str, output: str | None, force: bool, **for
         both = " and ".join(f"--{name}" for name in chosen)
         raise UsageError(f"{both} exclude each other", help="choose one form")
     draw = {"svg": svg.svg, "mermaid": text.mermaid}.get("".join(chosen), text.text_tree)
-    drawn = draw(project.read(file).workflow)
+    file = project.locate(file)
+    drawn = draw(project.read(file, workflow).workflow)
     if output is None:
         click.echo(drawn)
         return
@@ -254,49 +321,85 @@ def graph(project: Project, *, file: str, output: str | None, force: bool, **for
 
 
 @click.command()
-@click.argument("file", metavar="FILE")
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option("--coverage", is_flag=True, help="List the steps, branches and exits not reached.")
+@click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
+              help="Fail where less was reached.")  # fmt: skip
 @click.option("--run", metavar="RUN", help="The run to replay. [default: the newest of FILE]")
 @click.option("--cassette", metavar="PATH", help="Replay a saved cassette instead of a run.")
-@click.option("--save", metavar="PATH", help="Save the run as a cassette and replay nothing.")
+@click.option("--save", metavar="PATH",
+              help="Save the run: as tests (.yaml), or as a cassette (.json).")  # fmt: skip
 @click.option(
     *("-i", "--input", "inputs"),
     metavar="NAME=VALUE",
     multiple=True,
     help="A secret input, which no recording holds. Repeatable.",
 )
+@workflow_option
 @json_option
 @located
 def test(
     project: Project,
     *,
-    file: str,
+    files: tuple[str, ...],
+    coverage: bool,
+    fail_under: float | None,
     inputs: tuple[str, ...],
     run: str | None,
     cassette: str | None,
     save: str | None,
+    workflow: str,
     as_json: bool,
 ) -> int:
-    """Run FILE against recorded replies and show what changed. Nothing is sent.
+    """Run the tests beside workflow FILES, or FILE against recorded replies. Nothing is sent.
 
     \b
-      whorl test polish.yaml
-      whorl test polish.yaml --save tests/polish.json
+      whorl test                                  all tests of the project
+      whorl test polish.yaml                      those of polish.test.yaml
+      whorl test --coverage --fail-under 80
+      whorl test polish.yaml --save polish.test.yaml
       whorl test polish.yaml --cassette tests/polish.json
 
-    Any run is a recording. A call that is asked something new is shown with both versions; a call
+    A test gives mocks by the names of steps, and says what it expects; time jumps.
+    Any run is a recording, too: without tests, or with --run or --cassette, FILE is run against
+    the replies of a run. A call that is asked something new is shown with both versions; a call
     that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
     holds no secrets: `***` stands for each, unless -i gives it again.
     """
-    from whorl.services.replay import cassette_from_text, replay
+    from whorl.interfaces.cli.testing import find_tests, test_files
 
     if run is not None and cassette is not None:
         raise UsageError("--run and --cassette exclude each other", help="leave one of them out")
-    workflow = project.read(file).workflow
+    is_replayed = bool(run or cassette or save)
+    tests = {} if is_replayed else find_tests(project, files)
+    if not is_replayed and (not files or coverage or fail_under is not None or any(tests.values())):
+        return test_files(project, tests, coverage=coverage, fail_under=fail_under, as_json=as_json)
+    if len(files) != 1:
+        raise UsageError("a replay is of one FILE", help="whorl test FILE")
+    which = (project.locate(files[0]), workflow)
+    return _replayed(project, which, inputs, (run, cassette, save), as_json=as_json)
+
+
+def _replayed(
+    project: Project,
+    which: tuple[str, str],
+    inputs: tuple[str, ...],
+    chosen: tuple[str | None, str | None, str | None],
+    *,
+    as_json: bool,
+) -> int:
+    """Replays the chosen run or cassette of a file and the workflow meant in it, or saves it."""
+    from whorl.services.replay import cassette_from_text, replay
+
+    run, cassette, save = chosen
+    workflow = project.read(*which).workflow
+    if save is not None and save.endswith((".yaml", ".yml")):
+        return _save_test(project, which, run, save)
     if cassette is not None:
         text = open_file(cassette, size_max=CASSETTE_BYTES_MAX)
         recorded = cassette_from_text(text, cassette)
     else:
-        recorded = _recorded(project, file, run)
+        recorded = _recorded(project, which, run)
     if save is not None:
         advice = "name a file: --save tests/NAME.json"
         write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
@@ -310,35 +413,62 @@ def test(
     if as_json:
         print_json(asdict(replayed) | {"same": replayed.is_same})
     else:
-        print_lines(_replay_lines(file, recorded, replayed))
+        print_lines(_replay_lines(which[0], recorded, replayed))
     return 0 if replayed.is_same else 1
 
 
-def _recorded(project: Project, file: str, run: str | None) -> Cassette:
+def _save_test(project: Project, which: tuple[str, str], run: str | None, save: str) -> int:
+    """Writes a test file with mocks by name; one that is there may hold what people wrote."""
+    from whorl.services.testing.saving import saved_test
+
+    if Path(save).exists():
+        raise UsageError(f"{save!r} exists", help="name another file")
+    with closing(project.open_store()) as store:
+        chosen = _chosen(store, which, run)
+        beside = os.path.relpath(which[0], os.path.dirname(save) or ".")
+        text = saved_test(store, chosen, beside.replace(os.sep, "/"), f"as in run {chosen}")
+    advice = "name a file: --save NAME.test.yaml"
+    write_file(save, text, advice=advice, makes_folder=True, is_private=True)
+    say(f"saved run {chosen} as a test to {save}")
+    click.echo(f"whorl test {save}")
+    return 0
+
+
+def _recorded(project: Project, which: tuple[str, str], run: str | None) -> Cassette:
     """The recording of a run, or else of the newest run of the file that nobody steered."""
-    from whorl.services.replay import cassette_from_run, steered
+    from whorl.services.replay import cassette_from_run
     from whorl.services.results import result_of
-    from whorl.services.runs import find_run
 
     with closing(project.open_store()) as store:
-        if run is not None:
-            chosen = find_run(store, run)
-        else:
-            path = Path(file).resolve()
-            rows = [row for row in store.runs(limit=1_000) if row.file]
-            ended = [row for row in rows if row.status == "succeeded"]
-            runs = [row.id for row in ended if Path(row.file).resolve() == path]
-            if not runs:
-                raise UsageError(
-                    f"no run of {file!r} has succeeded yet, so there is nothing to replay",
-                    help=f"run it once: `whorl run {file}`; or name a run with --run",
-                )
-            chosen = next((run for run in runs if not steered(store, run)), runs[0])
-            if chosen != runs[0]:
-                say(f"replaying run {chosen}: newer ones were steered by a person")
-        if how := steered(store, chosen):
-            say(f"run {chosen} was {how}, which a replay does not do again")
+        chosen = _chosen(store, which, run)
         return cassette_from_run(store, chosen, result_of(store, chosen))
+
+
+def _chosen(store: SqliteStore, which: tuple[str, str], run: str | None) -> RunId:
+    from whorl.services.replay import steered
+    from whorl.services.runs import find_run
+
+    if run is not None:
+        chosen = find_run(store, run)
+    else:
+        file, name = which
+        path = Path(file).resolve()
+        # Of a file with several workflows, runs of the one that is meant.
+        rows = [row for row in store.runs(limit=1_000) if row.file]
+        rows = [row for row in rows if not name or row.name.lower() == name.lower()]
+        ended = [row for row in rows if row.status == "succeeded"]
+        runs = [row.id for row in ended if Path(row.file).resolve() == path]
+        if not runs:
+            raise UsageError(
+                f"no run of {file!r} has succeeded yet, so there is nothing to replay",
+                help=f"run it once: `whorl run {file}`; or name a run with --run",
+            )
+        chosen = next((run for run in runs if not steered(store, run)), runs[0])
+        if chosen != runs[0]:
+            say(f"replaying run {chosen}: newer ones were steered by a person")
+    if how := steered(store, chosen):
+        say(f"run {chosen} was {how}, which a replay does not do again")
+    return chosen
 
 
 def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator[str]:

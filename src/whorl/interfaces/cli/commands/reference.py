@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.interfaces.cli.commands.start import with_schema_line
 from whorl.interfaces.cli.options import json_option, print_json, write_file
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.figures import table
@@ -41,36 +42,98 @@ def templates(*, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("template", metavar="TEMPLATE")
+@click.argument("template", metavar="[TEMPLATE]", required=False)
 @click.argument("file", metavar="[FILE]", required=False)
+@click.option("--list", "lists", is_flag=True, help="List the templates and the empty files.")
+@click.option("--empty", metavar="DIALECT", help="An empty file of a dialect; then [FILE] alone.")
+@click.option("--from", "source", metavar="OTHER", type=click.Path(exists=True, dir_okay=False),
+              help="A copy of a workflow file; then [FILE] alone.")  # fmt: skip
 @click.option(
     "--form",
     type=click.Choice(list(forms())),
     help="The format of FILE. [default: by its ending, or the first]",
 )
 @click.option("--force", is_flag=True, help="Overwrite FILE if it exists.")
-def new(*, template: str, file: str | None, form: str | None, force: bool) -> None:
-    """Write a TEMPLATE to FILE, to run it and to change it.
+def new(
+    *,
+    template: str | None,
+    file: str | None,
+    lists: bool,
+    empty: str | None,
+    source: str | None,
+    form: str | None,
+    force: bool,
+) -> None:
+    """Write a TEMPLATE to FILE, to run it and to change it; or an empty file, or a copy.
 
     \b
       whorl new self-refine
+      whorl new self-refine flows/
       whorl new code-review review.json
+      whorl new --empty native mine.yaml
+      whorl new --from polish.yaml
+      whorl new --list
     """
+    if lists:
+        _list_new()
+    elif empty is not None or source is not None:
+        _write_other(template, file, empty, source, force=force)
+    elif template is None:
+        raise UsageError("no template is named", help="`whorl new --list` lists them")
+    else:
+        _write_template(template, file, form, force=force)
+
+
+def _list_new() -> None:
+    from whorl.services.editing import edited_dialects
+
+    lines = [(row.name, ", ".join(row.dialects), row.description) for row in TEMPLATES]
+    lines += [(f"--empty {name}", name, "the smallest file") for name in edited_dialects()]
+    print_lines(table(lines))
+
+
+def _write_other(
+    name: str | None, more: str | None, empty: str | None, source: str | None, *, force: bool
+) -> None:
+    """Writes an empty file, or a copy of another one."""
+    from whorl.services.editing import empty_text
+
+    if more is not None or (empty is not None and source is not None):
+        raise UsageError("--empty and --from take one FILE", help="whorl new --empty native a.yaml")
+    if source is not None:
+        origin = Path(source)
+        file = name or f"{origin.stem}-copy{origin.suffix}"
+        text = origin.read_bytes().decode(errors="strict")
+    else:
+        text, ending = empty_text(empty or "")
+        file = name or f"new{ending}"
+    _write(file, text, force=force)
+    say(f"wrote {file}")
+    click.echo(shlex.join(["whorl", "edit", file]))
+
+
+def _write(name: str, text: str, *, force: bool) -> None:
+    if Path(name).exists() and not force:
+        advice = "name another FILE, or overwrite it with --force"
+        raise UsageError(f"{name!r} exists", help=advice)
+    mode, text = "w" if force else "x", with_schema_line(text, Path(name))
+    write_file(name, text, advice="name another FILE", mode=mode, makes_folder=True)
+
+
+def _write_template(template: str, file: str | None, form: str | None, *, force: bool) -> None:
     chosen = find(template)
     if chosen is None:
         names = [row.name for row in TEMPLATES]
         advice = did_you_mean(template, names) or f"known: {', '.join(names)}"
         raise UsageError(f"there is no template {template!r}", help=advice)
     endings = forms()
+    if file is not None and (file.endswith("/") or Path(file).is_dir()):
+        file = str(Path(file) / f"{chosen.name}{endings[form or next(iter(endings))]}")
     if form is None:
         fitting = [form for form, ending in endings.items() if (file or "").endswith(ending)]
         form = next(iter(fitting or endings))
     name = str(Path(file or f"{chosen.name}{endings[form]}"))
-    if Path(name).exists() and not force:
-        advice = "name another FILE, or overwrite it with --force"
-        raise UsageError(f"{name!r} exists", help=advice)
-    text, mode = read(chosen.name, form), "w" if force else "x"
-    write_file(name, text, advice="name another FILE", mode=mode)
+    _write(name, read(chosen.name, form), force=force)
     say(f"wrote {name}", *([f"it needs {chosen.needs}"] if chosen.needs else []))
     click.echo(shlex.join(["whorl", "run", name, chosen.example]))
 
@@ -134,12 +197,26 @@ def _functions(names: list[str]) -> list[str]:
 
 
 @click.command()
-def schema() -> None:
-    """Print the JSON Schema of native workflow files, for editors.
+@click.option("--tests", is_flag=True, help="Of test files instead.")
+@click.option("--experiment", is_flag=True, help="Of experiment files instead.")
+@click.option("--config", is_flag=True, help="Of whorl.toml instead.")
+def schema(*, tests: bool, experiment: bool, config: bool) -> None:
+    """Print the JSON Schema of native workflow files, for editors. `whorl init` writes them.
 
     \b
       whorl schema > whorl.schema.json
+      whorl schema --tests > whorl.test.schema.json
+      whorl schema --config > whorl.toml.schema.json
     """
     from whorl.dialects.native import native_schema
+    from whorl.services.experiments.document import experiment_schema
+    from whorl.services.testing.format import SCHEMA
 
-    print_json(native_schema())
+    if config:
+        from whorl.providers.settings.schema import settings_schema
+
+        print_json(settings_schema())
+    elif experiment:
+        print_json(experiment_schema())
+    else:
+        print_json(SCHEMA if tests else native_schema())

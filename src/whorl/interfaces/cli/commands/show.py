@@ -12,16 +12,20 @@ import click
 from whorl.errors import safe
 from whorl.interfaces import wording
 from whorl.interfaces.cli import summary
+from whorl.interfaces.cli.calls import clock, result_lines, step_lines, steps_in
 from whorl.interfaces.cli.options import json_option, located, print_json, run_option
-from whorl.interfaces.cli.terminal import SIGNS, badge, indented, paint, print_lines
+from whorl.interfaces.cli.records import is_quiet, place_lines, quiet_lines
+from whorl.interfaces.cli.terminal import SIGNS, badge, paint, print_lines
 from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, verdict
-from whorl.interfaces.figures import allowed, joined, line, paragraphs, seconds, used, written
-from whorl.interfaces.progress import LoopProgress, Progress, name_of, usage_of
+from whorl.interfaces.figures import allowed, joined, line, seconds, used, written
+from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.projection import iterations_in
 from whorl.runtimes.sealing import shown
 from whorl.services import results
+from whorl.services.places import is_like, split_place
+from whorl.services.records import Records, RunRecords, document_of
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
@@ -34,7 +38,8 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 
-_VALUE_MAX = 400
+# Of each result, so many lines among others.
+_RESULT_LINES, _OUTPUT_LINES = 24, 200
 _ANSWERS_MAX = 1_000
 _REQUESTS_MAX = 20
 # Of more loops than this each is one line; its address shows its iterations.
@@ -126,11 +131,12 @@ class _Status:
             yield "key", line(row.key, 80)
         yield "workflow", f"{line(row.name, 80)}  {line(row.file, 120)}".rstrip()
         yield "status", paint(*badge(str(result["status"]), row.mark))
-        yield "duration", seconds(self.until - row.created_at)
+        worked = row.seconds or row.updated_at - row.created_at
+        yield "duration", seconds(worked + self.until - row.updated_at)
         steps = self.progress.steps.values()
         running = [step for step in steps if step.state in ("running", "retrying")]
         if running:
-            yield "step", ", ".join(line(step.address, 60) for step in running[:5])
+            yield "step", ", ".join(safe(step.address) for step in running[:5])
         yield from self._loop_rows()
         if usage := summary.usage_words(result["usage"]):
             budget = row.budget_usd
@@ -154,7 +160,7 @@ class _Status:
         for loop in self.progress.loops.values():
             of = f"/{loop.limit}" if loop.limit else ""
             ended = wording.exit_words(loop.exit_reason, loop.stopped_by)
-            yield "iteration", joined(f"{loop.number}{of} of {line(loop.address, 60)}", ended)
+            yield "iteration", joined(f"{loop.number}{of} of {safe(loop.address)}", ended)
             node = results.loop_node(self.workflow, loop.path)
             if node is not None and node.until is not None:
                 yield "until", wording.condition_words(node.until)
@@ -181,24 +187,41 @@ def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 @click.command()
 @click.argument("run", metavar="[RUN[/ADDRESS]]", default="last")
+@click.option("--full", "whole", is_flag=True, help="Fold no long lists and deep values.")
 @json_option
+@click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")
+@click.option("--as", "shape", metavar="SYSTEM", help="All records in its own JSON: azure.")
 @located
-def show(project: Project, *, run: str, as_json: bool) -> None:
+def show(
+    project: Project, *, run: str, whole: bool, as_json: bool, deep: bool, shape: str | None
+) -> None:
     """Show a RUN: its steps, loops and results; or one place of it, with prompts and answers.
+
+    Every step has a record, those that compute or are skipped too: status, inputs, output, error,
+    times and cost.
 
     \b
       whorl show last
       whorl show "last/polish[3]/review"
+      whorl show "last/polish[3]" --json
     """
-    name, _, address = run.partition("/")
+    name, address = split_place(run)
     with closing(project.open_store()) as store:
         chosen = find_run(store, name)
-        if address:
-            _show_place(store, chosen, address.rstrip("/"), as_json=as_json)
+        records = RunRecords(store, chosen, project.secrets())
+        if shape is not None:
+            print_json(records.history(shape, address.rstrip("/")))
+        elif loops := _loops_like(store, chosen, address):
+            print_lines(_loop_line(row) for row in loops)
+        elif address and as_json:
+            _print_place(records, address.rstrip("/"), deep=deep)
+        elif address:
+            print_lines(_place(records, address.rstrip("/"), whole=whole))
         elif as_json:
-            print_json(_document(store, chosen))
+            found = records.of(depth=None if deep else 0)
+            print_json({**_document(store, chosen), **document_of(found)})
         else:
-            print_lines(_overview(store, chosen))
+            print_lines(_overview(records, whole=whole))
 
 
 def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
@@ -223,25 +246,27 @@ def _document(store: SqliteStore, run: RunId) -> dict[str, object]:
     return {**wording.with_help(results.full_result(store, run)), **about}
 
 
-def _overview(store: SqliteStore, run: RunId) -> Iterator[str]:
+def _overview(records: RunRecords, *, whole: bool) -> Iterator[str]:
+    store, run = records.store, records.run
     row = store.run(run)
     progress = past_of(store, run)
     key = f"  key {line(row.key, 60)}" if row.key else ""
     fork = f", fork of {row.parent}" if row.parent else ""
-    yield f"{line(row.name, 80)}  run {run}  {_clock(row.created_at)}{fork}{key}"
+    yield f"{line(row.name, 80)}  run {run}  {clock(row.created_at)}{fork}{key}"
     given: Any = next(iter(store.read(run, limit=1))).event.body.get("input")
     for name, value in (given if isinstance(given, dict) else {}).items():
         yield f"  {line(name, 40)} = {line(written(value), 100)}"
     loops = store.loops(run)
     yield from _places(progress, is_short=len(loops) > _TABLES_MAX)
     yield from (_loop_line(row) for row in loops if row.address not in progress.loops)
+    yield from quiet_lines(records, {*progress.steps, *(row.address for row in loops)})
     requests = results.requests_of(store, run)
     inside = [request for request in requests if request.place not in progress.steps]
     yield from (f"  {wording.request_words(request)}" for request in inside[-_REQUESTS_MAX:])
     result: dict[str, Any] = wording.with_help(results.full_result(store, run))
     for name, value in result["outputs"].items():
         yield f"output {line(name, 40)}:"
-        yield from _indented(value, _VALUE_MAX * 10)
+        yield from result_lines(value, _OUTPUT_LINES, whole=whole)
     yield from summary.final_lines(store, run, result, asked="show")
 
 
@@ -255,15 +280,18 @@ def _places(progress: Progress, *, is_short: bool) -> Iterator[str]:
             yield step_words(place)
 
 
+def _loops_like(store: SqliteStore, run: RunId, address: str) -> list[LoopRow]:
+    """The loops that an address without numbers means, where nothing is exactly there."""
+    if not address or next(store.entries_at(run, address), None) is not None:
+        return []
+    return [row for row in store.loops(run) if is_like(row.address, address)]
+
+
 def _loop_line(row: LoopRow) -> str:
     """A loop that lies further back than what is kept of a run's progress."""
     loop = LoopProgress(row.address, limit=iterations_in(row.limits), number=row.iterations)
     loop.exit_reason, loop.stopped_by, loop.mark = row.exit_reason, row.stopped_by, row.mark
     return next(loop_table(loop))
-
-
-def _clock(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def step_words(step: Step) -> str:
@@ -272,7 +300,7 @@ def step_words(step: Step) -> str:
     if step.state == "rejected" or step.feedback:
         answer = ("rejected" if step.state == "rejected" else "approved") + answer
     return joined(
-        f"{SIGNS.get(step.state, '·')[0]} {line(step.address, 60)}",
+        f"{SIGNS.get(step.state, '·')[0]} {safe(step.address)}",
         line(step.model, 40),
         seconds(took) if took > 0 else "",
         used(step.tokens, step.cost_usd),
@@ -287,7 +315,7 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
     """A loop with a row for each of its finished iterations."""
     of = f"/{loop.limit}" if loop.limit else ""
     ended = wording.exit_words(loop.exit_reason, loop.stopped_by)
-    head = f"{'!' if loop.mark else '↻'} {line(loop.address, 60)}"
+    head = f"{'!' if loop.mark else '↻'} {safe(loop.address)}"
     yield joined(head, f"{loop.number}{of}", ended)
     rows: list[tuple[str, ...]] = [("#", "score", "Δ", "time", "tokens", "cost", "verdict")]
     for done in loop.iterations:
@@ -298,26 +326,58 @@ def loop_table(loop: LoopProgress) -> Iterator[str]:
         yield from summary.inner_table(rows, right=6, shrink=6)
 
 
-def _show_place(store: SqliteStore, run: RunId, address: str, *, as_json: bool) -> None:
-    entries = list(store.entries_at(run, address))
-    value = results.computed(store, run, address) if not entries else None
-    if not entries and value is None:
-        raise results.unknown_place(store, run, address)
-    if as_json:
-        events = [event_json(run, entry) for entry in entries]
-        print_json({"run": run, "address": address, "value": value, "entries": events})
-        return
-    loops = {row.address for row in store.loops(run)}
-    if not entries:
-        lines: Iterable[str] = _indented(value)
-    elif address in loops or split_iteration(address)[1] is not None:
-        lines = _inside(store, run, address, entries)
+def _print_place(records: RunRecords, address: str, *, deep: bool) -> None:
+    entries, found = _found(records, address, depth=None if deep else 0)
+    events = [event_json(records.run, entry) for entry in entries]
+    place = {"run": records.run, "address": address, "entries": events}
+    print_json({**place, **document_of(found)})
+
+
+def _found(records: RunRecords, address: str, depth: int | None = 0) -> tuple[list[Entry], Records]:
+    """What has happened at a place, and the records of it."""
+    entries = list(records.store.entries_at(records.run, address))
+    found = records.of(address, depth=depth)
+    if not entries and not found.records:
+        raise results.unknown_place(records.store, records.run, address)
+    return entries, found
+
+
+def _place(records: RunRecords, address: str, *, whole: bool) -> Iterator[str]:
+    store, run = records.store, records.run
+    entries, found = _found(records, address)
+    yield f"run {run}  {safe(address)}"
+    loops = {row.address for row in store.loops(run)} if entries else set()
+    inside = [loop for loop in loops if loop.startswith((f"{address}/", f"{address}["))]
+    if is_quiet(entries):
+        yield from place_lines(records, found.records, address, whole=whole)
+    elif split_iteration(address)[0] in loops:
+        yield from _inside(store, run, address, entries, whole=whole)
+    elif inside:
+        yield from _places(_progress(entries), is_short=len(inside) > _TABLES_MAX)
     else:
-        lines = _attempts(run, entries)
-    print_lines([f"run {run}  {line(address, 100)}", *lines])
+        yield from _calls(run, entries, whole=whole)
 
 
-def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) -> Iterator[str]:
+def _progress(entries: Iterable[Entry]) -> Progress:
+    progress = Progress()
+    for entry in entries:
+        progress.take(entry.event)
+    return progress
+
+
+def _calls(run: RunId, entries: list[Entry], *, whole: bool) -> Iterator[str]:
+    """Each step with what it was given and what it gave; of many, a line each."""
+    steps = steps_in(entries)
+    if len(steps) > _TABLES_MAX:
+        yield from map(step_words, _progress(entries).steps.values())
+        return
+    for events in steps.values():
+        yield from step_lines(run, events, whole=whole)
+
+
+def _inside(
+    store: SqliteStore, run: RunId, address: str, entries: list[Entry], *, whole: bool
+) -> Iterator[str]:
     """A loop or an iteration: its steps in order, its table, its results."""
     loop, number = split_iteration(address)
     progress = Progress()
@@ -335,48 +395,4 @@ def _inside(store: SqliteStore, run: RunId, address: str, entries: list[Entry]) 
             yield words
     for name, value in results.results_of(store, run, loop, (number,)).get(number, {}).items():
         yield f"{line(name, 60)}:"
-        yield from _indented(value, _VALUE_MAX)
-
-
-def _attempts(run: RunId, entries: list[Entry]) -> Iterator[str]:
-    """A task: for each attempt what it was given, what it gave, what it used."""
-    for entry in entries:
-        event = entry.event
-        body: dict[str, Any] = shown(event)
-        match event.kind:
-            case "task.started":
-                yield f"{line(event.address, 100)}  {body.get('kind', '')}"
-                for name, value in (body.get("inputs") or {}).items():
-                    yield f"  {line(name, 40)}:"
-                    yield from indented(_indented(value))
-            case "task.finished":
-                calls, tokens, cost = usage_of(body)
-                model = line(str(body.get("model", "")), 60)
-                about = joined(model, used(tokens, cost)) if calls or body.get("model") else ""
-                yield f"  answer:  {about}".rstrip()
-                yield from indented(_indented(body.get("value")))
-            case "task.failed":
-                error = body.get("error") or {}
-                yield f"  ✗ [{error.get('code')}] {safe(str(error.get('message')))}"
-            case "task.in_doubt":
-                yield "  in doubt: sent before the run was interrupted, and its answer is lost"
-            case "gate.waiting":
-                gate = {"address": event.address, "show": None, "reason": ""} | body
-                yield from summary.gate_lines(gate)
-            case "gate.decided":
-                yield f"  {wording.request_words(results.Request(event.kind, event.address, body))}"
-            case "warning":
-                yield f"  warning[{body.get('code')}]: {safe(wording.advised(body, run))}"
-            case "timer.fired" if event.address.endswith("/:wait"):
-                yield f"  the wait was over at {_clock(event.at)}"
-            case "node.skipped":
-                yield f"  skipped: {body.get('cause') or 'not needed'}"
-            case "node.finished":
-                yield f"  finished: {body.get('branch') or body.get('status') or 'succeeded'}"
-
-
-def _indented(value: Json, length_max: int | None = None) -> Iterator[str]:
-    text = written(value)
-    if length_max is not None and len(text) > length_max:
-        text = text[:length_max] + "…"
-    return indented(paragraphs(text).split("\n"))
+        yield from result_lines(value, _RESULT_LINES, whole=whole)

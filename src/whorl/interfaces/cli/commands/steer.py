@@ -1,4 +1,4 @@
-"""What a person asks of a run: pause, cancel, resume, continue, accept, approve, reject, fork."""
+"""What a person asks of a run: pause, cancel, resume, continue, accept, stop, decide, fork."""
 
 from __future__ import annotations
 
@@ -26,8 +26,10 @@ from whorl.interfaces.figures import line, plural
 from whorl.interfaces.wording import ENDED, EXIT_CODES, advice, given_flags, more_words, with_help
 from whorl.interpreter.budget import NAMES
 from whorl.interpreter.requests import objection
-from whorl.runtimes.folding import Fork, fold
+from whorl.runtimes.folding import fold
+from whorl.runtimes.forking import Fork
 from whorl.services import preflight, steering
+from whorl.services.places import loop_around
 from whorl.services.results import full_result, status_words, workflow_of
 from whorl.services.runs import RUNS_MAX, find_run, is_running
 
@@ -260,53 +262,106 @@ def _say_raised(session: RunSession, run: RunId, event: Event) -> None:
 
 
 @click.command()
-@click.option("--iteration", "-n", "number", type=click.IntRange(1), required=True, metavar="K",
+@click.option("--iteration", "-n", "number", type=click.IntRange(1), metavar="K",
               help="The iteration whose result is taken.")  # fmt: skip
 @_loop_option
 @on_run
-async def accept(session: RunSession, run: RunId, *, number: int, at: str) -> int:
+async def accept(session: RunSession, run: RunId, *, number: int | None, at: str) -> int:
     """End a loop of a RUN with the result of iteration K; later steps run (again) with it.
 
     \b
       whorl accept last --iteration 2
+      whorl accept "last/polish[2]"
     """
     loop = steering.loop_at(session.store, run, at)
+    number = number or loop_around(at, [loop])[1]
+    if number is None:
+        raise UsageError("say which iteration", help=f"for example '{loop}[1]', or --iteration 1")
     if steering.is_accepted(session.store, run, loop, number):
         say(f"iteration {number} of {loop!r} is accepted already")
         return session.finish(run)
     return await session.steer(run, steering.accepted(session.store, run, loop, number))
 
 
-def _answer(words: str, *, approved: bool) -> click.Command:
-    @click.command(help=words)
-    @click.option("--feedback", "-m", default="", metavar="TEXT", help="Your words to it.")
-    @click.option("--at", default="", metavar="ADDRESS", help="Which one, if several wait.")
-    @on_run
-    async def answer(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
-        event = steering.decided(session.store, run, at, approved=approved, feedback=feedback)
-        return await session.steer(run, event)
+@click.command()
+@_loop_option
+@on_run
+async def stop(session: RunSession, run: RunId, *, at: str) -> int:
+    """End a loop of a RUN after the iteration that is under way, with what it returns then.
 
-    return answer
+    \b
+      whorl stop last
+      whorl stop last --at 'all[2]/polish'
+    """
+    return await session.steer(run, steering.stopped(session.store, run, at))
 
 
-_APPROVE = """Say yes to what a RUN asks: open a gate, or take an iteration as it is.
-
-\b
-  whorl approve last --feedback "good, but mention the price"
-"""
-_REJECT = """Say no to what a RUN asks: close a gate, or send an iteration back.
-
-\b
-  whorl reject last --feedback "the second paragraph is wrong"
-"""
-approve, reject = _answer(_APPROVE, approved=True), _answer(_REJECT, approved=False)
+_feedback_option = click.option(
+    "--feedback", "-m", default="", metavar="TEXT", help="Your words to it."
+)
+_question_option = click.option(
+    "--at", default="", metavar="ADDRESS", help="Which one, if several wait."
+)
 
 
 @click.command()
-@click.option("--at", required=True, metavar="LOOP[K]", help="The iteration to redo.")
+@_feedback_option
+@_question_option
+@click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
+              help="Take this in the place of a result of the loop; also NAME=@FILE.")  # fmt: skip
+@click.option("--value", metavar="VALUE",
+              help="Take this in the place of what a gate shows; also @FILE, :=JSON.")  # fmt: skip
+@on_run
+async def approve(
+    session: RunSession,
+    run: RunId,
+    *,
+    feedback: str,
+    at: str,
+    sets: tuple[str, ...],
+    value: str | None,
+) -> int:
+    """Say yes to what a RUN asks: open a gate, or take an iteration, as it is or edited.
+
+    \b
+      whorl approve last --feedback "good, but mention the price"
+      whorl approve last --set draft=@better.md
+    """
+    if value is not None and sets:
+        raise UsageError("give --set for results of a loop, or --value for what a gate shows")
+    option, written = ("--set", sets) if value is None else ("--value", (f"value={value}",))
+    if value is not None and value.startswith(":="):
+        written = (f"value{value}",)
+    given = options.read_values(written, option, options.read_stdin)
+    edits = steering.Edits(given if value is None else given["value"]) if given else None
+    event = steering.decided(session.store, run, at, approved=True, feedback=feedback, edits=edits)
+    return await session.steer(run, event)
+
+
+@click.command()
+@_feedback_option
+@_question_option
+@on_run
+async def reject(session: RunSession, run: RunId, *, feedback: str, at: str) -> int:
+    """Say no to what a RUN asks: close a gate, or send an iteration back.
+
+    \b
+      whorl reject last --feedback "the second paragraph is wrong"
+    """
+    event = steering.decided(session.store, run, at, approved=False, feedback=feedback)
+    return await session.steer(run, event)
+
+
+@click.command()
+@click.option("--at", default="", metavar="LOOP[K]", help="The iteration to redo.")
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
               help="Another input, carried value or variable; also NAME:=JSON.")  # fmt: skip
+@click.option("--model", "models", multiple=True, metavar="STEP=MODEL",
+              help="Another model for a step.")  # fmt: skip
+@click.option("--prompt", "prompts", multiple=True, metavar="STEP=TEXT",
+              help="Another prompt for a step; also STEP=@FILE.")  # fmt: skip
 @click.option("--file", metavar="FILE", help="Another version of the workflow.")
+@options.workflow_option
 @options.budget_option("The most that the new run may spend.")
 @on_run
 async def fork(
@@ -315,24 +370,37 @@ async def fork(
     *,
     at: str,
     sets: tuple[str, ...],
+    models: tuple[str, ...],
+    prompts: tuple[str, ...],
     file: str | None,
+    workflow: str,
     budget: float | None,
 ) -> int:
     """Start a new run that keeps the iterations of a RUN before LOOP[K] and redoes that one.
 
     \b
       whorl fork last --at "polish[2]" --set feedback="shorter, please"
+      whorl fork last --at "polish[2]" --model write=gpt-5 --prompt write=@shorter.md
     """
-    reading = session.project.read(file) if file else None
+    if not at:
+        raise UsageError("say which iteration to redo", help="for example --at 'polish[2]'")
+    reading = session.project.read(file, workflow) if file else None
+    changed = reading.workflow if reading else None
+    steps: dict[str, dict[str, str]] = {}
+    for field, written in (("model", models), ("prompt", prompts)):
+        for name, text in options.read_values(written, f"--{field}", options.read_stdin).items():
+            steps.setdefault(name, {})[field] = str(text)
+    if steps:
+        changed = steering.with_steps(changed or workflow_of(session.store, run), steps)
     fork = Fork(
         at=at,
         values=options.read_values(sets, "--set", options.read_stdin),
         limits={} if budget is None else {"cost_usd": budget},
-        workflow=reading.workflow if reading else None,
+        workflow=changed,
         sources=dict(reading.sources) if reading else None,
         file=os.path.abspath(file) if file else "",
     )
     session.show.check(fork.workflow or workflow_of(session.store, run))
-    new, _ = await steering.new_fork(session.store, session.providers, run, fork)
+    new, _ = await steering.new_fork(session.runtime, session.providers, run, fork)
     say(f"run {new} is a fork of {run} at {at}")
     return await session.drive(new)

@@ -20,18 +20,6 @@ from whorl.interfaces.figures import age, table
 if TYPE_CHECKING:
     from whorl.services.trust import Judged
 
-_STARTER = """# What workflows of this folder may do, and whom they ask.
-# After a change, `whorl trust` asks you again.
-
-[allow]
-commands = {commands}                 # true, or a list of programs: ["pytest", "git"]
-files = {{write = ["out/**"]}}        # beside {{{{ workspace }}}}, which every run has
-
-# [defaults]
-# provider = "openai"
-# model = "gpt-5-mini"
-"""
-
 
 @click.command()
 @click.argument("path", metavar="[PATH]", required=False)
@@ -65,12 +53,18 @@ def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: b
 
 
 def _config(path: str) -> Path:
-    """The whorl.toml that a person means, by the path under which trust knows it."""
+    """The whorl.toml that a person means, by the path under which trust knows it.
+
+    In its place a folder may have the configuration of another system.
+    """
+    from whorl.services.foreign import find_foreign
     from whorl.services.trust import CONFIG_NAME
 
     given = Path(path).expanduser()
-    folder = given.parent if given.name == CONFIG_NAME and not given.is_dir() else given
-    return folder.resolve() / CONFIG_NAME
+    folder = (given if given.is_dir() or given.name != CONFIG_NAME else given.parent).resolve()
+    folder = folder.parent if folder.is_file() else folder
+    own = folder / CONFIG_NAME
+    return own if own.is_file() else find_foreign(folder) or own
 
 
 def _judged(path: str | None) -> Judged:
@@ -145,29 +139,3 @@ def _list(*, as_json: bool) -> int:
     if not records:
         say("nothing is trusted yet; `whorl trust` trusts the folder that you are in")
     return 0
-
-
-@click.command()
-@click.option("--commands", is_flag=True, help="Allow workflows to run any program.")
-def init(*, commands: bool) -> None:
-    """Write a whorl.toml for this folder, which is trusted as written.
-
-    \b
-      whorl init
-      whorl init --commands
-    """
-    from whorl.services.configuration import parsed
-    from whorl.services.trust import CONFIG_NAME, judge, remember
-
-    path = Path.cwd().resolve() / CONFIG_NAME
-    text = _STARTER.format(commands=str(commands).lower())
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise UsageError(f"{str(path)!r} exists", help="change that one") from None
-    except OSError as fault:
-        raise UsageError(f"cannot write {str(path)!r}: {fault.strerror or fault}") from None
-    content = text.encode()
-    remember(os.environ, judge(path, content, parsed(content, path), os.environ, grants={}))
-    say(f"wrote {path}")

@@ -1,27 +1,31 @@
 """Taking the wheel: starting runs, and whatever may be asked of one. Each call is one command."""
 
 import asyncio
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from fastapi import APIRouter, Depends, Response
 
 from whorl.errors import UsageError
 from whorl.interfaces.http import schemas
-from whorl.interfaces.http.faults import conflict
+from whorl.interfaces.http.faults import Refusal, conflict
 from whorl.interfaces.http.run_schemas import RunItem
 from whorl.interfaces.http.run_views import run_item
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
 from whorl.interfaces.wording import effects_words, forecast_words
 from whorl.interpreter.events import Event
 from whorl.ir import Workflow
-from whorl.runtimes.folding import Fork, fold
+from whorl.runtimes.folding import fold
+from whorl.runtimes.forking import Fork
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.local import Start
 from whorl.services import steering
 from whorl.services.preflight import check_given, forecast, permitted
-from whorl.services.results import loop_frame
+from whorl.services.results import loop_frame, workflow_of
 from whorl.services.runs import is_running
+from whorl.services.triggers import CODE, Starts, starts_of
 
 router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(no_query)])
 
@@ -33,15 +37,24 @@ async def start_run(state: State, new: schemas.NewRun, response: Response) -> sc
     201: it was started. 200: a run with this key exists already, and this is its id; if nobody
     drove it any more, it goes on.
     """
-    workflow, start, details = await asyncio.to_thread(_prepared, state, new)
-    run, created = await state.runtime.start(workflow, start)
-    if created:
-        state.driving.drive(run)
-    else:
+    workflow, starts, details = await asyncio.to_thread(_prepared, state, new)
+    if not starts.each:
+        raise Refusal(409, CODE, f"no run was started: {starts.reason}")
+    made = [await state.runtime.start(workflow, each) for each in starts.each]
+    drive_first(state, [run for run, created in made if created])
+    for run in (run for run, created in made if not created):
         await state.driving.take_up(run)
+    run, created = made[0]
     response.status_code = 201 if created else 200
     status = state.store.run(run).status
-    return schemas.Started(run=run, created=created, status=status, **details)
+    runs = [str(run) for run, _ in made] if starts.is_split else []
+    return schemas.Started(run=run, created=created, status=status, runs=runs, **details)
+
+
+def drive_first(state: ServerState, runs: list[RunId]) -> None:
+    """Drives runs that were just made; beyond so many, those of a list wait for their turn."""
+    for run in runs[: state.providers.settings.server.max_concurrent]:
+        state.driving.drive(run)
 
 
 @router.post("/{run}/pause", status_code=202)
@@ -87,8 +100,15 @@ async def accept(state: State, run: KnownRun, request: schemas.Accept) -> RunIte
     )
 
 
+@router.post("/{run}/stop", status_code=202)
+async def stop(state: State, run: KnownRun, request: schemas.Stop) -> RunItem:
+    """Ends a loop after the iteration that is under way, with what it returns then."""
+    loop = request.loop or ""
+    return await _ask(state, run, lambda: steering.stopped(state.store, run, loop), request.seen)
+
+
 @router.post("/{run}/approve", status_code=202)
-async def approve(state: State, run: KnownRun, request: schemas.Decision) -> RunItem:
+async def approve(state: State, run: KnownRun, request: schemas.Approval) -> RunItem:
     """Says yes to a question of a run. 409: it is answered already, or not asked."""
     return await _decide(state, run, request, approved=True)
 
@@ -107,15 +127,21 @@ async def fork(
 
     201: it was started. 200: a fork with this key exists already, and this is its id.
     """
+    steps = {name: step.model_dump(exclude_none=True) for name, step in request.steps.items()}
+    try:
+        changed = steering.with_steps(workflow_of(state.store, run), steps) if steps else None
+    except UsageError as fault:
+        raise conflict(fault) from fault
     made = Fork(
         at=request.at,
+        workflow=changed,
         values=request.set,
         limits={} if request.budget_usd is None else {"cost_usd": request.budget_usd},
         key=request.key or "",
         origin=state.runtime.origin,
     )
     try:
-        forked, created = await steering.new_fork(state.store, state.providers, run, made)
+        forked, created = await steering.new_fork(state.runtime, state.providers, run, made)
     except UsageError as fault:
         if fault.code in ("R110", "R114", "P109"):
             raise conflict(fault) from fault
@@ -139,9 +165,22 @@ async def _ask(
 async def _decide(
     state: ServerState, run: RunId, request: schemas.Decision, *, approved: bool
 ) -> RunItem:
-    at, words = request.address, request.feedback
-    make = partial(steering.decided, state.store, run, at, approved=approved, feedback=words)
+    at, words, edits = request.address, request.feedback, None
+    if isinstance(request, schemas.Approval) and "value" in request.model_fields_set:
+        edits = steering.Edits(request.value)
+    make = partial(
+        steering.decided, state.store, run, at, approved=approved, feedback=words, edits=edits
+    )
     return await _ask(state, run, make, request.seen)
+
+
+def limited(state: ServerState, starts: Starts) -> Starts:
+    """Of a list, no more runs are driven at once than a server takes up."""
+    most = state.providers.settings.server.max_concurrent
+    if not starts.is_split or len(starts.each) <= most:
+        return starts
+    each = tuple(replace(start, at_once=start.at_once or most) for start in starts.each)
+    return replace(starts, each=each)
 
 
 def _resumed(state: ServerState, run: RunId, request: schemas.Resume) -> Event:
@@ -171,9 +210,9 @@ def _continued(state: ServerState, run: RunId, request: schemas.Continue) -> Eve
     return event
 
 
-def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Start, dict[str, str]]:
+def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Starts, dict[str, str]]:
     path, budget = str(state.file(new.workflow)), new.budget_usd
-    reading = state.project.read(path)
+    reading = state.project.read(path, new.named)
     workflow, providers, iterations = reading.workflow, state.providers, new.max_iterations
     check_given(workflow, new.inputs, advice="see `inputs` of the workflow")
     start = Start(
@@ -185,8 +224,9 @@ def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Start,
         sources=dict(reading.sources),
     )
     start, note = permitted(workflow, providers, start)
+    starts = limited(state, starts_of(workflow, start, time.time()))
     if start.refused is not None:
-        return workflow, start, {}
+        return workflow, starts, {}
     worst = forecast(workflow, providers, iterations=iterations, budget_usd=budget)
     words = "; ".join(filter(None, (forecast_words(worst), effects_words(worst.effects))))
-    return workflow, start, {"forecast": words, "note": note}
+    return workflow, starts, {"forecast": words, "note": note}

@@ -1,5 +1,6 @@
 """Looking at runs: lists, one run, its loops, iterations, steps and values."""
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -14,19 +15,20 @@ from whorl.interfaces.progress import usage_of
 from whorl.interpreter.constructs.judging import similarity
 from whorl.language import Json
 from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import RunRow
-from whorl.services import results
+from whorl.runtimes.sqlite import Which
+from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY, Sort
+from whorl.services import costs, results
 
 LOOPS_MAX = 500
-_SCANNED_MAX = 5_000
-_PAGE = 200
 MATRIX_MAX = 200
 SMALL = 0.9
 # Comparing takes time with the product of the lengths.
 _COMPARED_MAX = 4_000
 
 router = APIRouter(prefix="/api/runs", tags=["runs"])
+costs_router = APIRouter(prefix="/api", tags=["runs"])
 
+Amount = Annotated[float, Field(ge=0, le=1e12)]
 IterationNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
 
 
@@ -36,8 +38,30 @@ class RunsQuery(Closed):
     status: schemas.RunStatus | None = None
     workflow: str | None = Field(default=None, max_length=1_000)
     search: str | None = Field(default=None, max_length=200)
+    exit: str | None = Field(
+        default=None, max_length=100, description="why a loop of it ended, or its mark"
+    )
+    since: Amount | None = Field(default=None, description="when it began, at the earliest")
+    until: Amount | None = Field(default=None, description="it began before then")
+    cost_min: Amount | None = None
+    cost_max: Amount | None = None
+    sort: Sort = Field(default="started", description="what comes first is what is most")
+    reverse: bool = False
+    tries: bool = Field(default=False, description="whether tries are listed, too")
+    experiments: bool = Field(
+        default=False, description="whether runs of experiments are listed, too"
+    )
     limit: int = Field(default=50, ge=1, le=500)
     before: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,128}$")
+
+
+class CostsQuery(Closed):
+    """Whose costs, since when, and what they are added up by."""
+
+    by: costs.By = "workflow"
+    since: Amount = Field(default=0.0, description="calls that ended since its full hour")
+    run: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,128}$")
+    tries: bool = Field(default=False, description="whether tries count, too")
 
 
 class LoopQuery(Closed):
@@ -72,12 +96,58 @@ class NodeQuery(Closed):
     address: Annotated[str, Field(min_length=1, max_length=4_000)]
 
 
+class RecordsQuery(Closed):
+    """Which records: of a place and what lies in it; without one, of the run.
+
+    Of iterations and items inside it as many levels as `depth` says.
+    """
+
+    address: str = Field(default="", max_length=4_000)
+    depth: int = Field(default=0, ge=0, le=100)
+    repetitions: bool = Field(default=False, description="only of items and iterations")
+    after: int = Field(default=0, ge=0, le=100_000, description="so many are left out")
+    limit: int = Field(default=200, ge=1, le=run_views.RECORDS_MAX)
+
+
+class HistoryQuery(Closed):
+    """In the shape of which system, such as `azure`, and of which place."""
+
+    shape: str = Field(alias="as", max_length=100)
+    address: str = Field(default="", max_length=4_000)
+
+
 @router.get("")
 def list_runs(state: State, query: Annotated[RunsQuery, Query()]) -> schemas.RunList:
-    """The newest runs first; `search` looks at ids, names and files."""
-    rows, before = _rows(state, query)
-    runs = [run_views.run_item(state, row) for row in rows]
-    return schemas.RunList(runs=runs, next=before, workflows=state.names())
+    """The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs."""
+    which = Which(
+        status=query.status,
+        name=query.workflow,
+        text=query.search or "",
+        ended=query.exit,
+        since=query.since,
+        until=query.until,
+        cost_min=query.cost_min,
+        cost_max=query.cost_max,
+        sort=query.sort,
+        is_reversed=query.reverse,
+        without_key=(() if query.tries else (TRY,)) + (() if query.experiments else (EXPERIMENT,)),
+    )
+    rows = state.store.list_runs(which, query.limit + 1, query.before)
+    made = partial(run_views.run_item, state)
+    runs = [item for _, item in results.each_left(rows[: query.limit], made)]
+    following = rows[query.limit - 1].id if len(rows) > query.limit else None
+    total = state.store.count_runs(which)
+    return schemas.RunList(runs=runs, next=following, total=total, workflows=state.names())
+
+
+@costs_router.get("/costs")
+def show_costs(state: State, query: Annotated[CostsQuery, Query()]) -> schemas.CostList:
+    """What runs cost, by workflow, model, day, loop or run; by step and iteration of the newest."""
+    run = None if query.run is None else state.store.run(query.run).id
+    found = costs.costs_of(
+        state.store, query.by, run=run, since=query.since, with_tries=query.tries
+    )
+    return schemas.CostList(**found.document())
 
 
 @router.get("/{run}", dependencies=[Depends(no_query)])
@@ -172,23 +242,53 @@ def show_node(
     """What happened at a step: each attempt with what it was given and what it gave."""
     store, address = state.store, query.address
     attempts = results.attempts_of(store.entries_at(run, address), address)
-    value = results.computed(store, run, address) if not attempts else None
-    if not attempts and value is None:
+    record = _last_record(state, run, address)
+    if not attempts and record is None:
         raise results.unknown_place(store, run, address)
-    previous = None
+    computed = record if not attempts else None
     before = results.previous_address(address)
-    earlier = results.attempts_of(store.entries_at(run, before), before) if before else []
-    if earlier:
-        previous = schemas.Previous(address=before, output=earlier[-1].output)
-    elif before and not attempts:
-        previous = schemas.Previous(address=before, output=results.computed(store, run, before))
+    earlier = _last_record(state, run, before) if before else None
+    previous = None
+    if earlier is not None:
+        previous = schemas.Previous(address=before, output=earlier.output)
     return schemas.NodeDetail(
         address=address,
-        kind=next((call.kind for call in attempts if call.kind), "" if attempts else "compute"),
+        kind=next((call.kind for call in attempts if call.kind), record.kind if record else ""),
+        record=record,
         attempts=[run_views.attempt_item(attempt) for attempt in attempts],
-        value=value,
+        value=computed.output if computed else None,
         previous=previous,
     )
+
+
+@router.get("/{run}/records")
+def list_records(
+    state: State, run: KnownRun, query: Annotated[RecordsQuery, Query()]
+) -> schemas.RecordList:
+    """What became of steps, items and iterations: status, inputs, output, error, times, cost."""
+    found = state.records(run).of(
+        query.address,
+        depth=query.depth,
+        after=query.after,
+        limit=query.limit,
+        only_repetitions=query.repetitions,
+    )
+    if query.address and not found.records and not query.after:
+        raise results.unknown_place(state.store, run, query.address)
+    return run_views.record_items(found)
+
+
+@router.get("/{run}/history")
+def show_history(
+    state: State, run: KnownRun, query: Annotated[HistoryQuery, Query()]
+) -> schemas.History:
+    """All records of a run, or of a place of it, in the shape of another system."""
+    return schemas.History(history=state.records(run).history(query.shape, query.address))
+
+
+def _last_record(state: State, run: KnownRun, address: str) -> schemas.RecordItem | None:
+    found = run_views.record_items(state.records(run).of(address)).records
+    return next((record for record in reversed(found) if record.address == address), None)
 
 
 @router.get("/{run}/values/{ref}", dependencies=[Depends(no_query)])
@@ -198,25 +298,7 @@ def show_value(
     ref: Annotated[str, Path(pattern=r"^[0-9]{1,15}\.[A-Za-z0-9_-]{1,4000}$")],
 ) -> schemas.LargeValue:
     """A value that an event only refers to."""
-    return schemas.LargeValue(value=run_views.value_at(state.store, run, ref))
-
-
-def _rows(state: State, query: RunsQuery) -> tuple[list[RunRow], str | None]:
-    rows: list[RunRow] = []
-    before, scanned = query.before, 0
-    words = (query.search or "").casefold()
-    size = _PAGE if words else query.limit + 1
-    while len(rows) <= query.limit and scanned < _SCANNED_MAX:
-        page = state.store.runs(query.status, query.workflow, size, before)
-        texts = [(row, (row.id, row.name, row.file)) for row in page]
-        rows += [row for row, named in texts if any(words in text.casefold() for text in named)]
-        scanned += len(page)
-        if len(page) < size:
-            before = None
-            break
-        before = page[-1].id
-    shown = rows[: query.limit]
-    return shown, shown[-1].id if len(rows) > query.limit else before
+    return schemas.LargeValue(value=run_views.value_at(state.records(run), ref))
 
 
 def _side(side: results.Side) -> schemas.Side:

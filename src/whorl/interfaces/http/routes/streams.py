@@ -7,7 +7,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -23,14 +22,16 @@ from whorl.interfaces.http.schemas import Closed
 from whorl.interfaces.http.state import Delta, KnownRun, Listener, ServerState, State, no_query
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
+from whorl.lazily import dataclass
 from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 from whorl.services.results import hidden_names, workflow_of
 
 HEARTBEAT_S = 15.0
 PAGE = 500
 _STREAM = "text/event-stream"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_SSE = {"description": "an event stream", "content": {_STREAM: {"schema": {"type": "string"}}}}
+SSE = {"description": "an event stream", "content": {_STREAM: {"schema": {"type": "string"}}}}
 
 # What is to be sent to a listener, and after how long there may be more; None: when it is woken.
 News: TypeAlias = Callable[[Listener], Awaitable[tuple[str, float | None]]]
@@ -67,24 +68,24 @@ async def events(
     after = max(query.after, int(last_event_id or 0))
     translator = await asyncio.to_thread(_translator, state, run, query.words, after)
     if _STREAM in request.headers.get("accept", ""):
-        return _streamed(state, run, _Journal(state, run, after, translator).news)
+        return streamed(state, run, _Journal(state, run, after, translator).news)
     return await asyncio.to_thread(_page, state, run, (after, query.limit), translator)
 
 
-@router.get("/changes", dependencies=[Depends(no_query)], responses={200: _SSE},
+@router.get("/changes", dependencies=[Depends(no_query)], responses={200: SSE},
             response_class=StreamingResponse)  # fmt: skip
 async def changes(state: State) -> Response:
-    """`run` with a RunItem whenever a run of any process has changed."""
-    return _streamed(state, None, partial(_changed, state))
+    """`run` with a RunItem whenever a run of any process has changed, as lists show them."""
+    return streamed(state, None, partial(_changed, state))
 
 
-def _streamed(state: ServerState, run: RunId | None, news: News) -> StreamingResponse:
+def streamed(state: ServerState, run: RunId | None, news: News) -> StreamingResponse:
     if state.watcher.is_full:
         raise Refusal(429, "W904", "too many streams are open", "close other pages")
     now = asyncio.get_running_loop().time
 
     async def stream() -> AsyncIterator[str]:
-        with state.watcher.listening(run) as listener:
+        with state.listening(run) as listener:
             yield ": hello\n\n"
             quiet_since = now()
             while not listener.is_over:
@@ -112,6 +113,8 @@ class _Journal:
     after: int
     translator: Translator | None
     status: str = ""
+    # It has ended since that was told last: it may have gone on, and be over again.
+    has_ended: bool = False
     hidden: frozenset[str] | None = None
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
@@ -123,10 +126,10 @@ class _Journal:
             listener.hold(deltas)
             return "".join(sent), 0.0
         sent += self._deltas(deltas)
-        if status != self.status:
-            self.status = status
+        if status != self.status or (self.has_ended and status in ENDED):
+            self.status, self.has_ended = status, False
             text = _json({"status": status, "last_seq": self.after})
-            sent += [_event(text, "status")] + [_event(text, "end")] * (status in ENDED)
+            sent += [event_text(text, "status")] + [event_text(text, "end")] * (status in ENDED)
         return "".join(sent), None
 
     def _read(self) -> tuple[list[Entry], str]:
@@ -139,12 +142,13 @@ class _Journal:
 
     def _entry(self, entry: Entry) -> Iterator[str]:
         self.after = entry.seq
+        self.has_ended |= entry.event.kind == "run.finished"
         if self.translator is None:
             texts = [journal_event(self.run, entry).model_dump_json()]
         else:
             texts = [_json(text) for text in self.translator.take(entry)]
         for position, text in enumerate(texts, start=1):
-            yield _event(text, seq=entry.seq if position == len(texts) else None)
+            yield event_text(text, seq=entry.seq if position == len(texts) else None)
 
     def _deltas(self, deltas: dict[str, Delta]) -> Iterator[str]:
         for address, delta in deltas.items():
@@ -152,10 +156,10 @@ class _Journal:
                 continue
             if self.translator is None:
                 part = {"address": address, "text": delta.text, "whole": delta.is_whole}
-                yield _event(_json(part), "delta")
+                yield event_text(_json(part), "delta")
             else:
                 for event in self.translator.streamed(address, delta.text):
-                    yield _event(_json(event))
+                    yield event_text(_json(event))
 
 
 async def _changed(state: ServerState, listener: Listener) -> tuple[str, float | None]:
@@ -172,7 +176,8 @@ def _items(state: ServerState, runs: set[RunId]) -> str:
     for run in sorted(runs):
         with suppress(UsageError):  # it was pruned
             row = state.store.run(run)
-            sent.append(_event(state.item_text(row, partial(run_item, state)), "run"))
+            if not row.key.startswith((TRY, EXPERIMENT)):
+                sent.append(event_text(state.item_text(row, partial(run_item, state)), "run"))
     return "".join(sent)
 
 
@@ -201,7 +206,7 @@ def _translator(state: ServerState, run: RunId, words: str, after: int) -> Trans
     return translator
 
 
-def _event(data: str, name: str = "", *, seq: int | None = None) -> str:
+def event_text(data: str, name: str = "", *, seq: int | None = None) -> str:
     head = f"id: {seq}\n" if seq is not None else ""
     named = f"event: {name}\n" if name else ""
     return f"{head}{named}data: {data}\n\n"

@@ -4,29 +4,47 @@ The events of a run fall onto its graph: a node's path is its address in a run w
 of iterations and attempts, and workflows that are called lie inside of the node that calls them.
 """
 
+import json
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
 from whorl import __version__
-from whorl.errors import Diagnostic, InvalidWorkflow, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, safe
 from whorl.interfaces.diagrams.svg import reduced
 from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
 from whorl.interfaces.http import schemas
 from whorl.interfaces.http.faults import finding
-from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.http.state import Asking, KnownRun, State, no_query
 from whorl.interfaces.wording import condition_words, effects_words, forecast_words, target_of
 from whorl.interpreter.events import join
-from whorl.ir import Block, Call, Constant, Expression, Loop, Node, Task, Workflow
+from whorl.ir import (
+    Block,
+    Call,
+    Compute,
+    Constant,
+    Expression,
+    Fields,
+    ForEach,
+    Gate,
+    Items,
+    Loop,
+    Node,
+    Task,
+    Value,
+    Workflow,
+)
 from whorl.ir.walk import blocks_of
+from whorl.services.editing import read_file
 from whorl.services.preflight import SCRIPTED, TOY, forecast, refusal
 from whorl.services.project import Listed
 from whorl.services.results import workflow_of
 
 NODES_MAX = 5_000
 CALLS_MAX = 16
+_SETTING_MAX = 20_000
 _USUAL = (("passed",), ("succeeded",))
 _LIMITS = ("iterations", "time_s", "iteration_time_s", "cost_usd", "tokens", "calls")
 
@@ -37,42 +55,78 @@ class FileQuery(schemas.Closed):
     """Which file of the project."""
 
     file: schemas.FileName = Field(description="its path in the project")
+    named: schemas.WorkflowName = ""
 
 
 @router.get("/project", dependencies=[Depends(no_query)])
-def show_project(state: State) -> schemas.ProjectItem:
-    """The project that is served, and who answers its model steps."""
+def show_project(state: State, asking: Asking) -> schemas.ProjectItem:
+    """The project that is served, who answers its model steps, and what the asker may do."""
     settings = state.providers.settings
     default = settings.providers.get(settings.default_provider)
     note = TOY
     if default is not None:
-        note = SCRIPTED if default.kind == "scripted" else ""
+        kinds = {provider.kind for provider in settings.providers.values()}
+        note = SCRIPTED if kinds == {"scripted"} else ""
     return schemas.ProjectItem(
         name=state.project.root.name or "/",
         root=str(state.project.root),
         version=__version__,
         provider=schemas.ProviderItem(name=settings.default_provider or "local", note=note),
         workflows=len(state.catalogue.listed()),
+        edit=state.edits and asking.may("admin"),
+        who=asking.name,
+        role=asking.role,
     )
 
 
+@router.post("/session", status_code=204, dependencies=[Depends(no_query)])
+def open_session(_: schemas.NewSession) -> None:
+    """Opens a session of the page: the answer sets a cookie that no script can read.
+
+    The cookie counts like the token, for requests with the header `X-Whorl-Page`, which only the
+    page of this very server can send from a browser. It ends with the browser, or with the token.
+    """
+
+
 @router.get("/workflows", dependencies=[Depends(no_query)])
-def list_workflows(state: State) -> schemas.WorkflowList:
+def list_workflows(state: State, asking: Asking) -> schemas.WorkflowList:
     """The workflow files of the project, of any dialect."""
-    return schemas.WorkflowList(workflows=list(map(_item, state.catalogue.listed())))
+    may_run = asking.may("run")
+    items = [
+        _item(listed, _trigger(state, listed.workflow, may_run=may_run))
+        for listed in state.catalogue.listed()
+    ]
+    return schemas.WorkflowList(workflows=items)
+
+
+def _trigger(
+    state: State, workflow: Workflow | None, *, may_run: bool
+) -> schemas.TriggerItem | None:
+    if workflow is None or (trigger := workflow.trigger) is None:
+        return None
+    # The address itself starts runs, whoever has it.
+    url = state.trigger_url(workflow.name, trigger.name) if may_run else ""
+    return schemas.TriggerItem(name=safe(trigger.name), kind=trigger.kind, url=url)
 
 
 @router.get("/workflows/graph")
 def show_file_graph(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Graph:
     """A workflow file as nodes and edges."""
-    return graph_of(state.project.read(str(state.file(query.file))).workflow)
+    return graph_of(state.project.read(str(state.file(query.file)), query.named).workflow)
 
 
 @router.get("/workflows/source")
 def show_file_source(state: State, query: Annotated[FileQuery, Query()]) -> schemas.SourceItem:
-    """A workflow file with the files that it is made of."""
+    """A workflow file with the files that it is made of; one with mistakes by itself."""
     path = str(state.file(query.file))
-    reading = state.project.read(path)
+    try:
+        reading = state.project.read(path, query.named)
+    except InvalidWorkflow as fault:
+        try:
+            text, _ = read_file(state.project, query.file)
+        except UsageError:
+            raise fault from None
+        return _source(state, "", path, {path: text})
     return _source(state, reading.workflow.dialect, path, dict(reading.sources))
 
 
@@ -95,10 +149,10 @@ def validate(state: State, request: schemas.Validation) -> schemas.Validated:
     root = str(state.project.root)
     try:
         if request.workflow is not None:
-            reading = state.project.read(str(state.file(request.workflow)))
+            reading = state.project.read(str(state.file(request.workflow)), request.named)
         else:
             name = str(state.file(request.name or "workflow.yaml"))
-            reading = state.project.read_text(request.text or "", name)
+            reading = state.project.read_text(request.text or "", name, request.named)
     except InvalidWorkflow as fault:
         missing = (mistake.code == "W016" and mistake.span is None for mistake in fault.diagnostics)
         if request.workflow is not None and all(missing):
@@ -125,7 +179,7 @@ def validate(state: State, request: schemas.Validation) -> schemas.Validated:
     )
 
 
-def _item(listed: Listed) -> schemas.WorkflowItem:
+def _item(listed: Listed, trigger: schemas.TriggerItem | None) -> schemas.WorkflowItem:
     unread = Workflow(name=listed.file, body=Block(nodes=()), description=listed.trouble)
     workflow = listed.workflow or unread
     return schemas.WorkflowItem(
@@ -146,6 +200,8 @@ def _item(listed: Listed) -> schemas.WorkflowItem:
         main_input=workflow.main_input or None,
         open_inputs=workflow.open_inputs,
         errors=listed.errors,
+        named=safe(listed.named),
+        trigger=trigger,
     )
 
 
@@ -257,7 +313,37 @@ def _node(
         case=case,
         when=line(node.when.source, 200) if node.when is not None else None,
         loop=_loop(node) if isinstance(node, Loop) else None,
+        settings=_settings(node),
     )
+
+
+def _settings(node: Node) -> dict[str, str]:
+    """What a step is given, as the file writes it."""
+    given: list[tuple[str, Value]] = []
+    match node:
+        case Task() | Call():
+            given = [(str(name), value) for name, value in node.inputs.entries]
+        case Gate():
+            given = [("message", node.message), ("show", node.show)]
+        case Compute():
+            given = [("value", node.value)]
+        case ForEach():
+            given = [("items", node.items)]
+    return {name: safe(words)[:_SETTING_MAX] for name, value in given if (words := _written(value))}
+
+
+def _written(value: Value) -> str:
+    match value:
+        case Constant():
+            plain = value.value
+            return plain if isinstance(plain, str) else "" if plain is None else json.dumps(plain)
+        case Expression():
+            return value.source
+        case Items():
+            return f"[{', '.join(_written(item) for item in value.items)}]"
+        case Fields():
+            parts = (f"{name}: {_written(part)}" for name, part in value.entries)
+            return f"{{{', '.join(parts)}}}"
 
 
 def _model(task: Task, workflow: Workflow) -> str | None:

@@ -1,0 +1,1 @@
+"""The programs of examples/python, written for LangGraph: the same limits, budgets and outputs."""

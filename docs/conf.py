@@ -1,0 +1,78 @@
+"""How Sphinx makes the site of these pages: `make site`."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pygments.lexers.python import PythonLexer
+from pygments.lexers.special import TextLexer
+
+import whorl
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+DOCS = Path(__file__).parent
+# Where files that are no pages can be read; without it they are named and not linked.
+REPOSITORY = os.environ.get("WHORL_REPOSITORY", "")
+
+project = "Whorl"
+author = "The Whorl authors"
+release = version = whorl.__version__
+extensions = ["myst_parser", "sphinx_copybutton"]
+myst_heading_anchors = 4
+html_theme = "furo"
+html_title = "Whorl"
+html_show_sphinx = False
+html_copy_source = False
+html_show_copyright = False
+
+_OUTSIDE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s#]*)\)")
+
+
+def setup(app: Sphinx) -> None:
+    """Whatever is special about these pages."""
+    # Programs of other systems are Python, too; the word before them says who runs them in tests.
+    for peer in ("langgraph", "temporal"):
+        app.add_lexer(peer, PythonLexer)
+    app.add_lexer("csv", TextLexer)
+    app.connect("source-read", _lead_outside)
+    app.connect("build-finished", _write_for_models)
+
+
+def _lead_outside(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to files that are no pages of the site lead to the repository."""
+
+    def link(found: re.Match[str]) -> str:
+        words, target = found.groups()
+        path = posixpath.normpath(posixpath.join("docs", posixpath.dirname(page), target))
+        if path.startswith("docs/"):
+            return found[0]
+        return f"[{words}]({REPOSITORY}/blob/main/{path})" if REPOSITORY else words
+
+    source[0] = _OUTSIDE.sub(link, source[0])
+
+
+def _write_for_models(app: Sphinx, fault: Exception | None) -> None:
+    """`llms.txt`, and the Markdown of each page beside it."""
+    if fault is not None or app.builder.format != "html":
+        return
+    lines = [
+        "# Whorl",
+        "",
+        "> A workflow engine for AI work that goes round until it is right.",
+        "",
+    ]
+    for page in sorted(app.env.found_docs):
+        text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+        copy = Path(app.outdir) / f"{page}.md"
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(DOCS / f"{page}.md", copy)
+        title = re.search(r"^# (.*)$", text, re.M)
+        lines.append(f"- [{title[1] if title else page}]({page}.md)")
+    (Path(app.outdir) / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")

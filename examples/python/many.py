@@ -1,0 +1,18 @@
+"""Summarises fifty pages, ten at once, within a budget, and says what all of them cost."""
+
+import whorl
+
+
+def summarise(page: str) -> str:
+    return whorl.ask(f"Summarise in one sentence: {page}", max_tokens=100, retry=2)
+
+
+@whorl.workflow(budget=0.25)
+def summaries(pages: list[str]) -> dict[str, object]:
+    sentences = whorl.each(summarise, pages, at_once=10)
+    return {"sentences": sentences}
+
+
+if __name__ == "__main__":
+    result = whorl.run_sync(summaries, {"pages": [f"Page {n}" for n in range(50)]})
+    print(result.status, result.outputs, result.usage.cost_usd)

@@ -1,0 +1,385 @@
+"""Operations on canvases: lists of nodes with ids, and of edges between their handles."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from whorl.dialects.editing.changes import Changes, FormField
+from whorl.dialects.editing.names import Name, Rewired, field_words, line_of
+from whorl.dialects.editing.operations import CONNECTED, READ, Operation, refuse
+from whorl.dialects.editing.sketch import Keys, SketchEdge, SketchNode, at, joined
+from whorl.dialects.reading.fields import text_of
+from whorl.source import Mapping, Scalar, Sequence
+from whorl.source.editing.text import TAKEN, UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.dialects.editing.changes import Widget
+    from whorl.source import Json, Value
+
+# A field of a form: its label, its widget or its choices, and what it is by default.
+Row: TypeAlias = "tuple[str, Widget | tuple[str, ...], Json]"
+PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+_ID = re.compile(r"[^\s{}\[\]|/]{1,128}")
+
+
+def data_field(name: str, row: Row, *, words: str = "", is_rare: bool = False) -> FormField:
+    """A field of the data of nodes."""
+    label, widget, default = row
+    choices = widget if isinstance(widget, tuple) else ()
+    typed: Widget = "choice" if isinstance(widget, tuple) else widget
+    group = "more" if is_rare else ""
+    return FormField(("data", name), typed, words, choices, False, label, default, group)
+
+
+class CanvasChanges(Changes):
+    """A canvas of one or several levels; a level is what has `nodes` and `edges`."""
+
+    # The data of new nodes by their types, and which type closes what another opens.
+    new: ClassVar[dict[str, Any]] = {}
+
+    def level(self, node: SketchNode) -> Keys:
+        """The keys of the graph that a node stands in."""
+        return node.where[:-2]
+
+    def items(self, level: Keys, name: str) -> list[Value]:
+        listed = at(self.editor.now.root, *level, name)
+        return list(listed.items) if isinstance(listed, Sequence) else []
+
+    def id_of(self, node: SketchNode) -> str:
+        return text_of(at(self.editor.now.root, *node.where, "id"))
+
+    def ids(self, level: Keys) -> list[str]:
+        return [text_of(at(item, "id")) for item in self.items(level, "nodes")]
+
+    def append(self, level: Keys, name: str, value: Json, index: int | None = None) -> None:
+        """Adds a node or an edge at the end of its list, or before an index."""
+        where = (*level, name)
+        if at(self.editor.now.root, *where) is None:
+            self.editor.set(list(where), [])
+        place = len(self.items(level, name)) if index is None else index
+        self.editor.insert(self.path(where), place, None, value)
+
+    def cut_item(self, level: Keys, name: str, index: int) -> None:
+        self.editor.cut(self.path((*level, name, index)))
+
+    def edges_at(self, level: Keys, name: str) -> Iterator[tuple[int, str, str]]:
+        """The edges that touch a node, the last one first: index, source and target."""
+        items = self.items(level, "edges")
+        for index in reversed(range(len(items))):
+            ends = [text_of(at(items[index], end)) for end in ("source", "target")]
+            if name in ends:
+                yield index, ends[0], ends[1]
+
+    def names_at(self, path: str) -> list[Name]:
+        """What a node is given, and what the nodes before it give, the nearest first."""
+        if not path:
+            return []
+        node, text = self.node(path), self.editor.now
+        found = [Name(name, word) for name, word in self.given(node)]
+        for before in self._before(node):
+            readers = {
+                Rewired(reader.path, field_words(reader, where), line_of(text, where))
+                for reader, where, _, _ in self.reading(self.level(node), {self.id_of(before)})
+            }
+            notes = tuple(sorted(readers, key=lambda one: one.line))
+            found += [Name(name, word, before.path, notes) for name, word in self.gives(before)]
+        return found
+
+    def _before(self, node: SketchNode) -> list[SketchNode]:
+        """The nodes that lead to one, as far as it can see them."""
+        level, found = self.level(node), [self.id_of(node)]
+        beside = {self.id_of(each): each for each in self.sketch.nodes if self.level(each) == level}
+        for name in found:
+            sources = (source for _, source, target in self.edges_at(level, name) if target == name)
+            found += [source for source in sources if source in beside and source not in found]
+        return [beside[name] for name in found[1:] if self.sees(node, beside[name])]
+
+    def given(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+        """What comes into a node, as its texts name it, with types."""
+        raise NotImplementedError
+
+    def gives(self, node: SketchNode) -> Iterator[tuple[str, str]]:
+        """What a node gives, as texts behind it name it, with types."""
+        raise NotImplementedError
+
+    def sees(self, node: SketchNode, other: SketchNode) -> bool:
+        """Whether a node can read another one: one beside it, or beside what is around it."""
+        return not other.parent or _is_in(node.path, other.parent)
+
+    def handle(self, end: str, port: str) -> str | None:
+        """How an edge names a port at one of its ends; None where nothing is written for it."""
+        raise NotImplementedError
+
+    def new_edge(
+        self, level: Keys, ends: tuple[str, str], ports: tuple[str, str]
+    ) -> dict[str, Json]:
+        taken = {text_of(at(item, "id")) for item in self.items(level, "edges")}
+        edge: dict[str, Json] = {"id": self.free_name(f"{ends[0]}-{ends[1]}", taken)}
+        edge |= {"source": ends[0], "target": ends[1]}
+        for end, port in zip(("source", "target"), ports, strict=True):
+            handle = self.handle(end, port)
+            if handle is not None:
+                edge[f"{end}Handle"] = handle
+        return edge
+
+    def ends(self, operation: Operation) -> tuple[SketchNode, SketchNode, tuple[str, str]]:
+        given = [operation.get(end) for end in ("from", "to")]
+        source, target = (self.node(str(end.get("at", ""))) for end in given)
+        if self.level(source) != self.level(target):
+            self.refuse_at(CONNECTED, "the two nodes are not on one level", target.where)
+        ports = [str(end.get("port") or "") for end in given]
+        return source, target, (ports[0], ports[1])
+
+    def make_connect(self, operation: Operation) -> None:
+        source, target, ports = self.ends(operation)
+        level, ends = self.level(source), (self.id_of(source), self.id_of(target))
+        if self._edge(operation) is not None:
+            return
+        self.check_edge(level, ends, ports, target)
+        self.append(level, "edges", self.new_edge(level, ends, ports))
+
+    def check_edge(
+        self, level: Keys, ends: tuple[str, str], ports: tuple[str, str], target: SketchNode
+    ) -> None:
+        """Refuses an edge that would lead back."""
+        reached, queue = {ends[1]}, [ends[1]]
+        links = [(s, t) for name in self.ids(level) for _, s, t in self.edges_at(level, name)]
+        while queue:
+            name = queue.pop()
+            onward = {t for s, t in links if s == name} - reached
+            reached |= onward
+            queue += onward
+        if ends[0] in reached:
+            message = f"{ends[1]!r} leads to {ends[0]!r} already; an edge back would be a circle"
+            advice = "end the path here: what arrives at the end is the next input of the loop"
+            self.refuse_at(CONNECTED, message, target.where, advice)
+
+    def _edge(self, operation: Operation) -> SketchEdge | None:
+        source, target, ports = self.ends(operation)
+        for edge in self.sketch.edges:
+            is_same = (edge.source, edge.target) == (source.path, target.path)
+            fits = all(not port or port == own for port, own in
+                       zip(ports, (edge.from_port, edge.to_port), strict=True))  # fmt: skip
+            if is_same and fits and edge.where is not None:
+                return edge
+        return None
+
+    def make_disconnect(self, operation: Operation) -> None:
+        edge = self._edge(operation)
+        if edge is None:
+            raise refuse(UNKNOWN, "there is no such edge")
+        assert edge.where is not None
+        self.editor.cut(self.path(edge.where))
+
+    def make_place(self, operation: Operation) -> None:
+        node = self.node(operation.at[0])
+        position = {axis: operation.get(axis) for axis in "xy"}
+        written = at(self.editor.now.root, *node.where, "position")
+        if isinstance(written, Mapping):
+            for axis, number in position.items():
+                self.editor.set([*node.where, "position", axis], number)
+        else:
+            self.editor.set([*node.where, "position"], position)
+        for side in ("width", "height"):
+            if side in operation.fields:
+                self.editor.set([*node.where, *self.size_at, side], operation.get(side))
+
+    # The keys below a node where its size stands.
+    size_at: ClassVar[Keys] = ()
+
+    def make_remove(self, operation: Operation) -> None:
+        node = self.node(operation.at[0])
+        if operation.get("inside", "with") == "keep" and self.sketch.inside(node.path):
+            self.make_unwrap(operation)
+            return
+        gone = [each for each in self.sketch.nodes if _is_in(each.path, node.path)]
+        own = [each for each in gone if self.level(each) == self.level(node)]
+        names = {self.id_of(each) for each in own}
+        level = self.level(node)
+        readers = [one for one in self.reading(level, names) if not _is_in(one[0].path, node.path)]
+        if self.rewires:
+            self._refuse_readers(node, names)
+        self._list_readers(readers)
+        if operation.get("bridge") and len(own) == 1:
+            self.bridge(level, self.id_of(node))
+        self.cut_nodes(level, names)
+
+    def make_unwrap(self, operation: Operation) -> None:
+        raise refuse("C107", "'unwrap' is not available for files of this dialect")
+
+    def cut_nodes(self, level: Keys, names: set[str]) -> None:
+        """Removes nodes with all edges that touch them."""
+        for name in names:
+            for index, _, _ in self.edges_at(level, name):
+                self.cut_item(level, "edges", index)
+        for index in reversed(range(len(self.ids(level)))):
+            if self.ids(level)[index] in names:
+                self.cut_item(level, "nodes", index)
+
+    def bridge(self, level: Keys, name: str) -> None:
+        """Takes a node out of its path: what came in goes to where it went, if each is one."""
+        touching = list(self.edges_at(level, name))
+        before = [(i, s) for i, s, t in touching if t == name]
+        behind = [(i, t) for i, s, t in touching if s == name]
+        if len(before) == 1 and len(behind) == 1:
+            items = self.items(level, "edges")
+            ports = [text_of(at(items[before[0][0]], "sourceHandle")),
+                     text_of(at(items[behind[0][0]], "targetHandle"))]  # fmt: skip
+            edge = self.new_edge(level, (before[0][1], behind[0][1]), ("", ""))
+            handles = zip(("sourceHandle", "targetHandle"), ports, strict=True)
+            edge |= {name: port for name, port in handles if port}
+            self.append(level, "edges", edge)
+        for index, _, _ in touching:
+            self.cut_item(level, "edges", index)
+
+    def _refuse_readers(self, node: SketchNode, names: set[str]) -> None:
+        for reader, where, offset, _ in self.reading(self.level(node), names):
+            if not _is_in(reader.path, node.path):
+                message = f"{reader.path} reads {node.path}"
+                scalar = at(self.editor.now.root, *where)
+                place = scalar.extent[0] if isinstance(scalar, Scalar) and offset >= 0 else 0
+                advice = "change it first, or use readers: leave"
+                self.editor.now.refuse(READ, message, place, advice)
+
+    def head_of(self, node: SketchNode, content: str, names: set[str]) -> tuple[int, str] | None:
+        """Where in a placeholder of a node one of some nodes is named, and which."""
+        raise NotImplementedError
+
+    def mentions(self, level: Keys, node: SketchNode) -> Iterator[Keys]:
+        """The fields of a node that name others of a level by id; a dialect may have some."""
+        return iter(())
+
+    def reading(self, level: Keys, names: set[str]) -> Iterator[tuple[SketchNode, Keys, int, str]]:
+        """The texts and fields that name nodes of a level: who, where, at which offset, whom."""
+        for node in self.sketch.nodes:
+            if node.where[: len(level)] != level:
+                continue
+            own = self.level(node)
+            # A node of the same id further inside hides the one outside.
+            seen = names - set(self.ids(own)) if own != level else names
+            for where, text in _texts(at(self.editor.now.root, *node.where, "data"),
+                                      (*node.where, "data"), ):  # fmt: skip
+                if self.is_own(node, where):
+                    for match in PLACE.finditer(text):
+                        found = self.head_of(node, match[1], seen)
+                        if found is not None:
+                            yield node, where, match.start(1) + found[0], found[1]
+        for node in self.sketch.nodes:
+            for where in self.mentions(level, node):
+                head = text_of(at(self.editor.now.root, *where)).partition(".")[0]
+                if head in names:
+                    yield node, where, 0, head
+
+    def is_own(self, node: SketchNode, where: Keys) -> bool:
+        """Whether a text below a node is its own and not that of a node inside of it."""
+        return not any(
+            other.where != node.where
+            and len(other.where) > len(node.where)
+            and where[: len(other.where)] == other.where
+            for other in self.sketch.nodes
+        )
+
+    def make_rename(self, operation: Operation) -> None:
+        node, name = self.node(operation.at[0]), operation.get("name")
+        level, old = self.level(node), self.id_of(node)
+        if name in self.ids(level) or not _ID.fullmatch(name):
+            advice = "choose another id, without blanks, braces and '/'"
+            self.refuse_at(TAKEN, f"a node cannot be called {name[:60]!r}", node.where, advice)
+
+        def change() -> None:
+            readers = list(self.reading(level, {old}))
+            for where in self.id_places(level, old):
+                self.editor.set(list(where), name)
+            if self.rewires:
+                self._rewrite(readers, old, name)
+            self._list_readers(readers)
+
+        if self.rewires:
+            self.checked(change, is_strict=True)
+        else:
+            change()
+        self.outcome.select = [joined(node.parent, name)]
+
+    def id_places(self, level: Keys, name: str) -> list[Keys]:
+        """Where a node is named by its id: in itself, in edges, and in what stands in it."""
+        found: list[Keys] = []
+        for kind, fields in (("nodes", ("id", "parentId")), ("edges", ("source", "target"))):
+            for index, item in enumerate(self.items(level, kind)):
+                named = (field for field in fields if text_of(at(item, field)) == name)
+                found += [(*level, kind, index, field) for field in named]
+        return found
+
+    def _rewrite(
+        self, readers: list[tuple[SketchNode, Keys, int, str]], old: str, name: str
+    ) -> None:
+        texts: dict[Keys, str] = {}
+        for _, where, offset, _ in sorted(readers, key=lambda one: -one[2]):
+            scalar = at(self.editor.now.root, *where)
+            assert isinstance(scalar, Scalar)
+            text = texts.get(where, scalar.text)
+            texts[where] = text[:offset] + name + text[offset + len(old) :]
+        for where, text in texts.items():
+            self.editor.set(list(where), text)
+
+    def _list_readers(self, readers: list[tuple[SketchNode, Keys, int, str]]) -> None:
+        for node, where, _, _ in readers:
+            line = line_of(self.editor.now, where)
+            note = Rewired(node.path, field_words(node, where), line)
+            if note not in self.outcome.rewired:
+                self.outcome.rewired.append(note)
+
+    def new_node(self, level: Keys, operation: Operation) -> dict[str, Json]:
+        """A node of the palette with a free id, and a place if one was given."""
+        kind = operation.get("kind", "")
+        if kind not in self.new:
+            known = ", ".join(self.new)
+            raise refuse(UNKNOWN, f"there is no kind of node {kind!r}", f"known: {known}")
+        name = self.free_name(operation.get("name") or kind, set(self.ids(level)))
+        node: dict[str, Json] = {"id": name, "type": kind}
+        place = operation.get("place")
+        if place is not None:
+            node["position"] = {axis: place.get(axis, 0) for axis in "xy"}
+        elif all(at(item, "position") is not None for item in self.items(level, "nodes")):
+            node["position"] = self.free_position(level)
+        node["data"] = {**self.new[kind], **operation.get("fields", {})}
+        return node
+
+    def free_position(self, level: Keys) -> dict[str, Json]:
+        """A place right of all others."""
+        nodes = [node for node in self.sketch.nodes if self.level(node) == level]
+        right = max((node.position[0] for node in nodes if node.position), default=-240)
+        top = max((node.position[1] for node in nodes if node.position), default=0)
+        return {"x": right + 240, "y": top}
+
+    def split(self, level: Keys, edge: dict[str, Any], name: str, last: str) -> None:
+        """Leads an edge through a node: its first end to `name`, `last` to its other end."""
+        ends = Operation("connect", edge)
+        found = self._edge(ends)
+        if found is None or found.where is None:
+            raise refuse(UNKNOWN, "there is no such edge")
+        old = at(self.editor.now.root, *found.where)
+        target, handle = text_of(at(old, "target")), text_of(at(old, "targetHandle"))
+        self.editor.set([*found.where, "target"], name)
+        if handle:
+            self.editor.unset([*found.where, "targetHandle"], keeps=len(found.where))
+        new = self.new_edge(level, (last, target), ("", ""))
+        self.append(level, "edges", new | ({"targetHandle": handle} if handle else {}))
+
+
+def _is_in(path: str, holder: str) -> bool:
+    return path == holder or path.startswith(f"{holder}/")
+
+
+def _texts(value: Value | None, where: Keys) -> Iterator[tuple[Keys, str]]:
+    """All texts below a value, with the keys that lead to them."""
+    if isinstance(value, Scalar) and isinstance(value.value, str):
+        yield where, value.value
+    elif isinstance(value, Sequence):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*where, index))
+    elif isinstance(value, Mapping):
+        for entry in value:
+            yield from _texts(entry.value, (*where, entry.name))

@@ -1,0 +1,107 @@
+"""Operations are applied to a text in their order, all or none; nothing is read but the text."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import TYPE_CHECKING, cast
+
+from whorl.dialects.editing.changes import Changes, findings
+from whorl.dialects.editing.operations import UNAVAILABLE, Operation, refuse
+from whorl.dialects.reader import files_beside, parse, read_workflow, reader_of
+from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
+from whorl.lazily import dataclass
+from whorl.plugins import load_reference
+from whorl.source.editing.editor import Editor
+from whorl.source.editing.text import UNREADABLE, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.dialects.editing.names import Rewired
+    from whorl.dialects.editing.sketch import Sketch
+    from whorl.dialects.files import SourceFiles
+    from whorl.dialects.reader import Reading
+    from whorl.source.editing.editor import Step
+    from whorl.source.editing.patches import Patch
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A text after operations: the patches that they came to, and what else is to be known.
+
+    `inverse` takes the operations back by their opposites, for those who hold no older text.
+    """
+
+    text: str
+    patches: list[Patch]
+    dialect: str
+    sketch: Sketch
+    now: Text
+    rewired: list[Rewired] = field(default_factory=list)
+    select: list[str] = field(default_factory=list)
+    others: dict[str, str] = field(default_factory=dict)
+    inverse: tuple[Step, ...] = ()
+
+
+def edit(
+    text: str,
+    file: str,
+    operations: Sequence[Operation],
+    files: SourceFiles,
+    *,
+    rewires: bool = True,
+) -> Edited:
+    """The text with all operations applied; raises EditRefused, and then nothing has changed."""
+    dialect, changes = open_text(text, file, files, rewires=rewires)
+    for number, operation in enumerate(operations):
+        try:
+            changes.apply(operation)
+        except EditRefused as fault:
+            raise EditRefused(fault.diagnostic, number) from None
+        except RecursionError:
+            deep = refuse(UNREADABLE, "it is nested too deep").diagnostic
+            raise EditRefused(deep, number) from None
+    editor, outcome = changes.editor, changes.outcome
+    return Edited(
+        editor.text,
+        editor.patches(),
+        dialect,
+        changes.sketch,
+        editor.now,
+        outcome.rewired,
+        outcome.select,
+        outcome.others,
+        tuple(editor.inverse),
+    )
+
+
+def open_text(
+    text: str, file: str, files: SourceFiles, *, rewires: bool = True
+) -> tuple[str, Changes]:
+    """The dialect of a text, and what changes it; raises EditRefused where it cannot be read."""
+    is_json = file.endswith(".json")
+    try:
+        editor = Editor(text, lambda source: parse(source, file, lenient=True), is_json=is_json)
+        reader = reader_of(editor.now.document)
+    except InvalidWorkflow as fault:
+        first = fault.diagnostics[0]
+        message = f"the text cannot be read: {first.message}"
+        wrong = Diagnostic(UNREADABLE, message, first.span, first.label, first.help)
+        raise EditRefused(wrong) from None
+    reference = getattr(reader, "editing", "")
+    if not reference:
+        raise refuse(UNAVAILABLE, f"files of the dialect {reader.name!r} are edited as text")
+    made = cast("type[Changes]", load_reference(reference))
+
+    def check(source: str) -> list[Diagnostic]:
+        if source == editor.text:
+            # It is read already, which takes most of the time.
+            document = editor.now.document
+            return findings(lambda: reader.read(document, files_beside(files, file)))
+        return findings(lambda: read(source, file, files))
+
+    return reader.name, made(editor, file, files, check, rewires=rewires)
+
+
+def read(text: str, file: str, files: SourceFiles) -> Reading:
+    return read_workflow(text, file, files)

@@ -1,0 +1,196 @@
+"""A sketch: the picture of a file in the making, from its tree alone, valid or not."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from whorl.lazily import dataclass
+from whorl.source import Mapping, Scalar, Sequence, Value, plain
+
+if TYPE_CHECKING:
+    from whorl.errors import Span
+    from whorl.language import Json
+    from whorl.source.editing.text import Text
+
+_SPECIAL = re.compile(r"[%/\[\]#:]")
+Keys: TypeAlias = tuple[str | int, ...]
+Body = Literal["none", "inline", "members", "file"]
+EdgeKind = Literal["order", "data", "feedback", "branch"]
+
+
+@dataclass(frozen=True, slots=True)
+class SketchNode:
+    """A step as it is drawn; `where` are the keys that lead to its text.
+
+    `slots` says for each place inside that holds steps (a case, or nothing) which keys lead there.
+    """
+
+    path: str
+    kind: str
+    where: Keys
+    parent: str = ""
+    case: str | None = None
+    title: str = ""
+    body: Body = "none"
+    file: str = ""
+    position: tuple[float, float] | None = None
+    size: tuple[float, float] | None = None
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    fields: Json = None
+    slots: dict[str, Keys] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """What it is called, where that is a part of its path."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class SketchEdge:
+    """A connection of two steps; `where` leads to its text, where it has one of its own."""
+
+    source: str
+    target: str
+    kind: EdgeKind = "order"
+    from_port: str = ""
+    to_port: str = ""
+    label: str = ""
+    where: Keys | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """All steps of a file, holders before what they hold, and their connections."""
+
+    nodes: tuple[SketchNode, ...] = ()
+    edges: tuple[SketchEdge, ...] = ()
+    _by_path: dict[str, SketchNode] = field(init=False, compare=False, repr=False)
+    _by_keys: dict[Keys, SketchNode] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        by_path = {node.path: node for node in reversed(self.nodes)}
+        object.__setattr__(self, "_by_path", by_path)
+        object.__setattr__(self, "_by_keys", {node.where: node for node in reversed(self.nodes)})
+
+    def node(self, path: str) -> SketchNode | None:
+        return self._by_path.get(path)
+
+    def at(self, where: Keys) -> SketchNode | None:
+        """The step whose text stands right there."""
+        return self._by_keys.get(where)
+
+    def inside(self, path: str) -> list[SketchNode]:
+        """The steps right inside of a holder; an empty path is the workflow."""
+        return [node for node in self.nodes if node.parent == path]
+
+
+def at(value: Value | None, *keys: str | int) -> Value | None:
+    """What keys lead to, if it is there."""
+    for key in keys:
+        if isinstance(value, Mapping) and isinstance(key, str):
+            value = value.get(key)
+        elif isinstance(value, Sequence) and isinstance(key, int) and key < len(value):
+            value = value.items[key]
+        else:
+            return None
+    return value
+
+
+def joined(parent: str, name: str) -> str:
+    """The path of a step, spelled as the addresses of events are."""
+    escaped = _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", name)
+    return f"{parent}/{escaped}" if parent else escaped
+
+
+def number_pair(value: Value | None, *names: str) -> tuple[float, float] | None:
+    """Two numbers of an object, such as x and y."""
+    parts = [part.value for name in names if isinstance(part := at(value, name), Scalar)]
+    numbers = [part for part in parts if isinstance(part, int | float)]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+
+
+def unique_path(taken: set[str], path: str) -> str:
+    """The path of a step; two of one name in two cases are told apart by a number."""
+    found, number = path, 2
+    while found in taken:
+        found, number = f"{path}~{number}", number + 1
+    taken.add(found)
+    return found
+
+
+def as_json(sketch: Sketch, text: Text) -> dict[str, Any]:
+    """A sketch as the page gets it, with the stretch of the text that each part has."""
+    return {
+        "nodes": [_node_json(node, text) for node in sketch.nodes],
+        "edges": [_edge_json(edge, text) for edge in sketch.edges],
+        "fields": _own_fields(sketch, text),
+    }
+
+
+def _own_fields(sketch: Sketch, text: Text) -> dict[str, Json]:
+    """What the file says about itself, beside its steps and their connections."""
+    places = [*(node.where for node in sketch.nodes), *(edge.where for edge in sketch.edges)]
+    parts = {where[0] for where in places if where}
+    root = text.root if isinstance(text.root, Mapping) else ()
+    return {entry.name: plain(entry.value) for entry in root if entry.name not in parts}
+
+
+def _node_json(node: SketchNode, text: Text) -> dict[str, Any]:
+    pair = node.position and dict(zip("xy", node.position, strict=True))
+    size = node.size and dict(zip(("width", "height"), node.size, strict=True))
+    return {
+        "path": node.path,
+        "kind": node.kind,
+        "title": node.title or node.name,
+        "parent": node.parent,
+        "case": node.case,
+        "body": node.body,
+        "file": node.file,
+        "position": pair,
+        "size": size,
+        "ports": {"inputs": list(node.inputs), "outputs": list(node.outputs)},
+        "cases": [case for case in node.slots if case],
+        "fields": node.fields,
+        "span": span_json(text, node.where),
+    }
+
+
+def _edge_json(edge: SketchEdge, text: Text) -> dict[str, Any]:
+    return {
+        "from": edge.source,
+        "from_port": edge.from_port,
+        "to": edge.target,
+        "to_port": edge.to_port,
+        "kind": edge.kind,
+        "label": edge.label,
+        "span": None if edge.where is None else span_json(text, edge.where),
+    }
+
+
+def span_json(text: Text, where: Keys) -> dict[str, int] | None:
+    """From which to which line an entry stands, with its column."""
+    path = text.find(where)
+    if not path:
+        return None
+    place = text.place(path)
+    first, last = text.lines.span(place.at), text.lines.span(max(place.at, place.end - 1))
+    return {"line": first.line, "column": first.column, "end_line": last.line}
+
+
+def path_at(sketch: Sketch, text: Text, span: Span) -> str | None:
+    """The innermost step whose text holds a place."""
+    at, found = text.lines.offset(span), []
+    for node in sketch.nodes:
+        path = text.find(node.where)
+        place = text.place(path) if path else None
+        if place is not None and place.at <= at <= place.end:
+            found.append((place.end - place.at, node.path))
+    return min(found)[1] if found else None
+
+
+def fields_of(value: Value | None) -> Json:
+    """The fields of a step as they are written."""
+    return None if value is None else plain(value)

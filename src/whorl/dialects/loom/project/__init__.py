@@ -1,0 +1,1 @@
+"""What belongs to a project around its definitions: templates, settings."""

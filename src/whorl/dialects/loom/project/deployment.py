@@ -1,0 +1,227 @@
+"""Deployment templates: `[parameters('x')]` is computed before anything runs, and keeps its type.
+
+What a template cannot know by itself (a parameter without a value, a secret) is asked for when the
+workflow runs: `[parameters('x')]` is then `@parameters('x')`. What only Azure knows stays as it is
+written.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from whorl.dialects.loom.forms import is_deployed
+from whorl.errors import Diagnostic, InvalidWorkflow
+from whorl.language import Expression, LanguageError, MappingScope, evaluate_metered, free_names
+from whorl.lazily import dataclass
+from whorl.source import Entry, Mapping, Scalar, Sequence, plain
+
+if TYPE_CHECKING:
+    from whorl.errors import Span
+    from whorl.ir.values import PortType
+    from whorl.language import Json
+    from whorl.source import Value
+
+_LIBRARY = "deployment"
+# All strings of a file are computed on this much: what its author wrote is far below it.
+_FUEL_MAX = 1_000_000
+_DEPTH_MAX = 40
+_VARIABLE = re.compile(
+    r"\[\s*variables\(\s*'((?:[^']|'')+)'\s*\)((?:\.\w+|\[\s*'[^']+'\s*\])*)\s*\]", re.IGNORECASE
+)
+# What a name stands for, in an expression; a text has its quotes doubled, and no such names.
+_NAMED = re.compile(r"\b(parameters|variables)\(\s*'([^']+)'\s*\)", re.IGNORECASE)
+_KEY = re.compile(r"\w[^.\[\]']*")
+_PARAMETERS, _VARIABLES = "$parameters", "$variables"
+
+
+@dataclass(slots=True)
+class Meter:
+    """What all templates of a file share: the steps that are left, and what could not be known."""
+
+    fuel: int = _FUEL_MAX
+    kept: int = 0
+    example: str = ""
+    depth: int = 0
+
+    def spend(self, steps: int, span: Span) -> None:
+        self.fuel -= steps
+        if self.fuel < 0:
+            message = "the values of this template take too many steps to compute"
+            advice = "let variables refer to each other less often"
+            raise InvalidWorkflow([Diagnostic("W002", message, span, "one too many", advice)])
+
+
+@dataclass(slots=True, kw_only=True)
+class Template:
+    """The parameters and variables of a template, each computed when it is first asked for.
+
+    `given` are the values of parameters that stand outside, `before` the templates around this one
+    that are deployed first. Names are kept in lower case. Without `is_template` there are no names,
+    and strings in brackets are only known to be what is left of a template.
+    """
+
+    is_template: bool = False
+    declared: dict[str, Entry] = field(default_factory=dict)
+    variables: dict[str, Entry] = field(default_factory=dict)
+    given: dict[str, Value] = field(default_factory=dict)
+    before: tuple[Template, ...] = ()
+    secrets: dict[str, PortType] = field(default_factory=dict)
+    meter: Meter = field(default_factory=Meter)
+    _values: dict[tuple[str, str], Json | LanguageError] = field(default_factory=dict)
+
+    def secret_value(self, name: str) -> Json:
+        """The value of a secret, for the input of that name; None where it has none."""
+        value = self._written(_PARAMETERS, name.lower())
+        return None if value is None else plain(value)
+
+    def deploy(self, value: Value, *, runs: bool = False) -> Value:
+        """A value as it is after the deployment. Raises InvalidWorkflow for one without an end.
+
+        `runs`: it stands where expressions are evaluated in a run, which may be given what is not
+        known.
+        """
+        self.meter.spend(1, value.span)
+        match value:
+            case Scalar():
+                return self._deploy_text(value, runs) if isinstance(value.value, str) else value
+            case Sequence():
+                return Sequence(tuple(self.deploy(i, runs=runs) for i in value), value.span)
+            case Mapping():
+                entries = tuple(
+                    Entry(self._key(e.key), self.deploy(e.value, runs=runs)) for e in value
+                )
+                return Mapping(entries, value.span)
+
+    def _key(self, key: Scalar) -> Scalar:
+        made = self._deploy_text(key, runs=False) if key.text[:1] == "[" else key
+        return made if isinstance(made, Scalar) and isinstance(made.value, str) else key
+
+    def _deploy_text(self, scalar: Scalar, runs: bool) -> Value:
+        text = scalar.text
+        if self.is_template and text[:2] == "[[" and text[-1] == "]":
+            return Scalar(text[1:], scalar.span)
+        if not is_deployed(text):
+            return scalar
+        if (written := self._variable_part(text)) is not None:
+            return self._nested(written, runs)
+        value = self._compute(text, scalar.span)
+        if not isinstance(value, LanguageError):
+            return self._tree(value, scalar.span)
+        if runs and (later := self._later(text)):
+            return Scalar(later, scalar.span)
+        self.meter.kept += 1
+        self.meter.example = self.meter.example or text[:60]
+        return scalar
+
+    def _nested(self, value: Value, runs: bool) -> Value:
+        self.meter.depth += 1
+        try:
+            if self.meter.depth > _DEPTH_MAX:
+                self.meter.spend(_FUEL_MAX, value.span)
+            return self.deploy(value, runs=runs)
+        finally:
+            self.meter.depth -= 1
+
+    def _variable_part(self, text: str) -> Value | None:
+        """The part of the file that a string names, `[variables('x').y]`: it keeps its places."""
+        match = _VARIABLE.fullmatch(text)
+        value = self._written(_VARIABLES, match[1].replace("''", "'").lower()) if match else None
+        for key in _KEY.findall(match[2]) if match else ():
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return value if isinstance(value, Mapping | Sequence) else None
+
+    def _written(self, table: str, name: str) -> Value | None:
+        """What the file says about a name, before it is computed by this template."""
+        if table == _PARAMETERS and name in self.given:
+            return self.given[name]
+        entry = (self.declared if table == _PARAMETERS else self.variables).get(name)
+        value = None if entry is None else entry.value
+        if table == _PARAMETERS and isinstance(value, Mapping):
+            value = value.get("defaultValue")
+        for template in self.before:
+            value = None if value is None else template.deploy(value)
+        return value
+
+    def _compute(self, text: str, span: Span) -> Json | LanguageError:
+        expression = Expression("logic", f"@{text[1:-1].strip()}", _LIBRARY)
+        try:
+            names = free_names(expression)
+        except LanguageError as error:
+            return error
+        tables: dict[str, dict[str, Json]] = {_PARAMETERS: {}, _VARIABLES: {}}
+        for used in names:
+            if used.name in tables and used.path and isinstance(used.path[0], str):
+                name = used.path[0]
+                value = self._value(used.name, name.lower(), span)
+                if not isinstance(value, LanguageError):
+                    tables[used.name][name] = value
+        value, steps = evaluate_metered(expression, MappingScope(dict(tables)), self.meter.fuel)
+        self.meter.spend(steps, span)
+        return value
+
+    def _value(self, table: str, name: str, span: Span) -> Json | LanguageError:
+        """The value of a name; an error where it is not known, or leads back to itself."""
+        key = (table, name)
+        if key not in self._values:
+            self._values[key] = LanguageError("has no value, or leads back to itself")
+            written = self._written(table, name)
+            if written is not None and not (table == _PARAMETERS and name in self.secrets):
+                self._values[key] = self._settled(written)
+        value = self._values[key]
+        if isinstance(value, list | dict | str):
+            self.meter.spend(1 + len(value) // 64, span)
+        return value
+
+    def _settled(self, written: Value) -> Json | LanguageError:
+        self.meter.depth += 1
+        try:
+            if self.meter.depth > _DEPTH_MAX:
+                return LanguageError("leads through too many names")
+            text = written.text if isinstance(written, Scalar) else ""
+            if is_deployed(text) and self._variable_part(text) is None:
+                return self._compute(text, written.span)
+            return plain(self.deploy(written))
+        finally:
+            self.meter.depth -= 1
+
+    def _later(self, text: str) -> str:
+        """The expression that a run computes in place of the deployment; empty where it cannot."""
+        source = _NAMED.sub(self._inlined, text[1:-1].strip())
+        if "@" in source or not self.is_template:
+            return ""
+        try:
+            names = free_names(Expression("logic", f"@{source}"))
+        except LanguageError:
+            return ""
+        is_open = all(
+            used.name == _PARAMETERS
+            and used.path
+            and isinstance(used.path[0], str)
+            and self.is_asked_for(used.path[0])
+            for used in names
+        )
+        return f"@{source}" if names and is_open else ""
+
+    def _inlined(self, match: re.Match[str]) -> str:
+        value = self._values.get((f"${match[1].lower()}", match[2].lower()))
+        if isinstance(value, str):
+            return "'" + value.replace("'", "''") + "'"
+        return str(value).lower() if isinstance(value, int) else match[0]
+
+    def is_asked_for(self, name: str) -> bool:
+        """Whether a parameter of the template is an input of the run: nothing else has a value."""
+        lowered = name.lower()
+        return lowered in self.secrets or (
+            lowered in self.declared and self._written(_PARAMETERS, lowered) is None
+        )
+
+    def _tree(self, value: Json, span: Span) -> Value:
+        self.meter.spend(1, span)
+        if isinstance(value, list):
+            return Sequence(tuple(self._tree(item, span) for item in value), span)
+        if isinstance(value, dict):
+            entries = (Entry(Scalar(k, span), self._tree(v, span)) for k, v in value.items())
+            return Mapping(tuple(entries), span)
+        return Scalar(value, span)

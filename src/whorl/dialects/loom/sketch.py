@@ -1,0 +1,90 @@
+"""The picture of a definition of actions: named and nested, each behind those that it waits for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl.dialects.editing.lists import ListChanges
+from whorl.dialects.editing.sketch import (
+    Keys,
+    Sketch,
+    SketchEdge,
+    SketchNode,
+    at,
+    fields_of,
+    joined,
+    unique_path,
+)
+from whorl.dialects.reading.fields import text_of
+from whorl.source import Mapping
+
+if TYPE_CHECKING:
+    from whorl.dialects.editing.sketch import Body
+    from whorl.source import Document, Value
+
+_DEEP_MAX = 16
+# Where the actions of a file stand, whichever way it is wrapped.
+_TOPS: tuple[Keys, ...] = ((), ("definition",), ("properties", "definition"))
+
+
+class LoomChanges(ListChanges):
+    """Fields can be set, actions removed and put into another order; the rest is edited as text."""
+
+    def orders(self, node: SketchNode) -> list[Keys]:
+        name = str(node.where[-1])
+        beside = [each for each in self.sketch.nodes if each.where[:-1] == node.where[:-1]]
+        waits = [(*each.where, "runAfter", name) for each in beside]
+        return [where for where in waits if at(self.editor.now.root, *where) is not None]
+
+    @classmethod
+    def draw(cls, document: Document) -> Sketch:
+        drawing = _Drawing()
+        top = next((top for top in _TOPS if at(document.root, *top, "actions") is not None), ())
+        drawing.actions(at(document.root, *top, "actions"), (*top, "actions"), "", None)
+        return Sketch(tuple(drawing.nodes), tuple(drawing.edges))
+
+
+class _Drawing:
+    def __init__(self) -> None:
+        self.nodes: list[SketchNode] = []
+        self.edges: list[SketchEdge] = []
+        self._taken: set[str] = set()
+
+    def actions(
+        self, actions: Value | None, where: Keys, parent: str, case: str | None, depth: int = 0
+    ) -> None:
+        if not isinstance(actions, Mapping) or depth > _DEEP_MAX:
+            return
+        paths: dict[str, str] = {}
+        for entry in actions:
+            paths.setdefault(entry.name, unique_path(self._taken, joined(parent, entry.name)))
+        for name, path in paths.items():
+            item = actions.get(name)
+            own = (*where, name)
+            kind = text_of(at(item, "type"))
+            slots = _slots(item, own)
+            node = SketchNode(path, kind, own, parent, case, title=name, slots=slots)
+            body: Body = "inline" if slots else "none"
+            self.nodes.append(replace(node, body=body, fields=fields_of(item)))
+            before = at(item, "runAfter")
+            names = [entry.name for entry in before] if isinstance(before, Mapping) else []
+            self.edges += [SketchEdge(paths[each], path) for each in names if each in paths]
+            for slot, keys in slots.items():
+                inner = at(item, *keys[len(own) :])
+                self.actions(inner, keys, path, slot or None, depth + 1)
+
+
+def _slots(item: Value | None, where: Keys) -> dict[str, Keys]:
+    """Where the actions inside of one stand, by case."""
+    slots: dict[str, Keys] = {}
+    if isinstance(at(item, "actions"), Mapping):
+        slots[""] = (*where, "actions")
+    if isinstance(at(item, "else", "actions"), Mapping):
+        slots["else"] = (*where, "else", "actions")
+    cases = at(item, "cases")
+    for entry in cases if isinstance(cases, Mapping) else ():
+        slots[entry.name] = (*where, "cases", entry.name, "actions")
+    if isinstance(at(item, "default", "actions"), Mapping):
+        slots["default"] = (*where, "default", "actions")
+    return slots

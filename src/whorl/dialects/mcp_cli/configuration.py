@@ -1,0 +1,235 @@
+"""Reads the folder that mcp-cli is configured by into sections of whorl.toml.
+
+`config.yaml` names the others: settings, a file for each provider and each MCP server, folders of
+workflows. Keys of a provider stay names of variables.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+from typing import TYPE_CHECKING, TypeAlias
+
+from whorl.dialects.projects import Sections
+from whorl.dialects.reader import parse
+from whorl.errors import InvalidWorkflow, UsageError, did_you_mean
+from whorl.lazily import dataclass
+from whorl.source import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import NoReturn
+
+    from whorl.dialects.projects import ConfigurationFiles
+
+Table: TypeAlias = "dict[str, object]"
+
+ENVIRONMENT = ".env"
+_INCLUDES = (
+    *("settings", "providers", "embeddings", "servers", "rag", "workflows", "runas", "templates"),
+    "skills",
+)
+# How an interface of theirs is spoken to, and its usual address.
+_KINDS = {
+    "openai_compatible": ("openai", "https://api.openai.com/v1"),
+    "ollama_native": ("ollama", "http://localhost:11434"),
+    "anthropic_native": ("anthropic", "https://api.anthropic.com"),
+    "gemini_native": ("openai", "https://generativelanguage.googleapis.com/v1beta/openai"),
+    "azure_openai": ("openai", ""),
+}
+_UNSUPPORTED = ("aws_bedrock", "gcp_vertex_ai")
+# Local servers whose address is often written without the path of this format.
+_WITHOUT_PATH = re.compile(r"https?://[^/]+:(?:11434|1234)/?")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_LINE = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.*)")
+_UNUSED = ("temperature", "max_tokens")
+
+
+@dataclass(slots=True)
+class _Reading:
+    files: ConfigurationFiles
+    providers: dict[str, Table] = field(default_factory=dict)
+    servers: dict[str, Table] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def read_sections(files: ConfigurationFiles) -> Sections:
+    """The sections that a configuration stands for; raises UsageError W901 with the file."""
+    reading = _Reading(files)
+    root = _object(files, files.name)
+    includes = root.get("includes")
+    settings = root
+    if isinstance(includes, dict):
+        _check(includes, _INCLUDES, files.name, "'includes'")
+        named = includes.get("settings")
+        settings = _object(files, named) if isinstance(named, str) else {}
+        for path in _matching(files, includes, "providers"):
+            _add_provider(reading, path, _object(files, path))
+        for path in _matching(files, includes, "servers"):
+            _add_server(reading, path, _object(files, path))
+    _add_inline(reading, settings)
+    folders = _folders(includes if isinstance(includes, dict) else {}, settings)
+    commands = sorted({str(_items(server["command"])[0]) for server in reading.servers.values()})
+    table: Table = {
+        "defaults": _defaults(reading, settings),
+        "providers": reading.providers,
+        "mcp": reading.servers,
+        "workflows": {"folders": folders},
+    }
+    if commands:
+        # Whoever trusts the configuration lets the servers of it be started.
+        table["allow"] = {"commands": commands}
+    kept = {name: section for name, section in table.items() if section}
+    return Sections(kept, _variables(files), tuple(reading.notes))
+
+
+def _object(files: ConfigurationFiles, path: str) -> Table:
+    text = files.text(path)
+    if text is None:
+        _refuse(path, "does not exist")
+    try:
+        value = plain(parse(text, path).root)
+    except InvalidWorkflow as fault:
+        found = fault.diagnostics[0]
+        place = f"{path}:{found.span.line}" if found.span else path
+        raise UsageError(f"{place}: {found.message}", help=found.help, code="W901") from fault
+    if not isinstance(value, dict):
+        _refuse(path, "must be an object")
+    return dict(value)
+
+
+def _refuse(path: str, words: str, advice: str = "") -> NoReturn:
+    raise UsageError(f"{path}: {words}", help=advice, code="W901")
+
+
+def _check(table: Table, names: Iterable[str], path: str, owner: str) -> None:
+    for name in table:
+        if name not in (known := tuple(names)):
+            advice = did_you_mean(name, known) or f"known: {', '.join(known)}"
+            _refuse(path, f"{owner} has no {name!r}", advice)
+
+
+def _matching(files: ConfigurationFiles, includes: Table, name: str) -> list[str]:
+    glob = includes.get(name)
+    return files.matching(glob) if isinstance(glob, str) and glob else []
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _table(value: object) -> Table:
+    return value if isinstance(value, dict) else {}
+
+
+def _add_provider(reading: _Reading, path: str, written: Table) -> None:
+    name, kind = written.get("provider_name"), written.get("interface_type")
+    _check(written, ("interface_type", "provider_name", "config"), path, "a provider")
+    if not isinstance(name, str) or not name:
+        _refuse(path, "a provider lacks 'provider_name'", "workflows name it by that")
+    if name in reading.providers:
+        reading.notes.append(f"{path} replaces another provider {name!r}")
+    _set_provider(reading, path, name, str(kind or ""), _table(written.get("config")))
+
+
+def _set_provider(reading: _Reading, path: str, name: str, kind: str, config: Table) -> None:
+    if kind in _UNSUPPORTED:
+        words = f"provider {name!r} is of the interface {kind!r}, which is not spoken here"
+        reading.notes.append(f"{path}: {words}")
+        return
+    if kind not in _KINDS:
+        advice = did_you_mean(kind, _KINDS) or f"interfaces: {', '.join(_KINDS)}"
+        _refuse(path, f"provider {name!r} has the unknown interface {kind!r}", advice)
+    wire, usual = _KINDS[kind]
+    url = str(config.get("api_endpoint") or usual).rstrip("/")
+    if not url:
+        _refuse(path, f"provider {name!r} lacks 'api_endpoint'", "every resource has its own")
+    if kind == "openai_compatible" and _WITHOUT_PATH.fullmatch(url):
+        url = f"{url}/v1"
+    provider: Table = {"kind": wire, "base_url": url}
+    key = _variable_or_text(config.get("api_key"))
+    if key and kind == "azure_openai":
+        provider["headers"] = {"api-key": key}
+    elif key:
+        provider["api_key"] = key
+    if isinstance(model := config.get("default_model"), str) and model:
+        provider["model"] = model
+    if isinstance(seconds := config.get("timeout_seconds"), int | float) and seconds > 0:
+        provider["timeout_s"] = seconds
+    for unused in (each for each in _UNUSED if config.get(each) is not None):
+        reading.notes.append(f"{path}: {unused!r} of a provider has no effect: write it in a file")
+    reading.providers[name] = provider
+
+
+def _variable_or_text(value: object) -> str:
+    """A key by the name of its variable, where it is one."""
+    text = value if isinstance(value, str) else ""
+    named = _VARIABLE.fullmatch(text.strip())
+    return f"env:{named[1] or named[2]}" if named else text
+
+
+def _add_server(reading: _Reading, path: str, written: Table) -> None:
+    name = written.get("server_name")
+    _check(written, ("server_name", "config"), path, "a server")
+    if not isinstance(name, str) or not name:
+        _refuse(path, "a server lacks 'server_name'", "workflows name it by that")
+    if name in reading.servers:
+        reading.notes.append(f"{path} replaces another server {name!r}")
+    _set_server(reading, path, name, _table(written.get("config")))
+
+
+def _set_server(reading: _Reading, path: str, name: str, config: Table) -> None:
+    command = config.get("command")
+    if not isinstance(command, str) or not command:
+        _refuse(path, f"server {name!r} lacks its 'command'", "a program that speaks MCP")
+    server: Table = {"command": [command, *map(str, _items(config.get("args")))]}
+    env = {key: _variable_or_text(text) for key, text in _table(config.get("env")).items()}
+    if env:
+        server["env"] = env
+    reading.servers[name] = server
+
+
+def _add_inline(reading: _Reading, settings: Table) -> None:
+    """Providers and servers that stand in the settings themselves."""
+    path, ai = reading.files.name, _table(settings.get("ai"))
+    for kind, interface in _table(ai.get("interfaces")).items():
+        for name, config in _table(_table(interface).get("providers")).items():
+            _set_provider(reading, path, name, kind, _table(config))
+    for name, config in _table(ai.get("providers")).items():
+        _set_provider(reading, path, name, "openai_compatible", _table(config))
+    for name, config in _table(settings.get("servers")).items():
+        _set_server(reading, path, name, _table(config))
+
+
+def _defaults(reading: _Reading, settings: Table) -> Table:
+    """The provider of whatever names none, which also judges conditions."""
+    name = _table(settings.get("ai")).get("default_provider")
+    if not isinstance(name, str) or name not in reading.providers:
+        return {}
+    model = reading.providers[name].get("model")
+    judge = {"judge_model": f"{name}/{model}"} if model else {}
+    return {"provider": name, **judge}
+
+
+def _folders(includes: Table, settings: Table) -> list[str]:
+    """Where workflows are, and skills: the part of a pattern before its first star."""
+    skills = _table(settings.get("skills")).get("skills_directory")
+    written = [includes.get("workflows"), skills or "config/skills"]
+    folders = (str(part).partition("*")[0].rpartition("/")[0] for part in written[:1] if part)
+    named = [*folders, *(str(part).rstrip("/") for part in written[1:])]
+    return [folder for folder in named if folder and not folder.startswith(("/", "~", ".."))]
+
+
+def _variables(files: ConfigurationFiles) -> dict[str, str]:
+    variables: dict[str, str] = {}
+    for line in (files.text(ENVIRONMENT) or "").splitlines():
+        written = _LINE.fullmatch(line.strip())
+        if written is None:
+            continue
+        text = written[2].strip()
+        if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+            text = text[1:-1]
+        # What is empty there falls through to the environment.
+        if text:
+            variables[written[1]] = text
+    return variables

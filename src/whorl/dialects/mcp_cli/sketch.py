@@ -1,0 +1,63 @@
+"""The picture of a workflow file: its steps and loops, in the order of the file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.dialects.editing.lists import ListChanges
+from whorl.dialects.editing.sketch import (
+    Keys,
+    Sketch,
+    SketchEdge,
+    SketchNode,
+    at,
+    fields_of,
+    joined,
+)
+from whorl.dialects.reading.fields import text_of, texts_of
+from whorl.source import Sequence
+
+if TYPE_CHECKING:
+    from whorl.source import Document
+
+
+class McpCliChanges(ListChanges):
+    """Fields can be set, steps removed and put into another order; the rest is edited as text."""
+
+    def orders(self, node: SketchNode) -> list[Keys]:
+        found: list[Keys] = []
+        for other in self.sketch.nodes:
+            needed = at(self.editor.now.root, *other.where, "needs")
+            names = texts_of(needed)
+            if names == (node.title,):
+                found.append((*other.where, "needs"))
+            else:
+                listed = [i for i, name in enumerate(names) if name == node.title]
+                found += [(*other.where, "needs", index) for index in listed]
+        return found
+
+    @classmethod
+    def draw(cls, document: Document) -> Sketch:
+        nodes: dict[str, SketchNode] = {}
+        waits: list[tuple[str, str]] = []
+        for list_name in ("steps", "loops"):
+            items = at(document.root, list_name)
+            for index, item in enumerate(items if isinstance(items, Sequence) else ()):
+                name = text_of(at(item, "name"))
+                path = joined("", name)
+                if not name or path in nodes:
+                    continue
+                file = text_of(at(item, "workflow"))
+                nodes[path] = SketchNode(
+                    path,
+                    list_name.removesuffix("s"),
+                    (list_name, index),
+                    title=name,
+                    body="file" if file else "none",
+                    file=file,
+                    fields=fields_of(item),
+                )
+                needed = at(item, "needs")
+                waits += [(joined("", each), path) for each in texts_of(needed)]
+        edges = [SketchEdge(source, target) for source, target in waits if source in nodes]
+        return Sketch(tuple(nodes.values()), tuple(edges))

@@ -1,0 +1,294 @@
+"""What operations do to the text of a native file: the order of the file is the order of work."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects.editing.changes import Changes
+from whorl.dialects.editing.operations import CONNECTED, Operation, refuse
+from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode, at, joined
+from whorl.dialects.native.context import NAMES, RESERVED
+from whorl.dialects.native.editing import palette
+from whorl.dialects.native.editing.rewiring import Rewiring
+from whorl.dialects.native.editing.scope import names_at
+from whorl.dialects.native.editing.sketch import draw
+from whorl.dialects.reading.fields import texts_of
+from whorl.source import Mapping, Scalar, Sequence
+from whorl.source.editing.text import TAKEN, UNKNOWN
+
+if TYPE_CHECKING:
+    from whorl.dialects.editing.changes import FormField
+    from whorl.dialects.editing.names import Name
+    from whorl.source import Document, Json
+    from whorl.source.editing.entries import Piece
+
+_NAME = re.compile(NAMES["dashed"])
+_HOLDERS: dict[str, dict[str, Any]] = {
+    "repeat": {"at_most": 5, "steps": {}},
+    "each": {"each": "[1, 2, 3]", "steps": {}},
+    "together": {"together": {}},
+    "if": {"if": "true", "then": {}},
+}
+
+
+class NativeChanges(Changes):
+    new, groups, titles, needs = palette.NEW, palette.GROUPS, palette.TITLES, palette.NEEDS
+    looks, ports, empty = palette.LOOKS, palette.PORTS, palette.EMPTY
+
+    @classmethod
+    def form_of(cls, kind: str) -> list[FormField]:
+        return palette.form_of(kind)
+
+    @classmethod
+    def draw(cls, document: Document) -> Sketch:
+        return draw(document)
+
+    def names_at(self, path: str) -> list[Name]:
+        return names_at(self, path)
+
+    def slot(self, into: str, case: str | None) -> Keys:
+        """The keys of the steps inside of a holder, or of the workflow."""
+        if not into:
+            return ("steps",)
+        node = self.node(into)
+        if not node.slots:
+            self.refuse_at(UNKNOWN, f"{into!r} holds no steps", node.where)
+        wanted = case or ("" if "" in node.slots else next(iter(node.slots)))
+        if wanted not in node.slots:
+            known = ", ".join(filter(None, node.slots)) or "none"
+            message = f"{into!r} has no case {wanted!r}"
+            self.refuse_at(UNKNOWN, message, node.where, f"there is {known}")
+        return node.slots[wanted]
+
+    def names_in(self, where: Keys) -> list[str]:
+        block = at(self.editor.now.root, *where)
+        return [entry.name for entry in block] if isinstance(block, Mapping) else []
+
+    def check_name(self, name: str, where: Keys) -> None:
+        if name in RESERVED or not _NAME.fullmatch(name) or len(name) > 128:
+            advice = "letters, digits, '_' and '-', beginning with a letter"
+            self.refuse_at(TAKEN, f"a step cannot be called {name[:60]!r}", where, advice)
+
+    def index_in(self, where: Keys, operation: Operation) -> int:
+        """Where in a block something goes: behind a step, first (null), or last."""
+        names = self.names_in(where)
+        if "after" not in operation.fields:
+            return len(names)
+        after = operation.get("after")
+        if after is None:
+            return 0
+        name = str(self.node(after).where[-1]) if self.sketch.node(after) else after
+        if name not in names:
+            self.refuse_at(UNKNOWN, f"there is no step {after!r} in this place", where)
+        return names.index(name) + 1
+
+    def put_in(self, where: Keys, index: int, what: Piece | tuple[str, Json]) -> None:
+        """Puts a piece or a new step into a block; a block that is missing is made."""
+        editor = self.editor
+        if editor.now.find(where) is None:
+            editor.set(list(where), {})
+        path = self.path(where)
+        if isinstance(what, tuple):
+            editor.insert(path, index, *what)
+        else:
+            editor.paste(path, index, what)
+
+    def make_add(self, operation: Operation) -> None:
+        where = self.slot(operation.get("into"), operation.get("case"))
+        index, names = self.index_in(where, operation), set(self.names_in(where))
+        if (piece := operation.get("piece")) is not None:
+            cut = self.editor.piece_of(piece)
+            name = self.free_name(str(cut.name or "step"), names)
+            self.put_in(where, index, self.editor.renamed_piece(cut, name))
+        else:
+            kind = operation.get("kind", "")
+            if kind not in self.new:
+                known = ", ".join(self.new)
+                raise refuse(UNKNOWN, f"there is no kind of step {kind!r}", f"known: {known}")
+            name = self.free_name(operation.get("name") or kind, names | RESERVED)
+            self.check_name(name, where)
+            fields = {**self.new[kind], **operation.get("fields", {})}
+            self.put_in(where, index, (name, fields))
+        self.outcome.select = [joined(operation.get("into"), name)]
+
+    def make_remove(self, operation: Operation) -> None:
+        node = self.node(operation.at[0])
+        if operation.get("inside", "with") == "keep":
+            self.make_unwrap(operation)
+            return
+        rewiring = Rewiring(self)
+        if self.rewires:
+            rewiring.release(node.path)
+        self.editor.cut(self.path(node.where))
+        if not self.rewires:
+            rewiring.leave(node.path)
+        self.outcome.select = [node.parent] if node.parent else []
+
+    def make_rename(self, operation: Operation) -> None:
+        node, name = self.node(operation.at[0]), operation.get("name")
+        self.check_name(name, node.where)
+        path = joined(node.parent, name)
+
+        def change() -> None:
+            rewiring = Rewiring(self)
+            self.editor.rename(self.path(node.where), name)
+            rewiring.rewire({node.path: path})
+
+        self.soundly(change)
+        self.outcome.select = [path]
+
+    def selected(self, operation: Operation) -> list[SketchNode]:
+        """The steps that an operation is about, all of one block, in its order."""
+        nodes = [self.node(path) for path in dict.fromkeys(operation.at)]
+        if not nodes or len({node.where[:-1] for node in nodes}) > 1:
+            raise refuse(UNKNOWN, "the steps are not all of one parent")
+        names = self.names_in(nodes[0].where[:-1])
+        return sorted(nodes, key=lambda node: names.index(str(node.where[-1])))
+
+    def make_move(self, operation: Operation) -> None:
+        nodes, into = self.selected(operation), operation.get("into")
+        if any(into == node.path or into.startswith(f"{node.path}/") for node in nodes):
+            raise refuse(UNKNOWN, "a step cannot be moved into itself")
+        rewiring = Rewiring(self)
+        where = self.slot(into, operation.get("case"))
+        if operation.get("after") in [node.path for node in nodes]:
+            raise refuse(UNKNOWN, "a step cannot be moved behind itself")
+        moved = self._relocate(nodes, into, where, operation)
+        rewiring.rewire(moved)
+        self.outcome.select = list(moved.values())
+
+    def _relocate(
+        self, nodes: list[SketchNode], into: str, where: Keys, operation: Operation
+    ) -> dict[str, str]:
+        """Moves steps into a block; gives their new paths by the old ones."""
+        moved: dict[str, str] = {}
+        last: str | None = None
+        for node in nodes:
+            piece = self.editor.cut(self.path(node.where))
+            if last is None:
+                index = self.index_in(where, operation)
+            else:
+                index = self.names_in(where).index(last) + 1
+            self.put_in(where, index, piece)
+            last = str(piece.name)
+            moved[node.path] = joined(into, last)
+        return moved
+
+    def make_wrap(self, operation: Operation) -> None:
+        nodes, kind = self.selected(operation), operation.get("kind")
+        if kind not in _HOLDERS:
+            known = f"known: {', '.join(_HOLDERS)}"
+            raise refuse(UNKNOWN, f"steps cannot be wrapped in {kind!r}", known)
+        block = nodes[0].where[:-1]
+        names = self.names_in(block)
+        first = names.index(str(nodes[0].where[-1]))
+        if [node.where[-1] for node in nodes] != names[first : first + len(nodes)]:
+            raise refuse(UNKNOWN, "the steps do not stand beside each other")
+        name = self.free_name(operation.get("name") or "loop_1", set(names) | RESERVED)
+        self.check_name(name, block)
+        given = operation.get("fields", {})
+        value: dict[str, Any] = {**_HOLDERS[kind], **given}
+        if kind == "repeat":
+            value = {"repeat": {**given, **{k: v for k, v in value.items() if k not in given}}}
+        path = joined(nodes[0].parent, name)
+
+        def change() -> None:
+            rewiring = Rewiring(self)
+            self.put_in(block, first, (name, value))
+            inner = self.slot(path, None)
+            rewiring.rewire(self._relocate(nodes, path, inner, Operation("move", {})))
+
+        self.soundly(change)
+        self.outcome.select = [path]
+
+    def make_unwrap(self, operation: Operation) -> None:
+        node = self.node(operation.at[0])
+        if not node.slots:
+            self.refuse_at(UNKNOWN, f"{node.path!r} holds no steps", node.where)
+        moved: dict[str, str] = {}
+
+        def change() -> None:
+            rewiring = Rewiring(self)
+            after = Operation("move", {"after": node.path})
+            inside = self.sketch.inside(node.path)
+            moved.update(self._relocate(inside, node.parent, node.where[:-1], after))
+            self.editor.cut(self.path(node.where))
+            rewiring.rewire(moved, gone=node.path)
+
+        self.soundly(change)
+        self.outcome.select = list(moved.values())
+
+    def ends(self, operation: Operation) -> tuple[SketchNode, SketchNode]:
+        ends = (operation.get(end).get("at", "") for end in ("from", "to"))
+        source, target = (self.node(str(end)) for end in ends)
+        return source, target
+
+    def make_connect(self, operation: Operation) -> None:
+        source, target = self.ends(operation)
+        if operation.get("kind", "order") == "feedback":
+            self._feed_back(operation, source, target)
+            return
+        if source.where[:-1] != target.where[:-1] or source.path == target.path:
+            advice = "an order connects steps of one block; move one of them"
+            self.refuse_at(CONNECTED, "the two steps are not side by side", target.where, advice)
+        if self._leads_to(source.path, target.path):
+            return
+        if self._leads_to(target.path, source.path):
+            message = f"{target.path!r} comes before {source.path!r} already"
+            self.refuse_at(CONNECTED, message, target.where, "remove that order first, or move it")
+        name, where = str(source.where[-1]), (*target.where, "after")
+        written = at(self.editor.now.root, *where)
+        value: Json = name
+        if isinstance(written, Scalar) and written.value is not None:
+            value = [written.text, name]
+        elif isinstance(written, Sequence):
+            value = [*(item.text for item in written if isinstance(item, Scalar)), name]
+        elif isinstance(written, Mapping):
+            where, value = (*where, name), "passed"
+        self.editor.set(list(where), value)
+
+    def _leads_to(self, source: str, target: str) -> bool:
+        """Whether a step waits for another one, directly or through others."""
+        reached, queue = {source}, [source]
+        while queue:
+            name = queue.pop()
+            onward = {edge.target for edge in self.sketch.edges
+                      if edge.source == name and edge.kind == "order"}  # fmt: skip
+            queue += onward - reached
+            reached |= onward
+        return target in reached
+
+    def _feed_back(self, operation: Operation, source: SketchNode, loop: SketchNode) -> None:
+        """What a step gives is carried into the next iteration of the loop around it."""
+        if loop.kind != "repeat" or not source.path.startswith(f"{loop.path}/"):
+            message = "feedback goes from a step to the loop around it"
+            self.refuse_at(CONNECTED, message, loop.where)
+        port = operation.get("from").get("port") or ""
+        names = self.names_in((*loop.where, "repeat", "carry"))
+        taken = {*names, *self.names_in((*loop.where, "repeat", "steps"))} | RESERVED
+        name = self.free_name(operation.get("name") or port or "feedback", taken)
+        self.check_name(name, loop.where)
+        read = f"{{{{ {source.name}.{port} }}}}" if port else f"{{{{ {source.name} }}}}"
+        self.editor.set([*loop.where, "repeat", "carry", name], read)
+        self.outcome.select = [loop.path]
+
+    def make_disconnect(self, operation: Operation) -> None:
+        source, target = self.ends(operation)
+        if operation.get("kind", "order") == "feedback":
+            name = operation.get("name") or operation.get("to").get("port") or ""
+            self.editor.unset([*target.where, "repeat", "carry", name], keeps=len(target.where))
+            return
+        where = (*target.where, "after")
+        written = at(self.editor.now.root, *where)
+        name = str(source.where[-1])
+        if isinstance(written, Scalar) and written.text == name:
+            self.editor.unset(list(where), keeps=len(target.where))
+        elif isinstance(written, Mapping) and name in written:
+            self.editor.unset([*where, name], keeps=len(target.where))
+        elif isinstance(written, Sequence) and name in texts_of(written):
+            index = [getattr(part, "text", "") for part in written].index(name)
+            self.editor.unset([*where, index], keeps=len(target.where))
+        else:
+            message = "only the order of the file says that one comes before the other"
+            self.refuse_at(CONNECTED, message, target.where, "move it, or use together")

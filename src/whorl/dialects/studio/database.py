@@ -1,0 +1,153 @@
+"""Takes workflows over from the rows of AI Studio's database, with what they need configured."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects.projects import Row, Taken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+# The first version that has workflows, and the last that is known.
+FIRST, LAST = 5, 8
+_SLUG = re.compile(r"[^a-z0-9]+")
+_SETTING = re.compile(r"provider\.(\w+)\.(\w+)")
+_SECRET = re.compile(r"key|token|secret|password", re.IGNORECASE)
+# How their providers are spoken to; those without an entry are known by their names.
+_KINDS = {"local": "openai", "azure_openai": "openai", "ollama": "ollama"}
+_ADDRESSES = {"local": "http://localhost:11434/v1", "ollama": "http://localhost:11434"}
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
+    """The workflows of a database as files that refer to each other by name."""
+    notes: list[str] = list(_version_notes(rows.get("_meta", [])))
+    kept = [row for row in rows["workflows"] if archived or not row.get("is_archived")]
+    kept.sort(key=lambda row: str(row.get("updated_at")), reverse=True)
+    names = _names(kept)
+    known = {str(row["id"]): str(row["name"]) for row in rows["workflows"]}
+    files: dict[str, str] = {}
+    for row in kept:
+        text = _file(row, names, known, notes)
+        if text:
+            files[f"{names[str(row['id'])]}.json"] = text
+    titles = {str(row["id"]): str(row["name"]) for row in kept}
+    for trigger in rows.get("triggers", []):
+        if trigger.get("enabled") and str(trigger["workflow_id"]) in titles:
+            kind, title = trigger.get("trigger_type"), titles[str(trigger["workflow_id"])]
+            notes.append(f"the {kind} trigger of {title!r} is not taken over")
+    settings = {str(row["key"]): _plain(row.get("value")) for row in rows.get("settings", [])}
+    return Taken(files, tuple(_lines(settings, rows.get("mcp_servers", []))), tuple(notes))
+
+
+def _version_notes(meta: list[Row]) -> Iterator[str]:
+    written = next((row.get("value") for row in meta if row.get("key") == "schema_version"), None)
+    number = int(str(written)) if str(written).isdecimal() else 0
+    if number > LAST:
+        yield f"the database has the version {number}; what is new since {LAST} is not read"
+
+
+def _names(rows: list[Row]) -> dict[str, str]:
+    """The file of each workflow by its id; a name that is taken gets a part of the id."""
+    names: dict[str, str] = {}
+    for row in rows:
+        ident = str(row["id"])
+        slug = _SLUG.sub("-", str(row.get("name", "")).lower()).strip("-")[:80] or "workflow"
+        names[ident] = slug if slug not in names.values() else f"{slug}-{ident[:8]}"
+    return names
+
+
+def _file(row: Row, names: dict[str, str], known: dict[str, str], notes: list[str]) -> str:
+    title = str(row.get("name"))
+    try:
+        graph: Any = json.loads(str(row.get("graph_json")))
+    except (ValueError, RecursionError):
+        graph = None
+    if not isinstance(graph, dict):
+        notes.append(f"{title!r} is not taken over: its graph is no JSON object")
+        return ""
+    for node in graph.get("nodes") or ():
+        data = node.get("data") if isinstance(node, dict) else None
+        if isinstance(data, dict) and node.get("type") == "subworkflow":
+            called = str(data.get("workflowId") or "")
+            if called in names:
+                data["workflowId"] = f"{names[called]}.json"
+            elif called:
+                why = "is archived" if called in known else "is not in the database"
+                notes.append(f"{title!r} calls {known.get(called, called)!r}, which {why}")
+    fields = {"name": title, "description": str(row.get("description") or "")}
+    return json.dumps({**fields, **graph}, ensure_ascii=False, indent=2) + "\n"
+
+
+def _plain(value: object) -> str:
+    """The text of a setting, which is stored as JSON."""
+    text = str(value if value is not None else "")
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        return text
+    return parsed if isinstance(parsed, str) else text
+
+
+def _lines(settings: dict[str, str], servers: list[Row]) -> Iterator[str]:
+    """The lines for whorl.toml that the settings and the servers stand for."""
+    defaults = {n: settings.get(f"default.{n}") for n in ("provider", "model")}
+    if any(defaults.values()):
+        yield "[defaults]"
+        yield from (f"{name} = {_quoted(text)}" for name, text in defaults.items() if text)
+    providers: dict[str, dict[str, str]] = {}
+    for key, text in settings.items():
+        if (named := _SETTING.fullmatch(key)) and text:
+            providers.setdefault(named[1], {})[named[2]] = text
+    for name, fields in providers.items():
+        yield from _provider_lines(name, fields)
+    started = [row for row in servers if row.get("enabled") and row.get("command")]
+    for row in started:
+        command = [str(row["command"]), *map(str, _json(row.get("args"), list))]
+        yield f"[mcp.{_key(str(row['name']))}]"
+        yield f"command = [{', '.join(map(_quoted, command))}]"
+        env = _json(row.get("env"), dict)
+        pairs = (
+            f"{_key(name)} = {_quoted(f'env:{name}' if _SECRET.search(name) else str(text))}"
+            for name, text in env.items()
+        )
+        if env:
+            yield f"env = {{{', '.join(pairs)}}}"
+    if started:
+        programs = dict.fromkeys(str(row["command"]) for row in started)
+        yield "[allow]"
+        yield f"commands = [{', '.join(map(_quoted, programs))}]"
+
+
+def _provider_lines(name: str, fields: dict[str, str]) -> Iterator[str]:
+    yield f"[providers.{_key(name)}]"
+    if name in _KINDS:
+        yield f"kind = {_quoted(_KINDS[name])}"
+        url = fields.get("base_url") or fields.get("endpoint") or _ADDRESSES.get(name, "")
+        yield f"base_url = {_quoted(url)}"
+    model = fields.get("model_name") or fields.get("deployment")
+    if model:
+        yield f"model = {_quoted(model)}"
+    if "api_key" in fields:
+        variable = f"{name.upper()}_API_KEY"
+        yield f"api_key = {_quoted(f'env:{variable}')}  # set {variable}: keys are not copied"
+
+
+def _json(value: object, kind: type[Any]) -> Any:
+    """A column that holds JSON; what cannot be read is empty, as it is there."""
+    try:
+        parsed = json.loads(str(value))
+    except ValueError:
+        return kind()
+    return parsed if isinstance(parsed, kind) else kind()
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _quoted(name)

@@ -1,0 +1,164 @@
+"""Editing: pictures of texts, operations on them, and saving, which the operator must allow.
+
+The server keeps no texts: they come in and go out. Nothing is run and nothing is fetched.
+"""
+
+import logging
+import posixpath
+import time
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query
+
+from whorl import templates
+from whorl.dialects.editing.palette import palette
+from whorl.errors import UsageError, safe
+from whorl.interfaces.http import edit_schemas as schemas
+from whorl.interfaces.http.faults import Refusal, finding
+from whorl.interfaces.http.routes.workflows import FileQuery
+from whorl.interfaces.http.schemas import Closed, ErrorAnswer
+from whorl.interfaces.http.state import State, no_query
+from whorl.services import editing
+
+router = APIRouter(prefix="/api", tags=["editing"])
+log = logging.getLogger("whorl.http")
+
+
+class DialectQuery(Closed):
+    """Which dialect."""
+
+    dialect: str
+
+
+def _may_write(state: State) -> None:
+    if not state.edits:
+        advice = "start the server with `whorl serve --edit`"
+        raise Refusal(403, "C112", "this server does not write files", advice)
+    if not state.may_save:
+        raise Refusal(429, "C112", "more than 10 files were saved within a second", "try again")
+
+
+def _findings(state: State, text: str, file: str) -> list[Any]:
+    root = str(state.project.root)
+    return [finding(each, root) for each in editing.diagnose(state.project, text, file)]
+
+
+def _sketched(state: State, name: str, text: str, etag: str | None) -> schemas.Sketched:
+    path = str(state.file(name))
+    dialect, sketch = editing.sketch_text(state.project, text, path)
+    return schemas.Sketched(
+        file=name,
+        dialect=dialect,
+        text=text,
+        etag=etag,
+        sketch=sketch,
+        diagnostics=_findings(state, text, path),
+    )
+
+
+_REFUSED: dict[int | str, dict[str, Any]] = {
+    422: {"model": ErrorAnswer, "description": "an operation is refused"}
+}
+
+
+@router.get("/workflows/sketch")
+def show_sketch(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Sketched:
+    """A workflow file as it is drawn to be edited, valid or not."""
+    text, etag = editing.read_file(state.project, query.file)
+    return _sketched(state, query.file, text, etag)
+
+
+@router.post("/workflows/sketch", dependencies=[Depends(no_query)])
+def sketch(state: State, request: schemas.Unsaved) -> schemas.Sketched:
+    """The same for a text that is not saved."""
+    return _sketched(state, request.name, request.text, None)
+
+
+@router.post("/workflows/edit", dependencies=[Depends(no_query)], responses=_REFUSED)
+def edit(state: State, request: schemas.Edit) -> schemas.Edited:
+    """A text after operations; one that is refused is answered with 422. Nothing is saved."""
+    path = str(state.file(request.name))
+    edited = editing.edit_text(
+        state.project,
+        request.text,
+        path,
+        request.operations,
+        rewires=request.readers == "rewire",
+    )
+    answer = editing.answer(request.text, edited)
+    found = _findings(state, edited.text, path) if request.checked else None
+    return schemas.Edited(**answer, diagnostics=found)
+
+
+@router.post("/workflows/names", dependencies=[Depends(no_query)], responses=_REFUSED)
+def list_names(state: State, request: schemas.Place) -> schemas.NameList:
+    """The names that the texts of a step may read, for completion."""
+    path = str(state.file(request.name))
+    found = editing.names_at(state.project, request.text, path, request.at)
+    return schemas.NameList(names=[schemas.Name(**name) for name in found])
+
+
+@router.get("/workflows/etag")
+def show_etag(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Etag:
+    """Which version of a file is on the disk."""
+    return schemas.Etag(etag=editing.read_file(state.project, query.file)[1])
+
+
+@router.put("/workflows/source", dependencies=[Depends(no_query), Depends(_may_write)])
+def save(state: State, request: schemas.Saving) -> schemas.Saved:
+    """Saves a file; one that has changed meanwhile is answered with 409 and what it is now."""
+    for name, text in request.others.items():
+        _save(state, posixpath.join(posixpath.dirname(request.file), name), text, None)
+    return _save(state, request.file, request.text, request.etag)
+
+
+def _save(state: State, file: str, text: str, etag: str | None) -> schemas.Saved:
+    state.file(file)
+    before, after = editing.save(state.project, file, text, etag)
+    state.saved.append(time.monotonic())
+    log.warning("saved %s: %s -> %s", safe(file), before or "new", after)
+    found = _findings(state, text, str(state.file(file)))
+    return schemas.Saved(file=file, etag=after, diagnostics=found)
+
+
+@router.post("/workflows", dependencies=[Depends(no_query), Depends(_may_write)])
+def new_file(state: State, request: schemas.NewFile) -> schemas.Saved:
+    """A new workflow file: from a template, a copy, a native copy, or empty."""
+    return _save(state, request.file, _new_text(state, request), None)
+
+
+def _new_text(state: State, request: schemas.NewFile) -> str:
+    if request.template is not None:
+        found, endings = templates.find(request.template), templates.forms()
+        known = found.dialects if found else ()
+        forms = [form for form in known if request.file.endswith(endings[form])]
+        if not forms:
+            raise UsageError(f"there is no template {request.template[:60]!r} for this file")
+        return templates.read(request.template, forms[0])
+    if request.copy_of is not None:
+        return editing.read_file(state.project, request.copy_of)[0]
+    if request.convert is not None:
+        from whorl.dialects.native.writing import write_native
+
+        path = str(state.file(request.convert))
+        reading = state.project.read(path)
+        return write_native(reading.workflow, reading.sources, path)
+    return editing.empty_text(request.empty or "")[0]
+
+
+@router.get("/templates", dependencies=[Depends(no_query)])
+def list_templates() -> schemas.TemplateList:
+    """The workflows to begin with."""
+    listed = [
+        schemas.TemplateItem(
+            name=one.name, dialects=one.dialects, description=one.description, needs=one.needs
+        )
+        for one in templates.TEMPLATES
+    ]
+    return schemas.TemplateList(templates=listed, empty=editing.edited_dialects())
+
+
+@router.get("/palette")
+def show_palette(query: Annotated[DialectQuery, Query()]) -> schemas.Palette:
+    """The kinds of steps that can be added to files of a dialect, with their forms."""
+    return schemas.Palette(**palette(query.dialect))

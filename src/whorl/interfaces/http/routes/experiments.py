@@ -1,0 +1,438 @@
+"""Experiments: which there are, running them, what they found, and what other rules would do."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, Path, Query
+from fastapi.responses import Response, StreamingResponse
+from pydantic import Field
+
+from whorl.errors import UsageError
+from whorl.interfaces.http.routes.streams import SSE, event_text, streamed
+from whorl.interfaces.http.schemas import (
+    Closed,
+    Dollars,
+    FileName,
+    JsonValue,
+    Number,
+    Words,
+)
+from whorl.interfaces.http.state import KnownRun, Listener, ServerState, State, no_query
+from whorl.lazily import dataclass
+from whorl.runtimes.journal import RunId
+from whorl.services.experiments.judging import judge_of
+from whorl.services.experiments.serving import Standing, queue_of, standing_of
+from whorl.services.experiments.study import Study
+from whorl.services.experiments.trials import key_prefix
+from whorl.services.experiments.what_if.asking import (
+    document_of,
+    rule_of,
+    run_facts,
+    what_if_of,
+)
+from whorl.services.experiments.what_if.exporting import facts_document
+
+T = TypeVar("T")
+
+router = APIRouter(prefix="/api/experiments", tags=["experiments"])
+runs_router = APIRouter(prefix="/api/runs", tags=["experiments"])
+_plain = [Depends(no_query)]
+
+Name = Annotated[str, Path(min_length=1, max_length=200)]
+Part = Annotated[str, Field(max_length=1_000)]
+# How often a stream looks at an experiment that is running, at most.
+_LOOK_S = 1.0
+_LOOK_SHARE = 20
+
+
+class Span(Closed):
+    """A number with its interval of 95 %; without one, there are too few cases for it."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class BestItem(Closed):
+    """The variant with the highest grade; `words` says whether that is seen to be better."""
+
+    variant: str
+    grade: Span
+    difference: Span | None = Field(description="to the baseline; null where it is the baseline")
+    words: str
+
+
+class ExperimentItem(Closed):
+    """An experiment of the project; without a file, only runs are left of it."""
+
+    name: str
+    file: str | None = None
+    state: str = Field(
+        description="new, running, paused (by its budget), stopped, failed, open (trials are "
+        "missing, and nobody conducts it) or done"
+    )
+    reason: str = Field(default="", description="why it has failed")
+    trouble: str = Field(default="", description="why its file cannot be used")
+    cases: int = 0
+    variants: list[str] = Field(default_factory=list, description="the baseline first")
+    trials: int = 0
+    done: int = 0
+    running: int = Field(default=0, description="runs that are under way")
+    runs: int
+    spent_usd: float
+    expected_usd: float | None = Field(default=None, description="in all, at the rate so far")
+    budget_usd: float | None = None
+    updated_at: float | None = None
+    best: BestItem | None = Field(default=None, description="of one that is done")
+
+
+class VariantItem(Closed):
+    """How far a variant is."""
+
+    name: str
+    trials: int
+    done: int
+
+
+class GraderItem(Closed):
+    """A grader; `person`, `judge`, `ask`, `use` and `run` grade by runs of their own."""
+
+    name: str
+    kind: str
+
+
+class ExperimentDetail(ExperimentItem):
+    """An experiment with all that a page about it begins with."""
+
+    generation: int
+    baseline: str
+    progress: list[VariantItem]
+    graders: list[GraderItem] = Field(description="the first one is the main one")
+    loops: list[str] = Field(description="of the baseline; those that are explored first")
+    explore: dict[str, int]
+    repeat: int
+    margin: float
+    whole_cases: int = Field(description="cases that all variants have")
+    graded: int = Field(description="gradings that have ended")
+    people: int = Field(description="gradings that wait for a person")
+
+
+class NewExperiment(Closed):
+    """An experiment file of the project that is to be run, or gone on with."""
+
+    file: FileName
+    budget_usd: Dollars | None = Field(default=None, description="instead of the file's")
+    fresh: bool = Field(default=False, description="everything anew, whatever is there already")
+
+
+class Nothing(Closed):
+    """There is nothing to say."""
+
+
+class TrialItem(Closed):
+    """One run of a case under a variant."""
+
+    run: str
+    status: str
+    error: str
+    grades: dict[str, float | None]
+    solved: bool | None
+    cost_usd: float
+    iterations: int
+    returned: int | None
+
+
+class CaseCell(Closed):
+    """A case under a variant: means over its trials."""
+
+    grade: float | None
+    difference: float | None = Field(description="to the baseline")
+    solved: float
+    cost_usd: float
+    iterations: float
+    trials: list[TrialItem]
+
+
+class CaseItem(Closed):
+    """A case; `spread` is its largest difference to the baseline."""
+
+    case: str
+    group: str
+    spread: float
+    cells: dict[str, CaseCell] = Field(description="by variant")
+
+
+class CaseList(Closed):
+    """A row for each case, the largest differences first."""
+
+    baseline: str
+    variants: list[str]
+    grader: str
+    cases: list[CaseItem]
+
+
+class GradingItem(Closed):
+    """A result that waits for a person's grade; which variant made it is not told."""
+
+    run: str
+    grader: str
+    address: str = Field(description="the question, for approve and reject of the run")
+    message: str
+    show: JsonValue = None
+
+
+class GradingList(Closed):
+    """What waits for a person, in a drawn order."""
+
+    gradings: list[GradingItem]
+
+
+class LoopQuery(Closed):
+    """Which loop, and of which variant; without: the explored one, of the baseline."""
+
+    loop: Part = ""
+    variant: Part = ""
+
+
+class RunLoopQuery(Closed):
+    """Which loop; without: the first."""
+
+    loop: Part = ""
+
+
+class JudgeQuery(Closed):
+    """The judge of a loop or of a grader (`of`), against the grades of another grader."""
+
+    against: Part
+    of: Part = ""
+    variant: Part = ""
+
+
+class AskedRule(Closed):
+    """Another rule for a loop, in the words of the native format; what is left out stays."""
+
+    loop: Words = ""
+    variant: Words = ""
+    until: Words = ""
+    at_most: Number | None = None
+    returns: Annotated[str | None, Field(pattern="^(last|best|first)$")] = None
+
+    def rule(self) -> dict[str, Any]:
+        return {"until": self.until, "at_most": self.at_most, "returns": self.returns}
+
+
+class Found(Closed):
+    """What was found, in the shape that the command prints with --json."""
+
+    document: JsonValue
+
+
+@router.get("", dependencies=_plain)
+def list_experiments(state: State) -> list[ExperimentItem]:
+    """The experiment files of the project, and experiments of which only runs are left."""
+    return [ExperimentItem(**_fields(state, each)) for each in state.experiments.listed()]
+
+
+@router.post("", status_code=202, dependencies=_plain)
+async def run_experiment(state: State, new: NewExperiment) -> ExperimentDetail:
+    """Runs what is missing of an experiment; this server, or another one, conducts it.
+
+    409: it is running already.
+    """
+    path = str(await asyncio.to_thread(state.file, new.file))
+    name = await state.experiments.ask(path, budget=new.budget_usd, fresh=new.fresh)
+    return await _detail(state, name)
+
+
+@router.get("/{name}", dependencies=_plain)
+async def show_experiment(state: State, name: Name) -> ExperimentDetail:
+    """How far an experiment is."""
+    return await _detail(state, name)
+
+
+@router.post("/{name}/stop", status_code=202, dependencies=_plain)
+async def stop_experiment(state: State, name: Name, _: Nothing) -> ExperimentDetail:
+    """Begins no more trials; those under way go on to their end. 409: nobody conducts it."""
+    await state.experiments.stop(name)
+    return await _detail(state, name)
+
+
+@router.get("/{name}/events", dependencies=_plain, responses={200: SSE},
+            response_class=StreamingResponse)  # fmt: skip
+async def experiment_events(state: State, name: Name) -> Response:
+    """`experiment` with an ExperimentDetail whenever that changes."""
+    study = await asyncio.to_thread(state.experiments.study, name)
+    return streamed(state, None, _Changes(state, study).news)
+
+
+@router.get("/{name}/report", dependencies=_plain)
+async def report(state: State, name: Name) -> Found:
+    """What an experiment found so far; nothing is run."""
+    return await _about(state, name, lambda study: Found(document=study.report().document()))
+
+
+@router.get("/{name}/cases", dependencies=_plain)
+async def list_cases(state: State, name: Name) -> CaseList:
+    """A row for each case, with the grade of each variant and links to the runs."""
+
+    def work(study: Study) -> CaseList:
+        found = study.report()
+        made = [CaseItem(**row) for row in found.by_case()]
+        variants = list(study.experiment.variants)
+        return CaseList(baseline=found.baseline, variants=variants, grader=found.grader, cases=made)
+
+    return await _about(state, name, work)
+
+
+@router.get("/{name}/queue", dependencies=_plain)
+async def list_gradings(state: State, name: Name) -> GradingList:
+    """Results that wait for a person's grade; approve and reject of the run answer."""
+
+    def work(study: Study) -> GradingList:
+        return GradingList(gradings=[GradingItem(**each) for each in queue_of(study)])
+
+    return await _about(state, name, work)
+
+
+@router.get("/{name}/facts")
+async def list_facts(state: State, name: Name, query: Annotated[LoopQuery, Query()]) -> Found:
+    """What the conditions of a loop saw in each iteration of each run, with grades and costs.
+
+    With it any rule over the same conditions is answered without asking again.
+    """
+
+    def work(study: Study) -> Found:
+        loop = study.loop(query.loop, query.variant)
+        subjects = study.subjects(loop, query.variant)
+        return Found(document=facts_document(loop, subjects, study.experiment.margin))
+
+    return await _about(state, name, work)
+
+
+@router.get("/{name}/judge")
+async def show_judge(state: State, name: Name, query: Annotated[JudgeQuery, Query()]) -> Found:
+    """How far a judge agrees with the labels of a grader."""
+
+    def work(study: Study) -> Found:
+        return Found(document=judge_of(study, query.against, query.of, query.variant).document())
+
+    return await _about(state, name, work)
+
+
+@router.post("/{name}/what-if", dependencies=_plain)
+async def what_if(state: State, name: Name, asked: AskedRule) -> Found:
+    """What a rule, or without one many of them, would have given and cost; no call is made."""
+
+    def work(study: Study) -> Found:
+        loop = study.loop(asked.loop, asked.variant)
+        rules = [rule_of(loop, **asked.rule())] if any(asked.rule().values()) else None
+        return Found(document=document_of(study.sweep(asked.loop, asked.variant, rules), loop))
+
+    return await _about(state, name, work)
+
+
+@runs_router.post("/{run}/what-if", dependencies=_plain)
+async def what_if_of_run(state: State, run: KnownRun, asked: AskedRule) -> Found:
+    """What a rule would have done in a run; no call is made."""
+
+    def work() -> Found:
+        if not any(asked.rule().values()):
+            raise UsageError("say which rule: until, at_most or returns")
+        return Found(document=what_if_of(state.store, run, asked.loop, **asked.rule()).document())
+
+    return await asyncio.to_thread(work)
+
+
+@runs_router.get("/{run}/facts")
+async def facts_of_run(
+    state: State, run: KnownRun, query: Annotated[RunLoopQuery, Query()]
+) -> Found:
+    """What the conditions of a loop of a run saw in each iteration."""
+
+    def work() -> Found:
+        loop, subject = run_facts(state.store, run, query.loop)
+        return Found(document=facts_document(loop, [subject], 0.0))
+
+    return await asyncio.to_thread(work)
+
+
+async def _about(state: ServerState, name: str, work: Callable[[Study], T]) -> T:
+    return await asyncio.to_thread(lambda: work(state.experiments.study(name)))
+
+
+async def _detail(state: ServerState, name: str) -> ExperimentDetail:
+    return await _about(state, name, lambda study: _described(state, study))
+
+
+def _fields(state: ServerState, each: Standing) -> dict[str, Any]:
+    """What items of lists, and pages about one, have in common."""
+    experiment, progress = each.experiment, each.progress
+    made: dict[str, Any] = {
+        "name": each.name,
+        "file": state.shown_file(each.file) or None,
+        "best": each.best,
+    }
+    names = ("state", "reason", "trouble", "runs", "spent_usd", "updated_at")
+    made |= {name: getattr(each, name) for name in names}
+    if experiment is not None and progress is not None:
+        others = [name for name in experiment.variants if name != experiment.baseline]
+        made |= {"cases": len(experiment.cases), "variants": [experiment.baseline, *others]}
+        counted = ("trials", "done", "running", "expected_usd", "budget_usd")
+        made |= {name: getattr(progress, name) for name in counted}
+    return made
+
+
+def _described(state: ServerState, study: Study) -> ExperimentDetail:
+    experiment = study.experiment
+    standing = standing_of(study, state.experiments.table.all().get(experiment.name))
+    progress = standing.progress
+    assert progress is not None
+    each = len(experiment.cases) * experiment.repeat
+    return ExperimentDetail(
+        **_fields(state, standing),
+        generation=study.generation,
+        baseline=experiment.baseline,
+        progress=[VariantItem(name=n, trials=each, done=d) for n, d in progress.variants.items()],
+        graders=[GraderItem(name=n, kind=g.kind) for n, g in experiment.graders.items()],
+        loops=study.loops(),
+        explore=experiment.explore,
+        repeat=experiment.repeat,
+        margin=experiment.margin,
+        whole_cases=progress.whole,
+        graded=progress.graded,
+        people=progress.people,
+    )
+
+
+@dataclass(slots=True)
+class _Changes:
+    """The stream of one experiment: what it has told last."""
+
+    state: ServerState
+    study: Study
+    last: str = ""
+    is_running: bool = False
+
+    async def news(self, listener: Listener) -> tuple[str, float | None]:
+        touched, listener.touched = listener.touched, set()
+        now = asyncio.get_running_loop().time
+        began = now()
+        text = await asyncio.to_thread(self._look, touched)
+        # What ends it is no run; looking at many runs takes a small part of the time.
+        pause_s = max(_LOOK_S, _LOOK_SHARE * (now() - began)) if self.is_running else None
+        return text, pause_s
+
+    def _look(self, touched: set[RunId]) -> str:
+        if self.last and not self.is_running and not self._concerns(touched):
+            return ""
+        self.study.refresh()
+        found = _described(self.state, self.study)
+        self.is_running = found.state == "running"
+        text = found.model_dump_json()
+        is_new, self.last = text != self.last, text
+        return event_text(text, "experiment") if is_new else ""
+
+    def _concerns(self, touched: set[RunId]) -> bool:
+        prefix = key_prefix(self.study.experiment.name)
+        return any(self.state.store.run(run).key.startswith(prefix) for run in touched)

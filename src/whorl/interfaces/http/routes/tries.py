@@ -1,0 +1,65 @@
+"""Tries and pins: one step or iteration of a draft is run, with results that stand for steps."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from whorl.interfaces.http import edit_schemas as schemas
+from whorl.interfaces.http.routes.workflows import FileQuery
+from whorl.interfaces.http.state import ServerState, State, no_query
+from whorl.ir import Workflow
+from whorl.runtimes.local import Start
+from whorl.services import tries
+from whorl.services.preflight import permitted
+
+router = APIRouter(prefix="/api", tags=["editing"])
+
+
+@router.post("/tries", status_code=201, dependencies=[Depends(no_query)])
+async def start_try(state: State, request: schemas.Try) -> schemas.Tried:
+    """Runs a step, or one iteration of a loop, from a draft; 409: it would do something outside."""
+    workflow, start, stale = await asyncio.to_thread(_prepared, state, request)
+    run, _ = await state.runtime.start(workflow, start)
+    state.driving.drive(run)
+    return schemas.Tried(run=run, stale=stale)
+
+
+def _prepared(state: ServerState, request: schemas.Try) -> tuple[Workflow, Start, list[str]]:
+    path, given = str(state.file(request.name)), request.source
+    run = given and state.store.run(given.run).id
+    pins = tries.pins_of(state.project, request.name, request.text) if request.pins else {}
+    wanted = tries.Wanted(
+        request.text,
+        path,
+        request.at,
+        request.inputs,
+        request.values,
+        {at: pin.value for at, pin in pins.items() if not pin.is_stale},
+        tries.Source(run, given.loop, given.iteration) if given and run else None,
+        tries.BUDGET_USD if request.budget_usd is None else request.budget_usd,
+    )
+    workflow, start = tries.prepare(state.project, state.store, wanted)
+    if not request.effects:
+        tries.check_effects(workflow, state.providers.settings)
+    start, _ = permitted(workflow, state.providers, start)
+    return workflow, start, [at for at, pin in pins.items() if pin.is_stale]
+
+
+@router.get("/pins")
+def list_pins(state: State, query: Annotated[FileQuery, Query()]) -> schemas.PinList:
+    """The results that stand for steps of a file in tries."""
+    state.file(query.file)
+    pins = tries.pins_of(state.project, query.file)
+    shown = {at: schemas.Pin(value=pin.value, stale=pin.is_stale) for at, pin in pins.items()}
+    return schemas.PinList(file=query.file, pins=shown)
+
+
+@router.put("/pins", dependencies=[Depends(no_query)])
+def save_pins(state: State, request: schemas.Pinned) -> schemas.PinList:
+    """Keeps results for steps of a file, in the place of those that were kept; none: forgets."""
+    state.file(request.file)
+    values = {at: pin.value for at, pin in request.pins.items()}
+    tries.save_pins(state.project, request.file, values, request.text)
+    shown = {at: schemas.Pin(value=value) for at, value in values.items()}
+    return schemas.PinList(file=request.file, pins=shown)

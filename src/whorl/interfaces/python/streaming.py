@@ -1,0 +1,373 @@
+"""What happens in a run as it happens, typed: `async for event in run.stream()`.
+
+Entries of the journal are read when the program is ready for them, and text that it has not taken
+yet is put together: a slow reader holds up no run, and costs no memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from whorl.interfaces.python.values import Usage, usage_from
+from whorl.lazily import dataclass
+from whorl.runtimes.sealing import shown
+from whorl.services.live_text import add_text, listening
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from whorl.errors import StoreError
+    from whorl.language import Json
+    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+_POLL_S = 0.15
+_MODELS = ("ask", "agent", "judge")
+_ENDS = ("task.finished", "task.failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Text that a step streams, since the last one: of a model, an agent, or `Call.emit`."""
+
+    address: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """What all entries of the journal have: their number, what they are about, and when."""
+
+    seq: int
+    address: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted(Happened):
+    """A run has begun, with these inputs."""
+
+    inputs: Json
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted(Happened):
+    """A step calls somebody; steps without an effect are not announced."""
+
+    kind: str
+    inputs: Json
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished(Happened):
+    """A step has its result."""
+
+    value: Json
+    usage: Usage
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed(Happened):
+    """An attempt at a step has failed; `error` has its code and message."""
+
+    error: dict[str, Any]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class IterationStarted(Happened):
+    """An iteration of a loop begins."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class IterationFinished(Happened):
+    """An iteration has ended and was judged.
+
+    `met`: a condition stops the loop, `by` says which kind; `verdicts` has what each condition saw.
+    `best`: it has the highest score so far.
+    """
+
+    number: int
+    status: str
+    score: float | None
+    met: bool
+    by: str | None
+    best: bool
+    verdicts: tuple[dict[str, Any], ...]
+    usage: Usage
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFinished(Happened):
+    """A loop has ended."""
+
+    iterations: int
+    exit_reason: str
+    stopped_by: str | None
+    score: float | None
+    returned_iteration: int | None
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class GateOpened(Happened):
+    """The run asks a person; `run.decide(...)` answers."""
+
+    message: str
+    reason: str
+    show: Json
+
+
+@dataclass(frozen=True, slots=True)
+class GateDecided(Happened):
+    """A person has answered."""
+
+    approved: bool
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warned(Happened):
+    """Something is not as it should be, and the run goes on."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunWaiting(Happened):
+    """Nothing is under way: the run waits for a person, or is paused."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunFinished(Happened):
+    """The run has ended."""
+
+    status: str
+    output: Json
+    error: dict[str, Any] | None
+    usage: Usage
+
+
+StreamEvent: TypeAlias = (
+    Token
+    | RunStarted
+    | StepStarted
+    | StepFinished
+    | StepFailed
+    | IterationStarted
+    | IterationFinished
+    | LoopFinished
+    | GateOpened
+    | GateDecided
+    | Warned
+    | RunWaiting
+    | RunFinished
+)
+E = TypeVar("E", bound=StreamEvent)
+
+
+def _usage(body: dict[str, Any]) -> Usage:
+    return usage_from(body.get("usage"))
+
+
+def _iteration(known: tuple[int, str, float], body: dict[str, Any]) -> IterationFinished:
+    facts = tuple(body.get("facts") or ())
+    return IterationFinished(
+        *known,
+        number=int(body["number"]),
+        status=str(body["status"]),
+        score=body.get("score"),
+        met=bool(body.get("met")),
+        by=body.get("by"),
+        best=bool(body.get("best")),
+        verdicts=facts,
+        usage=_usage(body),
+        seconds=float(body.get("seconds") or 0.0),
+    )
+
+
+def _loop(known: tuple[int, str, float], body: dict[str, Any]) -> LoopFinished:
+    names = ("iterations", "exit_reason", "stopped_by", "score", "returned_iteration")
+    fields: dict[str, Any] = {name: body.get(name) for name in names}
+    seq, address, at = known
+    return LoopFinished(seq=seq, address=address, at=at, usage=_usage(body), **fields)
+
+
+_Make: TypeAlias = "Callable[[tuple[int, str, float], dict[str, Any]], StreamEvent]"
+# What an entry of each kind is made into; those of other kinds are for `run.events()`.
+KINDS: dict[str, _Make] = {
+    "run.started": lambda known, body: RunStarted(*known, body.get("input")),
+    "task.started": lambda known, body: StepStarted(*known, str(body["kind"]), body.get("inputs")),
+    "task.finished": lambda known, body: StepFinished(
+        *known, body.get("value"), _usage(body), body.get("model")
+    ),
+    "task.failed": lambda known, body: StepFailed(*known, body.get("error") or {}, _usage(body)),
+    "iteration.started": lambda known, body: IterationStarted(*known, int(body["number"])),
+    "iteration.finished": _iteration,
+    "loop.finished": _loop,
+    "gate.waiting": lambda known, body: GateOpened(
+        *known, str(body.get("message", "")), str(body.get("reason", "gate")), body.get("show")
+    ),
+    "gate.decided": lambda known, body: GateDecided(
+        *known, bool(body.get("approved")), str(body.get("feedback") or "")
+    ),
+    "warning": lambda known, body: Warned(
+        *known, str(body.get("code", "")), str(body.get("message", ""))
+    ),
+    "run.waiting": lambda known, body: RunWaiting(*known),
+    "run.finished": lambda known, body: RunFinished(
+        *known, str(body["status"]), body.get("output"), body.get("error"), _usage(body)
+    ),
+}
+
+
+def typed(entry: Entry) -> StreamEvent | None:
+    """The entry as an event with fields; None for one that says nothing to programs."""
+    event = entry.event
+    make = KINDS.get(event.kind)
+    return None if make is None else make((entry.seq, event.address, event.at), shown(event))
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """One stream: what it has not taken yet, and whether there is news."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, address: str, text: str) -> None:
+        add_text(self.texts, address, text)
+        self.awake.set()
+
+    def take(self, before: dict[str, str]) -> None:
+        """Puts what is new to what was taken before."""
+        self.awake.clear()
+        texts, self.texts = self.texts, {}
+        for address, text in texts.items():
+            add_text(before, address, text)
+
+
+class Listeners:
+    """The watcher of a session: whoever streams a run is told of its news."""
+
+    def __init__(self) -> None:
+        self._of: dict[str, list[Listener]] = {}
+        # What steps have streamed that are under way, for those who come late.
+        self._texts: dict[str, dict[str, str]] = {}
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        texts = self._texts.get(run, {})
+        for entry in entries:
+            if entry.event.kind in _ENDS:
+                texts.pop(entry.event.address, None)
+            elif entry.event.kind == "run.finished":
+                self._texts.pop(run, None)
+        for listener in self._of.get(run, ()):
+            listener.awake.set()
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        add_text(self._texts.setdefault(run, {}), address, text)
+        for listener in self._of.get(run, ()):
+            listener.add(address, text)
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """Whoever drives the run raises it."""
+
+    @contextmanager
+    def listening(self, run: RunId) -> Iterator[Listener]:
+        listener = Listener(dict(self._texts.get(run, {})))
+        self._of.setdefault(run, []).append(listener)
+        try:
+            yield listener
+        finally:
+            self._of[run].remove(listener)
+            if not self._of[run]:
+                del self._of[run]
+
+
+async def stream(
+    store: SqliteStore,
+    run: RunId,
+    listeners: Listeners,
+    *,
+    folder: Path,
+    is_driven: Callable[[], bool],
+    after: int = 0,
+) -> AsyncIterator[StreamEvent]:
+    """All events of a run, until it has ended or waits for somebody.
+
+    In `folder` other processes find those who listen.
+    """
+    streamed: set[str] = set()
+    kinds: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    with (
+        listeners.listening(run) as listener,
+        _elsewhere(folder, run, listener, is_driven) as fetch,
+    ):
+        while True:
+            is_under_way = is_driven() or store.run(run).status == "running"
+            version, before = store.version(), after
+            listener.take(texts)
+            for entry in store.read(run, after=after):
+                after = entry.seq
+                if entry.event.kind in _ENDS:
+                    # What the step has streamed came before it.
+                    fetch()
+                    listener.take(texts)
+                for event in _events(entry, texts, streamed, kinds):
+                    yield event
+            for address in list(texts):
+                streamed.add(address)
+                yield Token(address, texts.pop(address))
+            if listener.awake.is_set() or after > before:
+                continue
+            if not is_under_way:
+                return
+            while not listener.awake.is_set() and store.version() == version:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(listener.awake.wait(), _POLL_S)
+                if not is_driven():
+                    break
+
+
+def _elsewhere(
+    folder: Path, run: RunId, listener: Listener, is_driven: Callable[[], bool]
+) -> AbstractContextManager[Callable[[], None]]:
+    """Has the listener told of what another process streams; what is driven here is known."""
+
+    def hear(address: str, text: str) -> None:
+        if not is_driven():
+            listener.add(address, text)
+
+    return nullcontext(lambda: None) if is_driven() else listening(folder, run, hear)
+
+
+def _events(
+    entry: Entry, texts: dict[str, str], streamed: set[str], kinds: dict[str, str]
+) -> Iterator[StreamEvent]:
+    """An entry as events; the text of a step comes before its end, in one piece if need be."""
+    event, made = entry.event, typed(entry)
+    if isinstance(made, StepStarted):
+        kinds[event.address] = made.kind
+    if isinstance(made, StepFinished | StepFailed):
+        kind = kinds.pop(event.address, "")
+        text = texts.pop(event.address, "")
+        is_text = isinstance(made, StepFinished) and isinstance(made.value, str)
+        if not text and kind in _MODELS and event.address not in streamed and is_text:
+            text = str(made.value)  # type: ignore[union-attr]
+        if text:
+            yield Token(event.address, text)
+        streamed.discard(event.address)
+    if made is not None:
+        yield made

@@ -1,0 +1,1 @@
+import{d as e}from"./app.js";async function t(e,t,n,r){let i={Accept:`application/json`,...r?{"Content-Type":`application/json`}:{}};return await(await e.open(n,{method:t,headers:i,...r?{body:JSON.stringify(r)}:{}})).json()}var n=(e,n)=>t(e,`GET`,n),r=(e,n,r,i)=>t(e,n,r,i),i=t=>t instanceof e&&(t.status===404||t.status===405);export{i as n,r,n as t};

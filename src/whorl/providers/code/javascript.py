@@ -1,0 +1,149 @@
+"""The task `javascript`: functions of files, run by Node."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+from whorl.errors import ProviderError
+from whorl.providers.commands import last_line, late
+from whorl.providers.context import OwnTask
+from whorl.providers.json_values import clean
+from whorl.providers.processes import Program, check_permission, run_program
+from whorl.providers.task import Emit, Inputs, Reply, Request, Usage, time_limit
+
+if TYPE_CHECKING:
+    from whorl.language import Json
+    from whorl.providers.processes import Finished
+    from whorl.providers.settings import Settings
+
+NODE = "node"
+NODE_TIMEOUT_S = 60.0
+# The result stands alone on the last line, behind this mark and whatever the body prints.
+MARK = "\x1ewhorl:"
+RUNNER = """
+const mark = process.argv[1];
+let text = '';
+for await (const part of process.stdin) text += part;
+const { code, module, name, inputs } = JSON.parse(text);
+const { stripTypeScriptTypes } = await import('node:module');
+const strip = (source) => {
+  try { return stripTypeScriptTypes(source); }
+  catch (fault) {
+    if (fault.code !== 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') throw fault;
+    return stripTypeScriptTypes(source, { mode: 'transform' });
+  }
+};
+const load = (source) => import('data:text/javascript,' + encodeURIComponent(source));
+const wrap = (source) => `export default async function (inputs) {\\n${source}\\n}`;
+let isRead = false;
+try {
+  const source = module ? code : wrap(code);
+  let loaded;
+  try { loaded = await load(source); }
+  catch (fault) {
+    if (!(fault instanceof SyntaxError) || !stripTypeScriptTypes) throw fault;
+    loaded = await load(strip(source));
+  }
+  isRead = true;
+  if (typeof loaded.default !== 'function') throw new Error('there is no default export');
+  const value = await loaded.default(inputs);
+  console.log('\\n' + mark + JSON.stringify({ value: value === undefined ? null : value }));
+} catch (fault) {
+  const message = fault instanceof Error ? `${fault.name}: ${fault.message}` : String(fault);
+  const hint = fault instanceof SyntaxError && !isRead && !stripTypeScriptTypes
+    ? `; ${/\\.[cm]?ts$/.test(name) ? 'it' : 'if it'} is TypeScript: Node ${process.version} `
+      + 'cannot read that; install Node 22.13 or newer, or write it in JavaScript' : '';
+  console.log('\\n' + mark + JSON.stringify({ error: message + hint }));
+}
+"""
+
+# Code of a file that may reach nothing but its inputs, each of which is a name that it sees. Should
+# it get out of its context: there are no variables of the environment, files and programs.
+SEALED_RUNNER = """
+const { createContext, Script } = await import('node:vm');
+const mark = process.argv[1];
+let text = '';
+for await (const part of process.stdin) text += part;
+const { code, inputs, seconds } = JSON.parse(text);
+const codeGeneration = { strings: false, wasm: false };
+const world = createContext(Object.create(null), { codeGeneration });
+const run = (source) => new Script(source).runInContext(world, { timeout: seconds * 1000 });
+let result;
+try {
+  const given = JSON.stringify(JSON.stringify(inputs));
+  run(`Object.assign(globalThis, JSON.parse(${given}))`);
+  result = await run(`(async () => {\\n${code}\\n})().then(
+    (value) => JSON.stringify({ value: value === undefined ? null : value }),
+    (fault) => JSON.stringify({ error: String(fault) }))`);
+} catch (fault) { result = JSON.stringify({ error: String(fault) }); }
+console.log('\\n' + mark + result);
+"""
+SEALED_MEMORY_MB = 128
+_SEALED_FLAGS = (
+    "--experimental-permission",
+    "--disallow-code-generation-from-strings",
+    f"--max-old-space-size={SEALED_MEMORY_MB}",
+)
+# How Node ends whose code waits for what never comes, and one that is out of memory.
+_NO_RESULTS = {
+    9: "Node 20 or newer is needed",
+    13: "it waits for what never comes",
+    -6: f"it needed more than {SEALED_MEMORY_MB} MB of memory",
+}
+
+
+class JavaScript(OwnTask):
+    """Inputs: code (a body, or with `module` a module), inputs, name. Gives what it returns.
+
+    With `sealed` the code sees its inputs by their names, and nothing else.
+    """
+
+    async def perform(self, request: Request, emit: Emit) -> Reply:
+        inputs = Inputs("javascript", request.inputs)
+        node = check_node(self._settings)
+        is_sealed, timeout_s = inputs.flag("sealed"), request.timeout_s or NODE_TIMEOUT_S
+        function: dict[str, Json] = {
+            "code": clean(inputs.needed("code")),
+            "module": inputs.flag("module"),
+            "name": inputs.text("name"),
+            "inputs": inputs.table("inputs"),
+            "seconds": timeout_s,
+        }
+        flags, runner = (_SEALED_FLAGS, SEALED_RUNNER) if is_sealed else ((), RUNNER)
+        program = Program(
+            argv=(node, *flags, "--input-type=module", "--no-warnings", "-e", runner, MARK),
+            environment={} if is_sealed else self._settings.environment,
+            folder=self._settings.project_root,
+            stdin=json.dumps(function).encode(),
+        )
+        async with time_limit(timeout_s + is_sealed, late("a function", timeout_s)):
+            finished = await run_program(program, (lambda text: None) if is_sealed else emit)
+        return _returned(finished, is_sealed)
+
+
+def _returned(finished: Finished, is_sealed: bool) -> Reply:
+    _, mark, result = finished.stdout.rpartition(MARK)
+    try:
+        returned = json.loads(result) if mark else None
+    except ValueError:
+        returned = None
+    if not isinstance(returned, dict):
+        why = _NO_RESULTS.get(finished.exit_code, "") if is_sealed else ""
+        last = f": {why}" if why else last_line(finished.stderr)
+        message = f"a function gave no result (exit code {finished.exit_code}){last}"
+        raise ProviderError(message, code="P109")
+    if "error" in returned:
+        raise ProviderError(f"a function failed: {str(returned['error'])[:500]}", code="P109")
+    return Reply(returned.get("value"), Usage(calls=1), {"exit_code": finished.exit_code})
+
+
+def check_node(settings: Settings) -> str:
+    """Where Node is; raises ProviderError when functions may not run, or cannot."""
+    check_permission(settings, NODE)
+    node = shutil.which(NODE, path=settings.environment.get("PATH", ""))
+    if node is None:
+        why = "was not found on PATH, and functions need it; install Node.js"
+        raise ProviderError(f"{NODE!r} {why}", code="P109")
+    return node

@@ -1,0 +1,72 @@
+"""What a runtime is to those who use one: it starts, drives, steers, follows and forks runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.plan import Plan
+    from whorl.ir import Workflow
+    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.local import Start
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+class Runtime(Protocol):
+    """Where runs are. `store` is there to be read: all that is done to runs goes through here.
+
+    `origin` is who starts runs (see `NewRun`), `url` where a server of this runtime is called.
+    """
+
+    store: SqliteStore
+    origin: str
+    url: str
+
+    @property
+    def check(self) -> Callable[[Sequence[Event]], None]:
+        """Is asked before a run is driven, with the requests that it is driven for.
+
+        Raises UsageError where this process may not.
+        """
+
+    async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
+        """Makes a run, durably; False: a run with this key exists already."""
+
+    async def drive(
+        self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
+    ) -> str:
+        """Has a run driven, after these requests, until it ends or waits; gives its status.
+
+        For the run it is `at_least` that late.
+        """
+
+    async def request(self, run: RunId, event: Event) -> bool:
+        """Brings a request to a run that is being driven; False: nobody drives it.
+
+        Raises UsageError where the run as it is has something against it.
+        """
+
+    async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
+        """Makes a run that redoes an iteration of another one; False: one with its key exists."""
+
+    def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
+        """The entries of a run as they come, until nobody drives it."""
+
+    def plan(self, run: RunId) -> Plan:
+        """The plan of the workflow that a run pins."""
+
+    def is_asleep(self, run: RunId) -> bool:
+        """Whether a run that is driven here waits for so long that it takes no room."""
+
+    def drain(self, *, by_person: bool = False) -> int:
+        """Begins nothing new here, and leaves runs once their calls have ended.
+
+        Gives how many calls are waited for. Runs that a person has stopped are left to people.
+        """
+
+    def stop(self) -> None:
+        """Leaves all runs at once."""

@@ -1,0 +1,1 @@
+"""What servers keep in the store beside runs: tokens, the audit, schedules."""

@@ -1,0 +1,250 @@
+"""Schedules and what came of each time that they were due.
+
+A time that is due has one row, whoever writes it: so it is made once, by however many servers.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.lazily import dataclass
+from whorl.runtimes.service.tables import change, rows
+from whorl.runtimes.sqlite.encoding import to_text, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import apsw
+
+    from whorl.language import Json
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+Overlap = Literal["skip", "queue", "parallel"]
+# `asked`: a person wants it now; `waiting`: it is due, and not started yet.
+State = Literal["asked", "waiting", "started", "skipped", "failed"]
+SCHEDULES_MAX: Final = 1_000
+KEPT: Final = 100
+_REASON_MAX: Final = 500
+_ENDS: Final = "('succeeded', 'failed', 'cancelled')"
+_COLUMNS: Final = """name, id, root, file, named, rule, overlap, backfill, inputs, limits, trigger,
+    created_at, paused, cursor, fault"""
+_ALL: Final = f"SELECT {_COLUMNS} FROM schedules ORDER BY name"
+_PUT: Final = f"INSERT INTO schedules({_COLUMNS}) VALUES({'?,' * 14}?)"
+_ADVANCE: Final = "UPDATE schedules SET cursor = ?3 WHERE id = ?1 AND cursor = ?2 AND NOT paused"
+_FIRE: Final = "INSERT OR IGNORE INTO firings VALUES(?, ?, ?, '', ?, ?)"
+# What was started is told once the run is here, too.
+_MIRROR: Final = """INSERT OR REPLACE INTO firings SELECT ?1, ?2, ?3, ?4, ?5, ?6
+    WHERE ?4 = '' OR EXISTS (SELECT 1 FROM runs WHERE id = ?4)"""
+_FOLLOW: Final = """UPDATE schedules SET rule = ?2, cursor = ?3, fault = ?4, backfill = ?5
+    WHERE name = ?1 AND trigger <> ''"""
+_NOTE: Final = "UPDATE schedules SET rule = ?3, fault = ?4 WHERE id = ?1 AND rule = ?2"
+_SETTLE: Final = """UPDATE firings SET state = ?3, run = ?4, reason = ?5, at = ?6
+    WHERE schedule = ?1 AND due = ?2 AND state IN ('asked', 'waiting')"""
+_OPEN: Final = """SELECT schedule, due, state, run, reason, at FROM firings
+    WHERE state IN ('asked', 'waiting') ORDER BY due LIMIT ?"""
+_NEWEST: Final = """SELECT schedule, due, state, run, reason, at FROM firings
+    WHERE schedule = ? ORDER BY due DESC LIMIT ?"""
+# A firing whose run goes on is kept, however old: it says that the schedule is busy.
+_ACTIVE: Final = f"""SELECT firings.run FROM firings JOIN runs ON runs.id = firings.run
+    WHERE schedule = ? AND state = 'started' AND runs.status NOT IN {_ENDS} ORDER BY due LIMIT 1"""
+_TRIM: Final = f"""DELETE FROM firings WHERE schedule = ?1 AND state NOT IN ('asked', 'waiting')
+    AND due < (SELECT due FROM firings WHERE schedule = ?1 ORDER BY due DESC LIMIT 1 OFFSET {KEPT})
+    AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.id = firings.run AND status NOT IN {_ENDS})"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """A workflow that the clock starts.
+
+    `root` is the folder of the project, whose servers alone start it. `cursor` is the last time
+    that was looked at: what is due is later. `trigger` names the trigger of the file that says all
+    this; empty: a person has said it.
+    """
+
+    name: str
+    id: str
+    root: str
+    file: str
+    rule: dict[str, Json]
+    named: str = ""
+    overlap: Overlap = "skip"
+    backfill: bool = False
+    inputs: dict[str, Json] = field(default_factory=dict)
+    limits: dict[str, Json] = field(default_factory=dict)
+    trigger: str = ""
+    created_at: float = 0.0
+    paused: bool = False
+    cursor: float = 0.0
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A time at which a schedule is due, and what came of it."""
+
+    schedule: str
+    due: float
+    state: State
+    run: str = ""
+    reason: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleTable:
+    """The schedules of a store."""
+
+    store: SqliteStore
+
+    def all(self) -> list[Schedule]:
+        return [_schedule(row) for row in rows(self.store, "schedules", _ALL)]
+
+    def named(self, name: str) -> Schedule:
+        """The schedule of that name; raises UsageError W902 where there is none."""
+        known = {schedule.name: schedule for schedule in self.all()}
+        if name not in known:
+            hint = did_you_mean(name, known) or "`whorl schedule ls` lists them"
+            raise UsageError(f"there is no schedule {name[:80]!r}", help=hint, code="W902")
+        return known[name]
+
+    async def add(self, schedule: Schedule) -> None:
+        """Raises UsageError where the name is taken."""
+
+        def apply(connection: apsw.Connection) -> None:
+            names = {row[0] for row in connection.execute("SELECT name FROM schedules")}
+            if schedule.name in names:
+                raise is_taken(schedule.name)
+            if len(names) >= SCHEDULES_MAX:
+                raise UsageError(f"there are {SCHEDULES_MAX:,} schedules", help="remove some")
+            connection.execute(_PUT, _row(schedule))
+
+        await change(self.store, apply)
+
+    async def mirror(self, schedules: Sequence[Schedule], firings: Sequence[Firing]) -> None:
+        """Keeps to what a cluster has; what stands in files stays as it is."""
+
+        def apply(connection: apsw.Connection) -> None:
+            connection.execute("DELETE FROM schedules WHERE trigger = ''")
+            for schedule in schedules:
+                connection.execute(f"{_PUT} ON CONFLICT DO NOTHING", _row(schedule))
+            for firing in firings:
+                row = (firing.schedule, firing.due, firing.state, firing.run, firing.reason)
+                connection.execute(_MIRROR, (*row, firing.at))
+
+        await change(self.store, apply)
+
+    async def follow(self, wanted: Sequence[Schedule], gone: Sequence[Schedule]) -> None:
+        """Keeps to what files say: those that are new or otherwise go on from now."""
+
+        def apply(connection: apsw.Connection) -> None:
+            for schedule in gone:
+                connection.execute("DELETE FROM firings WHERE schedule = ?", (schedule.id,))
+                connection.execute("DELETE FROM schedules WHERE id = ?", (schedule.id,))
+            for schedule in wanted:
+                values = (schedule.name, to_text(schedule.rule), schedule.cursor)
+                connection.execute(_FOLLOW, (*values, schedule.fault, schedule.backfill))
+                if connection.changes() == 0:
+                    connection.execute(f"{_PUT} ON CONFLICT DO NOTHING", _row(schedule))
+
+        await change(self.store, apply)
+
+    async def remove(self, name: str) -> None:
+        known = self.named(name)
+        if known.trigger:
+            words = f"the schedule {name!r} stands in {known.file}, as its trigger"
+            raise UsageError(words, help=f"`whorl schedule pause {name}`, or change the file")
+
+        def apply(connection: apsw.Connection) -> None:
+            own = "(SELECT id FROM schedules WHERE name = ?)"
+            connection.execute(f"DELETE FROM firings WHERE schedule IN {own}", (name,))
+            connection.execute("DELETE FROM schedules WHERE name = ?", (name,))
+
+        await change(self.store, apply)
+
+    async def pause(self, name: str, *, paused: bool) -> None:
+        """Pauses a schedule, or lets it go on from now: what was due meanwhile is left out."""
+        self.named(name)
+        statement = "UPDATE schedules SET paused = ?2, cursor = max(cursor, ?3) WHERE name = ?1"
+        await self._execute(statement, (name, paused, self.store.clock()))
+
+    async def ask(self, name: str) -> float:
+        """Wants a schedule to start its workflow now; gives the time that this is due at."""
+        due = self.store.clock()
+        await self._execute(_FIRE, (self.named(name).id, due, "asked", "", due))
+        return due
+
+    async def plan(self, schedule: Schedule, cursor: float, firings: Sequence[Firing]) -> bool:
+        """Notes what is due up to a time; False: another server has done that, or it is paused."""
+
+        def apply(connection: apsw.Connection) -> bool:
+            connection.execute(_ADVANCE, (schedule.id, schedule.cursor, cursor))
+            if connection.changes() != 1:
+                return False
+            for firing in firings:
+                row = (schedule.id, firing.due, firing.state, firing.reason, self.store.clock())
+                connection.execute(_FIRE, row)
+            connection.execute(_TRIM, (schedule.id,))
+            return True
+
+        return await change(self.store, apply)
+
+    async def settle(
+        self, firing: Firing, state: State, *, run: str = "", reason: str = ""
+    ) -> None:
+        """Notes what came of a firing, unless another server has."""
+        words = whole(reason[:_REASON_MAX])
+        row = (firing.schedule, firing.due, state, run, words, self.store.clock())
+        await self._execute(_SETTLE, row)
+
+    async def note_rule(self, schedule: Schedule, rule: dict[str, Json], fault: str = "") -> None:
+        """Notes what was found out about a schedule, unless its file has another one by now."""
+        words = whole(fault[:_REASON_MAX])
+        values = (schedule.id, to_text(schedule.rule), to_text(rule), words)
+        await self._execute(_NOTE, values)
+
+    async def note_fault(self, schedule: Schedule, fault: str) -> None:
+        if schedule.fault != fault:
+            words = whole(fault[:_REASON_MAX])
+            await self._execute("UPDATE schedules SET fault = ? WHERE id = ?", (words, schedule.id))
+
+    def waiting(self, limit: int) -> list[Firing]:
+        """What is due and not started, of all schedules, the oldest first."""
+        return [Firing(*row) for row in rows(self.store, "firings", _OPEN, (limit,))]
+
+    def newest(self, schedule: Schedule, limit: int = KEPT) -> list[Firing]:
+        return [Firing(*row) for row in rows(self.store, "firings", _NEWEST, (schedule.id, limit))]
+
+    def active_run(self, schedule: Schedule) -> str:
+        """A run of the schedule that has not ended; empty: there is none."""
+        found = rows(self.store, "firings", _ACTIVE, (schedule.id,))
+        return str(found[0][0]) if found else ""
+
+    async def _execute(self, statement: str, values: tuple[Any, ...]) -> None:
+        def apply(connection: apsw.Connection) -> None:
+            connection.execute(statement, values)
+
+        await change(self.store, apply)
+
+
+def is_taken(name: str) -> UsageError:
+    advice = f"choose another --name, or `whorl schedule rm {name}` first"
+    return UsageError(f"there is a schedule {name!r} already", help=advice)
+
+
+def _schedule(row: tuple[Any, ...]) -> Schedule:
+    names = [name.strip() for name in _COLUMNS.split(",")]
+    values = dict(zip(names, row, strict=True))
+    for name in ("rule", "inputs", "limits"):
+        values[name] = json.loads(values[name])
+    for name in ("backfill", "paused"):
+        values[name] = bool(values[name])
+    return Schedule(**values)
+
+
+def _row(schedule: Schedule) -> tuple[Any, ...]:
+    values = [getattr(schedule, name.strip()) for name in _COLUMNS.split(",")]
+    return tuple(to_text(value) if isinstance(value, dict) else value for value in values)

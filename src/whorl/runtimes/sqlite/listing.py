@@ -1,0 +1,334 @@
+"""Lists of runs: which of them, in which order; and what all of them were charged with."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, get_args
+
+from whorl.errors import StoreError
+from whorl.lazily import dataclass
+from whorl.runtimes.journal import RunId, RunRow
+from whorl.runtimes.spending import HOUR_S, Spent
+from whorl.runtimes.sqlite import encoding
+from whorl.runtimes.sqlite.checking import RUN_TYPES, fits
+from whorl.runtimes.sqlite.connection import damaged, fetch
+from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from whorl.language import Json
+    from whorl.runtimes.sqlite.connection import Column, Reader
+    from whorl.runtimes.sqlite.ownership import Identity
+
+
+Sort: TypeAlias = Literal["started", "updated", "cost", "tokens", "calls", "score", "time"]
+# What charges are kept by.
+Kept: TypeAlias = Literal["model", "loop", "workflow", "run", "day"]
+KEPT: Final[tuple[Kept, ...]] = get_args(Kept)
+# How the keys of tries begin: lists and costs leave them out, unless they are asked for.
+TRY: Final = "try:"
+# How the keys of the runs of experiments begin.
+EXPERIMENT: Final = "experiment:"
+
+COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created_at, updated_at,
+    coalesce(key, ''), parent, last_seq, cost_usd, calls, input_tokens + output_tokens, budget_usd,
+    loop, iteration, coalesce((SELECT iterations_max FROM loops
+        WHERE loops.run = number AND address = progress.loop), 0),
+    score, exit_reason, error, in_doubt, progress.mark, stopped_by,
+    coalesce(origin, ''), due, coalesce(held, ''), seconds, iif(began = 0, (SELECT count(*) FROM
+        (SELECT 1 FROM queue AS other WHERE other.began = 0 AND other.lane = queue.lane
+        AND other.run <= queue.run LIMIT 1000)), NULL),
+    owner, pid, started, boot, namespace, beat_at, beat_monotonic
+FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
+    LEFT JOIN queue ON queue.run = number LEFT JOIN processes ON processes.id = process"""
+_TABLES: Final = "runs JOIN progress ON progress.run = number"
+SHOWN_FIELDS: Final = 29
+ROW_DAMAGED: Final = "its row in the store is damaged"
+# What is sorted by is never null, so that a list can go on after any run.
+_ORDERS: Final[dict[Sort, str]] = {
+    "started": "number",
+    "updated": "updated_at",
+    "cost": "cost_usd",
+    "tokens": "input_tokens + output_tokens",
+    "calls": "calls",
+    "score": "coalesce(score, -9e999)",
+    "time": "iif(seconds > 0, seconds, updated_at - created_at)",
+}
+SORTS: Final = tuple(_ORDERS)
+_CONDITIONS: Final = {
+    "status": "status = ?",
+    "name": "name = ?",
+    "since": "created_at >= ?",
+    "until": "created_at < ?",
+    "cost_min": "cost_usd >= ?",
+    "cost_max": "cost_usd <= ?",
+    "key": "(key >= ? AND key < ? || char(1114111))",
+    # The reason of any of its loops, or the mark of the run.
+    "ended": """? IN (exit_reason, iif(status = 'succeeded', progress.mark, ''),
+        (SELECT exit_reason FROM loops WHERE loops.run = number AND loops.exit_reason = ?))""",
+}
+_FIRST: Final = "SELECT run, kind, at, address, body, large FROM journal WHERE seq = 1"
+_EXITS: Final = """SELECT iif(finished IS NULL OR exit_reason <> '', exit_reason, NULL), count(*)
+    FROM loops WHERE run = (SELECT number FROM runs WHERE id = ?) GROUP BY 1"""
+_TOTALS: Final = """SELECT name, count(*), sum(calls), sum(input_tokens), sum(output_tokens),
+    sum(cost_usd), sum(in_doubt) FROM runs JOIN progress ON run = number
+    WHERE created_at >= ? GROUP BY name ORDER BY sum(cost_usd) DESC, name"""
+_HEADINGS: Final[dict[Kept, str]] = {
+    "model": "model",
+    "loop": "loop",
+    "workflow": "name",
+    "run": "id",
+    "day": f"date(hour * {HOUR_S}, 'unixepoch')",
+}
+# A run that an earlier version of the program drove may have charges that are not kept.
+_NOT_KEPT: Final = """SELECT number FROM runs JOIN progress ON progress.run = number
+    LEFT JOIN (SELECT run, sum(calls) AS calls FROM spending GROUP BY run) AS kept
+    ON kept.run = number WHERE progress.calls <> coalesce(kept.calls, 0)"""
+_CHARGES: Final = f"""SELECT {{heading}}, sum(calls), sum(iif(model <> '', calls, 0)),
+    sum(input_tokens), sum(output_tokens), sum(cost_usd), sum(unpriced), sum(in_doubt)
+    FROM spending JOIN runs ON number = run WHERE hour >= ?1 AND (?2 = '' OR id = ?2)
+    AND (?2 <> '' OR ?3 OR coalesce(key, '') NOT LIKE '{TRY}%')
+    AND number NOT IN ({_NOT_KEPT}) GROUP BY 1 HAVING sum(calls) <> 0"""
+_COUNT: Final = f"""SELECT count(DISTINCT run) FROM spending JOIN runs ON number = run
+    WHERE hour >= ?1 AND (?2 = '' OR id = ?2) AND calls <> 0
+    AND (?2 <> '' OR ?3 OR coalesce(key, '') NOT LIKE '{TRY}%') AND number NOT IN ({_NOT_KEPT})"""
+_CALLS: Final = """SELECT coalesce(sum(calls), 0), coalesce(sum(iif(model <> '', calls, 0)), 0)
+    FROM spending WHERE run = (SELECT number FROM runs WHERE id = ?)"""
+_LEFT_OUT: Final = f"""SELECT id FROM runs JOIN progress ON progress.run = number
+    WHERE number IN ({_NOT_KEPT}) AND updated_at >= ?1 AND (?2 = '' OR id = ?2)"""
+_PAGE: Final = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Which runs a list shows, and in which order: the newest first, or what is most.
+
+    `text` stands in the id, name, file, key or an input; `ended` is the exit reason of a loop, or
+    the mark of the run; times are when runs began. `key` is how their keys begin, or do not.
+    """
+
+    status: str | None = None
+    name: str | None = None
+    text: str = ""
+    ended: str | None = None
+    since: float | None = None
+    until: float | None = None
+    cost_min: float | None = None
+    cost_max: float | None = None
+    key: str | None = None
+    without_key: tuple[str, ...] = ()
+    sort: Sort = "started"
+    is_reversed: bool = False
+
+    def conditions(self) -> tuple[list[str], list[Column]]:
+        """What can be asked of the tables, with its values."""
+        asked = {name: getattr(self, name) for name in _CONDITIONS}
+        if self.status == "interrupted":
+            asked["status"] = "running"
+        words = [_CONDITIONS[name] for name, value in asked.items() if value is not None]
+        values = [[v] * _CONDITIONS[name].count("?") for name, v in asked.items() if v is not None]
+        words += ["coalesce(key, '') NOT LIKE ? || '%'" for _ in self.without_key]
+        return words, [value for each in [*values, self.without_key] for value in each]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What all runs of one workflow have used."""
+
+    name: str
+    runs: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float
+    in_doubt: int
+
+
+class RunListing:
+    """What lists ask of a store."""
+
+    clock: Callable[[], float]
+    monotonic: Callable[[], float]
+    is_mirror: bool
+    _reader: Reader
+    _process: Identity
+    _number: Callable[[str], int]
+
+    def runs(
+        self,
+        status: str | None = None,
+        name: str | None = None,
+        limit: int = 100,
+        before: str | None = None,
+    ) -> list[RunRow]:
+        return self.list_runs(Which(status, name), limit, before)
+
+    def list_runs(self, which: Which, limit: int = 100, before: str | None = None) -> list[RunRow]:
+        """The first runs of a list, or those that follow the run `before`."""
+        rows: list[RunRow] = []
+        for page in self._pages(which, before):
+            shown = [(row[0], self._listed(row)) for row in page]
+            shown = [each for each in shown if which.status in (None, each[1].status)]
+            rows += self._holding(which.text.casefold(), shown)
+            if len(rows) >= limit:
+                break
+        return rows[:limit]
+
+    def count_runs(self, which: Which) -> int | None:
+        """How many runs a list has; None where only looking at each of them tells."""
+        if which.text or which.status in ("running", "interrupted"):
+            return None
+        words, values = which.conditions()
+        where = f"WHERE {' AND '.join(words)}" if words else ""
+        rows = self._reader.rows(f"SELECT count(*) FROM {_TABLES} {where}", values)
+        return int(rows[0][0])
+
+    def _pages(self, which: Which, before: str | None) -> Iterator[list[tuple[Any, ...]]]:
+        """All rows that the tables find, in their order."""
+        order, conditions = _ORDERS[which.sort], which.conditions()
+        sign, direction = (">", "ASC") if which.is_reversed else ("<", "DESC")
+        last = None if before is None else self._number(before)
+        page: list[tuple[Any, ...]] = []
+        while not page or len(page) == _PAGE:
+            words, values = list(conditions[0]), list(conditions[1])
+            if last is not None:
+                words.append(f"({order}, number) {sign} (?, ?)")
+                values += [self._key(order, last), last]
+            where = f"WHERE {' AND '.join(words)}" if words else ""
+            tail = f"ORDER BY {order} {direction}, number {direction} LIMIT {_PAGE}"
+            page = self._run_rows(f"{COLUMNS} {where} {tail}", values)
+            if not page:
+                return
+            yield page
+            last = page[-1][0]
+
+    def _key(self, order: str, number: int) -> Column:
+        """What a run is sorted by."""
+        key = f"SELECT {order} FROM runs JOIN progress ON progress.run = number WHERE number = ?"
+        return next((row[0] for row in self._reader.rows(key, (number,))), number)
+
+    def _holding(self, words: str, rows: list[tuple[int, RunRow]]) -> Iterator[RunRow]:
+        """The runs that have a text in what names them, or in an input."""
+        named = {
+            number: not words
+            or any(words in text.casefold() for text in (row.id, row.name, row.file, row.key))
+            for number, row in rows
+        }
+        others = [number for number, is_named in named.items() if not is_named]
+        found = self._with_input(words, others) if others else ()
+        return (row for number, row in rows if named[number] or number in found)
+
+    def _with_input(self, words: str, numbers: list[int]) -> set[int]:
+        """Which of some runs were given a text that holds the words."""
+        first = f"{_FIRST} AND run IN ({', '.join('?' * len(numbers))})"
+        try:
+            with self._reader.lend() as connection:
+                payload = partial(encoding.payload, connection)
+                rows = fetch(connection, first, numbers)
+                return {row[0] for row in rows if _is_given(words, row[1:], payload)}
+        except StoreError as fault:
+            if not isinstance(fault.__cause__, UnicodeDecodeError):
+                raise
+        # One that cannot be read hides no others.
+        parts = [[number] for number in numbers] if len(numbers) > 1 else []
+        return {number for part in parts for number in self._with_input(words, part)}
+
+    def _run_rows(self, statement: str, values: list[Column]) -> list[tuple[Any, ...]]:
+        """Rows of runs; of one whose texts cannot be read only its number."""
+        try:
+            return self._reader.rows(statement, values)
+        except StoreError as fault:
+            if not isinstance(fault.__cause__, UnicodeDecodeError):
+                raise
+        numbers = self._reader.rows(f"SELECT number FROM ({statement})", values)
+        rows: list[tuple[Any, ...]] = []
+        for number in numbers:
+            try:
+                rows += self._reader.rows(f"{COLUMNS} WHERE number = ?", number)
+            except StoreError:
+                rows.append(number)
+        return rows
+
+    def _listed(self, row: tuple[Any, ...]) -> RunRow:
+        """A row as a list shows it: a damaged one is named, and hides no others."""
+        try:
+            return self._shown(row)
+        except StoreError as fault:
+            name = row[1] if len(row) > 1 and isinstance(row[1], str) else f"number-{row[0]}"
+            words = f"{fault}; `whorl doctor` says more"
+            return RunRow(RunId(name), "(damaged)", "failed", "", "", 0.0, 0.0, error=words)
+
+    def _shown(self, row: tuple[Any, ...]) -> RunRow:
+        if not fits(row[1:SHOWN_FIELDS], RUN_TYPES):
+            raise damaged(str(row[1] if len(row) > 1 else row[0]), None, ROW_DAMAGED, "R906")
+        shown = RunRow(*row[1:SHOWN_FIELDS])
+        if shown.status != "succeeded" and shown.mark:
+            shown = replace(shown, mark="")
+        if shown.status != "running" or self.is_mirror:
+            shown = shown if shown.position is None else replace(shown, position=None)
+            is_idle = shown.status == "waiting"
+            return shown if is_idle or not shown.held else replace(shown, held="")
+        if shown.position is not None:
+            return replace(shown, held=f"waits for its turn, as number {shown.position:,}")
+        owner, *process = row[SHOWN_FIELDS:]
+        now = Pulse(self.clock(), self.monotonic())
+        # A run that was just made is about to be claimed.
+        is_new = owner == 0 and process[0] is None and abs(now.at - shown.created_at) <= LEASE_S
+        is_driven = is_new or has_living(process, self._process, now)
+        return shown if is_driven else replace(shown, status="interrupted")
+
+    def exits(self, run: str) -> dict[str, int]:
+        """How many loops of a run ended for which reason; under way: an empty one.
+
+        Nothing where an earlier version of the program has not kept it.
+        """
+        exits = dict(self._reader.rows(_EXITS, (run,)))
+        return {} if None in exits else exits
+
+    def totals(self, since: float = 0.0) -> list[Total]:
+        """What the runs made since a time have used, by workflow name, the dearest first."""
+        return [Total(*row) for row in self._reader.rows(_TOTALS, (since,))]
+
+    def charges(
+        self, by: Kept, since: float = 0.0, run: str = "", *, with_tries: bool = False
+    ) -> dict[str, Spent]:
+        """What runs, or one, were charged with since the full hour of a time, under headings."""
+        asked = (int(since // HOUR_S), run, with_tries)
+        rows = self._reader.rows(_CHARGES.format(heading=_HEADINGS[by]), asked)
+        return {name: Spent(*numbers) for name, *numbers in rows}
+
+    def runs_charged(self, since: float = 0.0, run: str = "", *, with_tries: bool = False) -> int:
+        """How many runs `charges` is about."""
+        asked = (int(since // HOUR_S), run, with_tries)
+        return int(self._reader.rows(_COUNT, asked)[0][0])
+
+    def calls_kept(self, run: str) -> tuple[int, int]:
+        """How many calls of a run are kept, and how many of them models or agents answered."""
+        calls, of_models = self._reader.rows(_CALLS, (run,))[0]
+        return int(calls), int(of_models)
+
+    def runs_not_kept(self, since: float = 0.0, run: str = "") -> list[RunId]:
+        """The runs that `charges` leaves out: only their journals tell what they used."""
+        return [RunId(row[0]) for row in self._reader.rows(_LEFT_OUT, (since, run))]
+
+
+def _is_given(words: str, entry: tuple[Any, ...], payload: Callable[[int], Json]) -> bool:
+    """Whether an input in the first entry of a run holds the words."""
+    body, large = entry[-2:]
+    with suppress(encoding.Unreadable):
+        # As it stands in JSON: what does not hold this need not be decoded.
+        written = encoding.to_text(words)[1:-1]
+        if large is None and written not in encoding.inflate(body).casefold():
+            return False
+        return _in(encoding.decode(*entry, fetch=payload).body.get("input"), words)
+    return False
+
+
+def _in(value: Json, words: str) -> bool:
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return any(_in(part, words) for part in parts)
+    return words in str(value).casefold()

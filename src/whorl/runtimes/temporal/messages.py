@@ -1,0 +1,230 @@
+"""What executions, activities and signals are given: plain JSON, with nothing that is usual."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import MISSING, field, fields, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from whorl.interpreter import BEHAVIOUR
+from whorl.interpreter.events import Event, Perform
+from whorl.interpreter.plan import Plan
+from whorl.ir import content_hash, from_json, to_json
+from whorl.lazily import dataclass
+from whorl.runtimes.journal import KEEPING, RunId
+from whorl.runtimes.local import started, without_secrets
+from whorl.runtimes.pilot import Pilot
+from whorl.runtimes.sealing import redaction_of, secrets_of, shown_sources, without_defaults
+from whorl.runtimes.temporal.limits import check_runnable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.settings import TemporalSettings
+    from whorl.runtimes.local import Start
+
+
+RUN = "whorl.run"
+ASK = "ask"
+PERFORM = "perform"
+PREPARE = "prepare"
+FIRING = "whorl.firing"
+FIRE = "fire"
+LANE = "whorl.lane"
+ENTER = "enter"
+LEAVE = "leave"
+TURN = "turn"
+# Between two executions the state is handed on; Temporal's own limit is 51,200 events.
+EVENTS_MAX = 8_000
+HEARTBEAT_S = 10.0
+_PLANS_MAX = 64
+_PLANS: dict[str, Plan] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """What an execution is started with.
+
+    The first one of a run has its `first` events alone; one that goes on has the `state` after
+    `seq` entries with this hash, and the id of the execution `before`, unless that one named it.
+    A fork also has the entries of its `past`. It is driven by a machine that can do what the one
+    of version `behaviour` did, and handed on after `events_max` events. `queue` takes calls, unless
+    `queues` has another one for their kind. With `at_once`, only so many of its workflow run at
+    once, of which it may have a place already. `rate` is how much faster than the server's its time
+    goes from `epoch` on: tests are in a hurry.
+    """
+
+    run: str
+    workflow: Json
+    digest: str
+    name: str
+    dialect: str
+    queue: str
+    behaviour: int
+    events_max: int
+    file: str = ""
+    key: str = ""
+    parent: str = ""
+    origin: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+    queues: dict[str, str] = field(default_factory=dict)
+    heartbeat_s: float = HEARTBEAT_S
+    first: list[Any] = field(default_factory=list)
+    past: list[Any] = field(default_factory=list)
+    state: str | None = None
+    seq: int = 0
+    hash: str = ""
+    pins: dict[str, str] = field(default_factory=dict)
+    before: str = ""
+    at_once: int = 0
+    has_place: bool = False
+    epoch: float = 0.0
+    rate: float = 1.0
+
+    def to_json(self) -> dict[str, Any]:
+        return _unusual(self)
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> Self:
+        """What a later version has added to it does not concern this one."""
+        known = {each.name for each in fields(cls)}
+        return cls(**{name: part for name, part in value.items() if name in known})
+
+    def pilot(self) -> Pilot:
+        plan = _plan(self.digest, self.workflow)
+        return Pilot(plan, self.state, seq=self.seq, digest=self.hash, pins=self.pins)
+
+    def go_on(self, pilot: Pilot, *, before: str = "", first: tuple[Event, ...] = ()) -> Beginning:
+        """What the execution is started with that goes on from here, with this machine."""
+        return replace(
+            self,
+            behaviour=BEHAVIOUR,
+            state=pilot.machine.snapshot(),
+            seq=pilot.seq,
+            hash=pilot.digest,
+            pins=pilot.pins,
+            past=[],
+            first=[event_to_json(event) for event in first],
+            before=before,
+            # A run that goes on after its end waits for nobody.
+            at_once=0 if before else self.at_once,
+        )
+
+    @property
+    def run_queue(self) -> str:
+        """Runs wait for workers whose machine can do what the one did that they began with."""
+        return run_queue(self.queue, self.behaviour)
+
+    @property
+    def lane(self) -> str:
+        """Where runs of its workflow wait for their turn."""
+        return f"{LANE}/{self.queue}/{self.name}"
+
+    def time(self, now: float) -> float:
+        """The time of the run."""
+        return now if self.rate == 1.0 else self.epoch + (now - self.epoch) * self.rate
+
+
+def run_queue(queue: str, behaviour: int = BEHAVIOUR) -> str:
+    return f"{queue}-{behaviour}"
+
+
+def id_of(key: str) -> RunId:
+    """The id of the one run that is ever started with a key."""
+    return RunId(f"key-{hashlib.sha256(key.encode()).hexdigest()[:32]}")
+
+
+def ways(settings: TemporalSettings) -> dict[str, Any]:
+    """Which workers do what for a run."""
+    return {
+        "queue": settings.queue,
+        "queues": dict(settings.queues),
+        "heartbeat_s": settings.heartbeat_s,
+        "behaviour": BEHAVIOUR,
+        "events_max": EVENTS_MAX,
+    }
+
+
+def new_beginning(
+    run: RunId,
+    workflow: Workflow,
+    start: Start,
+    settings: TemporalSettings,
+    *,
+    redacted: Callable[[Json], Json],
+    url: str,
+    origin: str,
+) -> Beginning:
+    """What the first execution of a run is started with. Raises UsageError W920."""
+    workflow, given = without_defaults(workflow, start.input)
+    encoded = to_json(workflow)
+    digest = content_hash(encoded)
+    plan = _plan(digest, encoded)
+    check_runnable(plan, settings)
+    shown = without_secrets(workflow, given, redacted)
+    body = started(run, plan, replace(start, input=shown), url)
+    redaction = redaction_of(secrets_of(workflow, given))
+    return Beginning(
+        run=run,
+        workflow=encoded,
+        digest=digest,
+        name=workflow.name,
+        dialect=workflow.dialect,
+        file=start.file,
+        key=start.key,
+        origin=origin,
+        at_once=(start.at_once or 0) if origin in KEEPING else 0,
+        sources=shown_sources(start.sources, redaction),
+        first=[event_to_json(Event("run.started", "", 0.0, body))],
+        **ways(settings),
+    )
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    return {"kind": event.kind, "address": event.address, "at": event.at, "body": event.body}
+
+
+def event_from_json(value: dict[str, Any], now: float = 0.0) -> Event:
+    """An event; one without a time happens `now`."""
+    return Event(value["kind"], value["address"], value["at"] or now, value["body"])
+
+
+def perform_to_json(perform: Perform) -> dict[str, Any]:
+    return _unusual(perform)
+
+
+def fault_of_worker(message: str) -> dict[str, Json]:
+    """The body of a failure that came from no provider."""
+    error: dict[str, Json] = {"code": "I900", "message": message, "retryable": False}
+    return {"error": error | {"retry_after_s": None, "detail": {}}}
+
+
+def timer_name(address: str, due: float) -> str:
+    return f"{address} {due!r}"
+
+
+def timer_of(name: str) -> tuple[str, float]:
+    address, _, due = name.rpartition(" ")
+    return address, float(due)
+
+
+def _unusual(item: Any) -> dict[str, Any]:
+    """The fields of an object that are not what they usually are."""
+    found = {}
+    for each in fields(item):
+        value = getattr(item, each.name)
+        # What has no default is never as usual.
+        usual = each.default_factory() if each.default_factory is not MISSING else each.default
+        if value != usual:
+            found[each.name] = value
+    return found
+
+
+def _plan(digest: str, workflow: Json) -> Plan:
+    if digest not in _PLANS:
+        if len(_PLANS) >= _PLANS_MAX:
+            _PLANS.clear()
+        _PLANS[digest] = Plan(from_json(workflow))
+    return _PLANS[digest]

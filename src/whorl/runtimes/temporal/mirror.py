@@ -1,0 +1,243 @@
+"""The mirror: what people read of the runs of a cluster, in an ordinary store file.
+
+All of it is derived from the histories that the server keeps, so it can be deleted at any time.
+Several processes may bring the same entries at the same time: each is written once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import field
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
+from temporalio.service import RPCError, RPCStatusCode
+
+from whorl.errors import Fenced, StoreError, UsageError
+from whorl.lazily import dataclass
+from whorl.runtimes.journal import Entry, NewRun, RunId, records_in
+from whorl.runtimes.sealing import RunSealing
+from whorl.runtimes.temporal import messages
+from whorl.runtimes.temporal.decoder import Decoder, underivable
+from whorl.runtimes.temporal.schedules import bring_schedules
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Coroutine
+
+    from temporalio.api.history.v1 import HistoryEvent
+    from temporalio.client import Client
+    from temporalio.client import WorkflowExecution as WorkflowExecutionAbout
+
+    from whorl.interpreter.events import Event
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+PAGE = 1_000
+SNAPSHOT_EVERY = 256
+# How long another process may take to write what both have read.
+BUSY_S = 0.02
+AT_ONCE = 16
+_ENDED = frozenset({"succeeded", "failed", "cancelled"})
+_RUNS = f"WorkflowType = '{messages.RUN}'"
+
+
+@dataclass(eq=False)
+class Mirror:
+    """Brings runs into a store; `heard` is told of entries that are new there."""
+
+    client: Client
+    store: SqliteStore
+    heard: Callable[[RunId, list[Entry]], None] = lambda run, entries: None
+    _snapshots: dict[RunId, int] = field(default_factory=dict)
+    _turns: dict[RunId, asyncio.Event] = field(default_factory=dict)
+
+    async def stale_runs(self, limit: int, since: float) -> list[RunId]:
+        """The runs of which more may come: the newest that have not ended, or have ended since."""
+        ended = datetime.fromtimestamp(since, UTC).isoformat()
+        query = f"{_RUNS} AND (ExecutionStatus = 'Running' OR CloseTime >= '{ended}')"
+        listed = self.client.list_workflows(query, limit=limit)
+        return [RunId(each.id) async for each in listed if self._is_stale(each)]
+
+    def _is_stale(self, execution: WorkflowExecutionAbout) -> bool:
+        started_at = execution.start_time.timestamp()
+        return execution.close_time is None or not self._has_all(RunId(execution.id), started_at)
+
+    async def bring_all(self) -> None:
+        """Brings all that is new of all runs, and the schedules."""
+        stale = []
+        async for execution in self.client.list_workflows(_RUNS):
+            if self._is_stale(execution):
+                stale.append((execution.start_time.timestamp(), RunId(execution.id)))
+        places = asyncio.Semaphore(AT_ONCE)
+        runs = list(dict.fromkeys(run for _, run in sorted(stale)))
+        ends = [asyncio.Event() for _ in runs]
+        # Lists show runs in the order in which they came here: each waits for the one before it.
+        self._turns = dict(zip(runs[1:], ends, strict=False))
+        try:
+            await asyncio.gather(*map(partial(self._bring, places), runs, ends))
+        finally:
+            self._turns = {}
+        await bring_schedules(self.client, self.store)
+
+    async def _bring(self, places: asyncio.Semaphore, run: RunId, end: asyncio.Event) -> None:
+        async with places:
+            try:
+                await self.bring(run)
+            finally:
+                end.set()
+
+    def _has_all(self, run: RunId, started_at: float) -> bool:
+        """Whether a run that has ended is here to its end: its last execution has told it."""
+        try:
+            row = self.store.run(run)
+        except UsageError:
+            return False
+        return row.status in _ENDED and row.updated_at >= started_at
+
+    async def bring(self, run: RunId, *, wait: bool = False) -> Decoder | None:
+        """Brings all that is new of a run; with `wait`, also what comes, until it has ended.
+
+        Gives the decoder of its last execution; None: the server has no such run.
+        """
+        unread, decoder = await self._unread(run), None
+        while unread:
+            execution, decoder = unread.pop(0), Decoder(self.client.data_converter)
+            async for events in self._history(run, execution, wait=wait):
+                for event in events:
+                    await decoder.take(event)
+                await self._keep(decoder)
+            if decoder.next and decoder.next not in unread:
+                unread.append(decoder.next)
+        return decoder
+
+    async def newest(self, run: RunId) -> str:
+        """The execution that has the run; an empty text: the server has none."""
+        try:
+            return str((await self.client.get_workflow_handle(run).describe()).run_id)
+        except RPCError as fault:
+            if fault.status == RPCStatusCode.NOT_FOUND:
+                return ""
+            raise
+
+    async def _unread(self, run: RunId) -> list[str]:
+        """The executions from the one on that has the first entry that is not here."""
+        execution, known = await self.newest(run), self.last_seq(run)
+        unread: list[str] = []
+        while execution:
+            unread.insert(0, execution)
+            decoder = Decoder(self.client.data_converter)
+            async for events in self._history(run, execution, size=1):
+                await decoder.take(events[0])
+                before = events[0].workflow_execution_started_event_attributes
+                break
+            beginning = decoder.beginning
+            earlier = before.continued_execution_run_id or beginning.before
+            execution = earlier if beginning.seq > known else ""
+        return unread
+
+    async def _history(
+        self, run: str, execution: str, *, wait: bool = False, size: int = PAGE
+    ) -> AsyncIterator[list[HistoryEvent]]:
+        token = b""
+        while True:
+            asked = GetWorkflowExecutionHistoryRequest(
+                namespace=self.client.namespace,
+                execution=WorkflowExecution(workflow_id=run, run_id=execution),
+                maximum_page_size=size,
+                next_page_token=token,
+                wait_new_event=wait,
+                skip_archival=True,
+            )
+            page = await self.client.workflow_service.get_workflow_execution_history(
+                asked, retry=True
+            )
+            if page.history.events:
+                yield list(page.history.events)
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def _keep(self, decoder: Decoder) -> None:
+        """Writes the entries that are not here yet."""
+        pilot, run = decoder.pilot, RunId(decoder.beginning.run)
+        sealing = RunSealing(run, pilot.machine, self.store.seals, lambda value: value)
+        events = [sealing.entry(event) for event in pilot.take_entries()]
+        first = pilot.seq - len(events)
+        while events:
+            known = self.last_seq(run)
+            if known + len(decoder.beginning.past) < first:
+                # The server has deleted what came before.
+                raise underivable(run)
+            fresh = events[max(0, known - first) :]
+            if not fresh:
+                return
+            try:
+                await _to_its_end(self._write(decoder, fresh, known))
+            except StoreError as fault:
+                # Another process writes the same entries, or has done so.
+                if fault.code not in ("R902", "R904") and not isinstance(fault, Fenced):
+                    raise
+                await asyncio.sleep(BUSY_S)
+                continue
+            start = pilot.seq - len(fresh) + 1
+            self.heard(run, [Entry(start + index, event) for index, event in enumerate(fresh)])
+            return
+
+    async def _write(self, decoder: Decoder, events: list[Event], known: int) -> None:
+        run = RunId(decoder.beginning.run)
+        if known == 0:
+            await self._create(decoder, events)
+            return
+        owner = await self.store.claim(run)
+        try:
+            await self.store.append(run, owner, events, after=known)
+            pilot = decoder.pilot
+            if pilot.seq - self._snapshots.get(run, 0) >= SNAPSHOT_EVERY:
+                self._snapshots[run] = pilot.seq
+                sealing = RunSealing(run, pilot.machine, self.store.seals, lambda value: value)
+                _, state = sealing.state(pilot.seq, in_pieces=True)
+                await self.store.snapshot(run, owner, pilot.seq, state)
+        finally:
+            await self.store.release(run, owner)
+
+    async def _create(self, decoder: Decoder, events: list[Event]) -> None:
+        begun = decoder.beginning
+        if begun.run in self._turns:
+            await self._turns[RunId(begun.run)].wait()
+        past = [messages.event_from_json(event) for event in begun.past]
+        about = (begun.name, begun.dialect, begun.file, begun.key, begun.parent)
+        at = events[0].at
+        made = NewRun(
+            RunId(begun.run),
+            begun.workflow,
+            begun.digest,
+            *about,
+            sources=begun.sources,
+            behaviour=begun.behaviour,
+            memories=records_in(events),
+            origin=begun.origin,
+            created_at=at,
+        )
+        with suppress(UsageError):  # another process has made it
+            await self.store.create(made, *past, *events)
+
+    def last_seq(self, run: RunId) -> int:
+        """The last entry of a run that is here; 0: there is none."""
+        try:
+            return self.store.run(run).last_seq
+        except UsageError:
+            return 0
+
+
+async def _to_its_end(work: Coroutine[None, None, None]) -> None:
+    """Does something whole, also for those who leave meanwhile: a claim must be given back."""
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait({working})
+        raise

@@ -1,0 +1,417 @@
+"""The Temporal runtime: starts and steers runs through a client, and reads them in a mirror."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import asynccontextmanager, suppress
+from dataclasses import KW_ONLY, replace
+from typing import TYPE_CHECKING, Any
+
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from whorl.errors import StoreError, UsageError
+from whorl.interpreter.plan import Plan
+from whorl.interpreter.requests import objection
+from whorl.ir import content_hash, from_json
+from whorl.lazily import dataclass
+from whorl.runtimes.folding import fold
+from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.local import Start, new_run_id, raise_objection
+from whorl.runtimes.sealing import opened, opened_state
+from whorl.runtimes.temporal import messages
+from whorl.runtimes.temporal.limits import check_runnable
+from whorl.runtimes.temporal.messages import Beginning, id_of
+from whorl.runtimes.temporal.mirror import Mirror
+from whorl.runtimes.temporal.schedules import bring_schedules
+from whorl.runtimes.temporal.streams import shown_text
+from whorl.runtimes.temporal.worker import answering, has_pollers
+from whorl.runtimes.temporal.workflow import how_to_begin
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from whorl.interpreter.events import Event
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.settings import TemporalSettings
+    from whorl.runtimes.driver import Watcher
+    from whorl.runtimes.journal import Entry, NewRun, RunId, RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+POLL_S = 0.05
+STREAM_S = 0.2
+# How long somebody waits for a worker who tells what has become of a start or a request.
+PATIENCE_S = 30.0
+# How long a run that should have gone on by now is looked at.
+LATE_S = 2.0
+# How often a server looks for runs that others have started, and how many it follows.
+LOOK_S = 1.0
+FOLLOWED_MAX = 500
+# How late a server may tell that a run has ended.
+LAG_S = 15.0
+PLANS_MAX = 64
+log = logging.getLogger("whorl")
+
+
+@dataclass(eq=False)
+class TemporalRuntime:
+    """Implements `Runtime` on a client and a mirror; workers drive the runs."""
+
+    client: Client
+    store: SqliteStore
+    settings: TemporalSettings
+    _: KW_ONLY
+    redacted: Callable[[Json], Json] = lambda value: value
+    watcher: Watcher | None = None
+    check: Callable[[Sequence[Event]], None] = lambda requests: None
+    # Whether somebody wants to see what the calls of a run stream.
+    is_watched: Callable[[RunId], bool] = lambda run: True
+    origin: str = ""
+    url: str = ""
+    patience_s: float = PATIENCE_S
+    # Tests are in a hurry: time goes so much faster, and executions are that much shorter.
+    rate: float = 1.0
+    events_max: int = messages.EVENTS_MAX
+
+    def __post_init__(self) -> None:
+        heard = self.watcher.entries if self.watcher is not None else lambda run, entries: None
+        self.mirror = Mirror(self.client, self.store, heard)
+        self._plans: dict[str, Plan] = {}
+        self._following: dict[RunId, tuple[int, asyncio.Task[None]]] = {}
+        # The runs that `follow_all` has joined those who follow them; None: it is not asked to.
+        self._kept: set[RunId] | None = None
+        self._unreadable: set[RunId] = set()
+        self._stopping = asyncio.Event()
+
+    async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
+        """Makes a run, durably, which workers drive; False: a run with this key exists already."""
+        run = id_of(start.key) if start.key else new_run_id(time.time())
+        beginning = messages.new_beginning(
+            run,
+            workflow,
+            start,
+            self.settings,
+            redacted=self.redacted,
+            url=self.url,
+            origin=self.origin,
+        )
+        beginning = replace(beginning, **self._ways())
+        with answering(self.settings):
+            is_new = await self._begin(beginning)
+            self._keep(run)
+            await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
+        return run, is_new
+
+    def _ways(self) -> dict[str, Any]:
+        epoch = time.time() if self.rate != 1.0 else 0.0
+        hurry = {"events_max": self.events_max, "epoch": epoch, "rate": self.rate}
+        return messages.ways(self.settings) | hurry
+
+    async def _begin(self, beginning: Beginning, *, is_again: bool = False) -> bool:
+        """Starts an execution; False: there is, or was, one of this run."""
+        policy = WorkflowIDReusePolicy
+        try:
+            await self.client.start_workflow(
+                messages.RUN,
+                beginning.to_json(),
+                id=beginning.run,
+                id_reuse_policy=policy.ALLOW_DUPLICATE if is_again else policy.REJECT_DUPLICATE,
+                **how_to_begin(beginning),
+            )
+        except WorkflowAlreadyStartedError:
+            return False
+        return True
+
+    async def drive(
+        self, run: RunId, requests: Sequence[Event] = (), *, at_least: float = 0.0
+    ) -> str:
+        """Asks for these requests, then follows the run until it rests; gives its status."""
+        self.check(requests)
+        for event in requests:
+            await self.request(run, event)
+        before = self.store.run(run).last_seq
+        deadline = time.monotonic() + (LATE_S if at_least else 0.0)
+        async with self._followed(run) as following:
+            while not self._stopping.is_set():
+                row = self.store.run(run)
+                is_late = row.last_seq == before and time.monotonic() < deadline
+                if following.done() or (not is_late and self._is_at_rest(row)):
+                    return self.store.run(run).status
+                await asyncio.sleep(POLL_S)
+        return "stopped"
+
+    def _is_at_rest(self, row: RunRow) -> bool:
+        """Whether nothing happens before somebody asks for it: calls of a paused run go on."""
+        if row.status == "paused":
+            return not fold(self.store, row.id).machine.in_flight()
+        return row.status != "running"
+
+    async def request(self, run: RunId, event: Event) -> bool:
+        """Brings a request to a run; it stands in the journal when this returns."""
+        with answering(self.settings):
+            return await self._request(run, event)
+
+    async def _request(self, run: RunId, event: Event) -> bool:
+        await self.refresh(run)
+        raise_objection(objection(fold(self.store, run).machine, event))
+        before = self.store.run(run).last_seq
+        while not await self._signal(run, event) and not await self._reopen(run, event):
+            continue
+        wanted = event.body.get("request")
+
+        def is_there() -> bool:
+            later = (entry.event for entry in self.store.read(run, after=before))
+            return any(e.kind == event.kind and e.body.get("request") == wanted for e in later)
+
+        self._keep(run)
+        await self._await_entry(run, is_there)
+        return True
+
+    async def _signal(self, run: RunId, event: Event) -> bool:
+        """Tells the execution of a run; False: it has ended."""
+        try:
+            handle = self.client.get_workflow_handle(run)
+            await handle.signal(messages.ASK, messages.event_to_json(event))
+        except RPCError as fault:
+            if fault.status != RPCStatusCode.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    async def _reopen(self, run: RunId, event: Event) -> bool:
+        """Goes on with a run that has ended; False: somebody else was quicker."""
+        execution = await self.mirror.newest(run)
+        decoder = await self.mirror.bring(run)
+        if decoder is None:
+            words = f"the server has deleted the history of run {run!r}"
+            raise UsageError(words, help="fork it, or start it anew", code="W905")
+        first = (replace(event, at=0.0),)
+        again = decoder.beginning.go_on(decoder.pilot, before=execution, first=first)
+        return await self._begin(again, is_again=True)
+
+    async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
+        """Makes a run that redoes an iteration of another one; False: one with its key exists."""
+        now = time.time()
+        run = id_of(fork.key) if fork.key else new_run_id(now)
+        journal: Any = _Forking(self.store, self._begin_fork)
+        with answering(self.settings):
+            await self.refresh(source)
+            made, is_new = await fork_run(journal, source, fork, run=run, now=now)
+            self._keep(run)
+            await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
+        return made, is_new
+
+    async def _begin_fork(self, made: NewRun, events: Sequence[Event]) -> bool:
+        seals = self.store.seals
+        plan = Plan(from_json(made.workflow))
+        check_runnable(plan, self.settings)
+        past = [messages.event_to_json(opened(event, made.id, seals)) for event in events]
+        beginning = Beginning(
+            run=made.id,
+            workflow=made.workflow,
+            digest=made.workflow_hash,
+            name=made.name,
+            dialect=made.dialect,
+            file=made.file,
+            key=made.key,
+            parent=made.parent,
+            origin=made.origin,
+            sources=made.sources,
+            past=past,
+            state=opened_state((len(events), made.state), made.id, seals),
+            seq=len(events),
+            **self._ways(),
+        )
+        return await self._begin(beginning)
+
+    async def refresh(self, run: RunId | None = None) -> None:
+        """Brings what is new into the store."""
+        with answering(self.settings):
+            await (self.mirror.bring_all() if run is None else self.mirror.bring(run))
+
+    async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
+        """The entries of a run as they come, until it ends or waits for a person."""
+        async with self._followed(run) as following:
+            while not self._stopping.is_set():
+                is_over = following.done()
+                version = self.store.version()
+                status = self.store.run(run).status
+                for entry in self.store.read(run, after=after):
+                    after = entry.seq
+                    yield entry
+                if status != "running" or is_over:
+                    return
+                while self.store.version() == version and not following.done():
+                    if self._stopping.is_set():
+                        return
+                    await asyncio.sleep(POLL_S)
+
+    async def follow_all(self) -> None:
+        """Brings what comes of all runs, until it is cancelled."""
+        kept = self._kept = set()
+        since = 0.0
+        try:
+            while True:
+                try:
+                    now = time.time()
+                    if not since:
+                        await self.mirror.bring_all()
+                    await bring_schedules(self.client, self.store)
+                    for run in await self.mirror.stale_runs(FOLLOWED_MAX, since or now):
+                        self._keep(run)
+                    since = now - LAG_S
+                except (RPCError, StoreError) as fault:
+                    log.warning("the runs of the cluster cannot be followed: %s", fault)
+                for run in [run for run in kept if self._following[run][1].done()]:
+                    await self._part(run)
+                await asyncio.sleep(LOOK_S)
+        finally:
+            self._kept = None
+            await asyncio.gather(*map(self._leave, kept), return_exceptions=True)
+
+    def _keep(self, run: RunId) -> None:
+        """Where all runs are followed, follows this one to its end."""
+        if self._kept is not None and run not in self._kept | self._unreadable:
+            self._kept.add(run)
+            self._join(run)
+
+    async def _part(self, run: RunId) -> None:
+        """Follows a run no longer that has ended, or that cannot be read."""
+        assert self._kept is not None
+        self._kept.discard(run)
+        fault = self._following[run][1].exception()
+        if fault is not None:
+            self._unreadable.add(run)
+            log.warning("run %s cannot be followed: %s", run, fault)
+        await self._leave(run)
+
+    def plan(self, run: RunId) -> Plan:
+        encoded = self.store.workflow(run)
+        digest = content_hash(encoded)
+        if digest not in self._plans:
+            if len(self._plans) >= PLANS_MAX:
+                self._plans.clear()
+            self._plans[digest] = Plan(from_json(encoded))
+        return self._plans[digest]
+
+    def is_asleep(self, run: RunId) -> bool:
+        """No run that is only followed takes room."""
+        return True
+
+    def drain(self, *, by_person: bool = False) -> int:
+        """Follows no run any longer; workers go on with them."""
+        self._stopping.set()
+        return 0
+
+    def stop(self) -> None:
+        self._stopping.set()
+
+    @asynccontextmanager
+    async def _followed(self, run: RunId) -> AsyncIterator[asyncio.Task[None]]:
+        """Brings what comes of a run, once for all who want it, by a task that ends with it.
+
+        Raises what has kept the task from doing so.
+        """
+        task = self._join(run)
+        try:
+            yield task
+            if task.done():
+                task.result()
+        finally:
+            await self._leave(run)
+
+    def _join(self, run: RunId) -> asyncio.Task[None]:
+        count, task = self._following.get(run, (0, None))
+        if task is None or task.done():
+            task = asyncio.create_task(self._bring(run))
+        self._following[run] = (count + 1, task)
+        return task
+
+    async def _leave(self, run: RunId) -> None:
+        count, task = self._following[run]
+        self._following[run] = (count - 1, task)
+        if count == 1:
+            del self._following[run]
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _bring(self, run: RunId) -> None:
+        streaming = asyncio.create_task(self._stream(run))
+        try:
+            while True:
+                try:
+                    await self.mirror.bring(run, wait=True)
+                    return
+                except RPCError as fault:
+                    log.warning("run %s cannot be followed at present: %s", run, fault)
+                    await asyncio.sleep(LOOK_S)
+        finally:
+            streaming.cancel()
+            with suppress(asyncio.CancelledError):
+                await streaming
+
+    async def _stream(self, run: RunId) -> None:
+        """Tells the watcher what tasks of a run have streamed."""
+        if self.watcher is None:
+            return
+        shown: dict[str, str] = {}
+        while True:
+            await asyncio.sleep(STREAM_S)
+            if not self.is_watched(run):
+                continue
+            with suppress(RPCError):
+                about = await self.client.get_workflow_handle(run).describe()
+                if about.status != WorkflowExecutionStatus.RUNNING:
+                    return
+                texts = await shown_text(about, self.client.data_converter)
+                for address, text in texts.items():
+                    new = _new_part(shown.get(address, ""), text)
+                    if new:
+                        self.watcher.text(run, address, new)
+                shown = texts
+
+    async def _await_entry(self, run: RunId, is_there: Callable[[], bool]) -> None:
+        """Waits until a worker has told of what was asked of it."""
+        deadline = time.monotonic() + self.patience_s
+        while not is_there():
+            async with self._followed(run) as following:
+                while not is_there() and not following.done():
+                    if time.monotonic() > deadline:
+                        raise await self._unheard(run)
+                    await asyncio.sleep(POLL_S)
+
+    async def _unheard(self, run: RunId) -> StoreError:
+        queue = messages.run_queue(self.settings.queue)
+        has_any = await has_pollers(self.client, queue)
+        why = "none has answered" if has_any else f"none polls the queue {queue!r}"
+        words = f"run {run} waits for a worker: {why}"
+        advice = "start one with `whorl worker`; the run goes on by itself then"
+        return StoreError(words, code="R922", help=advice)
+
+
+@dataclass(slots=True)
+class _Forking:
+    """A store to read from; what is created in it is begun as an execution instead."""
+
+    store: SqliteStore
+    begin: Callable[[NewRun, Sequence[Event]], Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.store, name)
+
+    async def create(self, made: NewRun, *events: Event) -> tuple[RunId, bool]:
+        return made.id, await self.begin(made, events)
+
+
+def _new_part(before: str, text: str) -> str:
+    """What has been streamed since; only the end of it is known."""
+    if text.startswith(before):
+        return text[len(before) :]
+    size = next((n for n in range(len(text), 0, -1) if before.endswith(text[:n])), 0)
+    return text[size:]

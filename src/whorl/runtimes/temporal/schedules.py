@@ -1,0 +1,231 @@
+"""Schedules as Temporal has them: its server fires them, and workers start their runs.
+
+A firing is a short workflow: it has a worker read the file as it is then, starts the run under the
+key that is made of the schedule and the time, and stays until that has ended, so that the server
+knows of overlaps. What people read of schedules is mirrored into the tables of a store.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict, replace
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from temporalio import workflow
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleCalendarSpec,
+    ScheduleHandle,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleRange,
+    ScheduleSpec,
+)
+from temporalio.common import RetryPolicy, SearchAttributeKey, WorkflowIDReusePolicy
+from temporalio.exceptions import ActivityError, ChildWorkflowError, WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from whorl.lazily import dataclass
+
+with workflow.unsafe.imports_passed_through():
+    from whorl.runtimes.service.schedules import Firing, ScheduleTable, is_taken
+    from whorl.runtimes.service.schedules import Schedule as ScheduleRow
+    from whorl.runtimes.temporal import messages
+    from whorl.runtimes.temporal.messages import Beginning
+    from whorl.runtimes.temporal.workflow import how_to_begin
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from whorl.language import Json
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+PREFIX = "whorl/"
+FIRE_S = 60.0
+# A server that was away makes up for so much.
+LATE_S = 60.0
+BACKFILL_S = 366 * 86_400.0
+FIRINGS_MAX = 200
+_DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
+_OVERLAPS = {
+    "skip": ScheduleOverlapPolicy.SKIP,
+    "queue": ScheduleOverlapPolicy.BUFFER_ALL,
+    "parallel": ScheduleOverlapPolicy.ALLOW_ALL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When a schedule is due: the values of cron's fields, once or twice, or an interval."""
+
+    calendars: tuple[tuple[Iterable[int], ...], ...] = ()
+    zone: str = "UTC"
+    every_s: float = 0.0
+    start: float = 0.0
+
+    def spec(self) -> ScheduleSpec:
+        if self.every_s:
+            every = timedelta(seconds=self.every_s)
+            offset = timedelta(seconds=self.start % self.every_s)
+            return ScheduleSpec(intervals=[ScheduleIntervalSpec(every, offset)])
+        calendars = [
+            ScheduleCalendarSpec(
+                minute=_ranges(minutes),
+                hour=_ranges(hours),
+                day_of_month=_ranges(days),
+                month=_ranges(months),
+                day_of_week=_ranges(weekdays),
+            )
+            for minutes, hours, days, months, weekdays in self.calendars
+        ]
+        return ScheduleSpec(calendars=calendars, time_zone_name=self.zone)
+
+
+def _ranges(values: Iterable[int]) -> list[ScheduleRange]:
+    return [ScheduleRange(value) for value in sorted(values)]
+
+
+@workflow.defn(name=messages.FIRING)
+class Fire:
+    """What the server starts when a schedule is due; its memo tells what came of it."""
+
+    @workflow.run
+    async def run(self, schedule: dict[str, Any], queue: str) -> None:
+        due = workflow.info().typed_search_attributes.get(_DUE)
+        at = workflow.time() if due is None else due.timestamp()
+        fired: dict[str, Any] = {"schedule": schedule["id"], "due": at, "run": ""}
+        try:
+            made = await workflow.execute_activity(
+                messages.FIRE,
+                args=[schedule, at],
+                task_queue=queue,
+                start_to_close_timeout=timedelta(seconds=FIRE_S),
+                retry_policy=RetryPolicy(maximum_attempts=3),
+            )
+        except ActivityError as fault:
+            made = {"state": "failed", "reason": str(fault.cause), "runs": []}
+        begun = [await self._begin(Beginning.from_json(each)) for each in made.pop("runs")]
+        fired |= {**made, "at": workflow.time(), "run": begun[0][0] if begun else ""}
+        workflow.upsert_memo(fired)
+        for _, run in begun:
+            if run is not None:
+                with suppress(ChildWorkflowError):
+                    await run
+
+    async def _begin(
+        self, beginning: Beginning
+    ) -> tuple[str, workflow.ChildWorkflowHandle[Any, Any] | None]:
+        try:
+            run = await workflow.start_child_workflow(
+                messages.RUN,
+                beginning.to_json(),
+                id=beginning.run,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                **how_to_begin(beginning),
+            )
+        except WorkflowAlreadyStartedError:
+            return beginning.run, None
+        return beginning.run, run
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSchedules(ScheduleTable):
+    """The schedules of a namespace, mirrored in a store, whose own are those of triggers."""
+
+    connect: Callable[[], Awaitable[Client]]
+    queue: str
+    times: Callable[[Mapping[str, Json]], Times]
+
+    async def add(self, schedule: ScheduleRow) -> None:
+        """Raises UsageError where the name is taken."""
+        late_s = BACKFILL_S if schedule.backfill else LATE_S
+        action = ScheduleActionStartWorkflow(
+            messages.FIRING,
+            args=[asdict(schedule), self.queue],
+            id=f"{PREFIX}{schedule.name}",
+            task_queue=self.queue,
+        )
+        policy = SchedulePolicy(_OVERLAPS[schedule.overlap], timedelta(seconds=late_s))
+        made = Schedule(action, self.times(schedule.rule).spec(), policy)
+        client, memo = await self.connect(), {"schedule": asdict(schedule)}
+        try:
+            await client.create_schedule(f"{PREFIX}{schedule.name}", made, memo=memo)
+        except ScheduleAlreadyRunningError:
+            raise is_taken(schedule.name) from None
+        await bring_schedules(client, self.store, schedule.name)
+
+    async def remove(self, name: str) -> None:
+        if self.named(name).trigger:
+            await ScheduleTable.remove(self, name)
+            return
+        client = await self.connect()
+        await _handle(client, name).delete()
+        await bring_schedules(client, self.store)
+
+    async def pause(self, name: str, *, paused: bool) -> None:
+        if self.named(name).trigger:
+            await ScheduleTable.pause(self, name, paused=paused)
+            return
+        client = await self.connect()
+        handle = _handle(client, name)
+        await (handle.pause() if paused else handle.unpause())
+        await bring_schedules(client, self.store)
+
+    async def ask(self, name: str) -> float:
+        if self.named(name).trigger:
+            return await ScheduleTable.ask(self, name)
+        await _handle(await self.connect(), name).trigger()
+        return self.store.clock()
+
+
+async def bring_schedules(client: Client, store: SqliteStore, *names: str) -> None:
+    """Mirrors what the server knows of schedules, and what came of their last times.
+
+    Its lists are a little late, so that what is known otherwise is asked for, too.
+    """
+    table = ScheduleTable(store)
+    listed = [each.id async for each in await client.list_schedules()]
+    ours = [name.removeprefix(PREFIX) for name in listed if name.startswith(PREFIX)]
+    ours += [*names, *(known.name for known in table.all() if not known.trigger)]
+    described = [await _described(client, name) for name in dict.fromkeys(ours)]
+    if not ours:
+        return
+    firings = await _firings(client)
+    last = {each.schedule: each for each in sorted(firings, key=lambda each: each.due)}
+    schedules = [
+        replace(each, fault=last[each.id].reason)
+        if each.id in last and last[each.id].state == "failed"
+        else each
+        for each in described
+        if each is not None
+    ]
+    await table.mirror(schedules, firings)
+
+
+async def _described(client: Client, name: str) -> ScheduleRow | None:
+    try:
+        about = await _handle(client, name).describe()
+    except RPCError as fault:
+        if fault.status != RPCStatusCode.NOT_FOUND:
+            raise
+        return None
+    return replace(
+        ScheduleRow(**await about.memo_value("schedule")), paused=about.schedule.state.paused
+    )
+
+
+async def _firings(client: Client) -> list[Firing]:
+    query = f"WorkflowType = '{messages.FIRING}'"
+    memos = [await each.memo() async for each in client.list_workflows(query, limit=FIRINGS_MAX)]
+    return [Firing(**memo) for memo in memos if "state" in memo]
+
+
+def _handle(client: Client, name: str) -> ScheduleHandle:
+    return client.get_schedule_handle(f"{PREFIX}{name}")

@@ -1,0 +1,207 @@
+"""A worker: it drives runs, and makes their calls with the providers of its project."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
+from temporalio.api.operatorservice.v1 import (
+    AddSearchAttributesRequest,
+    ListSearchAttributesRequest,
+)
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, RegisterNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from whorl.errors import StoreError
+from whorl.interpreter import BEHAVIOUR
+from whorl.runtimes.temporal import messages
+from whorl.runtimes.temporal.activities import Activities
+from whorl.runtimes.temporal.lanes import Lane
+from whorl.runtimes.temporal.payloads import converter
+from whorl.runtimes.temporal.schedules import Fire
+from whorl.runtimes.temporal.workflow import PARENT, STATUS, WORKFLOW, Run
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from temporalio.worker import WorkflowRunner
+
+    from whorl.providers.settings import TemporalSettings
+    from whorl.runtimes.performing import Workers
+
+
+# The machine does for a run what the one did that began it, if that is one of these versions.
+DRIVEN = (BEHAVIOUR, BEHAVIOUR - 1)
+CONNECT_S = 10.0
+# How long a namespace that is made here keeps the histories of runs that have ended.
+RETENTION_DAYS = 30
+NAMESPACE_S = 60.0
+NAMESPACE_POLL_S = 0.2
+CACHED_MAX = 500
+# How long the server waits for the worker that has a run in memory before it asks another one.
+STICKY_S = 2.0
+# Streamed text travels with heartbeats, which the SDK holds back for most of their timeout.
+THROTTLE_S = 0.3
+
+
+async def connect(settings: TemporalSettings) -> Client:
+    """A client of the server. Raises StoreError R922 where it does not answer."""
+    key = settings.encrypt_with.reveal() if settings.encrypt_with is not None else ""
+    try:
+        async with asyncio.timeout(CONNECT_S):
+            return await Client.connect(
+                settings.address,
+                namespace=settings.namespace,
+                tls=settings.tls,
+                api_key=None if settings.api_key is None else settings.api_key.reveal(),
+                data_converter=converter(settings.values, key),
+            )
+    except (RuntimeError, TimeoutError) as fault:
+        words = f"Temporal does not answer at {settings.address!r}: {fault or 'no answer in time'}"
+        advice = "look at [runtime.temporal] address; `temporal server start-dev` starts one to try"
+        raise StoreError(words, code="R922", help=advice) from fault
+
+
+@contextmanager
+def answering(settings: TemporalSettings) -> Iterator[None]:
+    """Gives what goes wrong with the server the code that says so."""
+    try:
+        yield
+    except RPCError as fault:
+        words = f"Temporal at {settings.address!r} has refused: {fault}"
+        advice = "look at [runtime.temporal]; a `whorl worker` sets up what the namespace lacks"
+        raise StoreError(words, code="R922", help=advice) from fault
+
+
+async def set_up(client: Client, *, is_needed: bool = False) -> list[str]:
+    """Adds the search attributes of runs to the namespace, where it lacks them; gives what it did.
+
+    A namespace that is not there is made. Unless it `is_needed`, who may not do so leaves it.
+    """
+    try:
+        return await _set_up(client)
+    except RPCError:
+        if is_needed:
+            raise
+        return []
+
+
+async def _set_up(client: Client) -> list[str]:
+    made = []
+    try:
+        missing = await missing_attributes(client)
+    except RPCError as fault:
+        if fault.status != RPCStatusCode.NOT_FOUND:
+            raise
+        await _make_namespace(client)
+        made.append(f"namespace {client.namespace}")
+        missing = await missing_attributes(client)
+    if missing:
+        kind = IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD
+        attributes = dict.fromkeys(missing, kind)
+        asked = AddSearchAttributesRequest(search_attributes=attributes, namespace=client.namespace)
+        await client.operator_service.add_search_attributes(asked)
+    return made + [f"search attribute {name}" for name in missing]
+
+
+async def missing_attributes(client: Client) -> list[str]:
+    about = ListSearchAttributesRequest(namespace=client.namespace)
+    known = (await client.operator_service.list_search_attributes(about)).custom_attributes
+    return [key.name for key in (STATUS, WORKFLOW, PARENT) if key.name not in known]
+
+
+async def _make_namespace(client: Client) -> None:
+    """Makes the namespace, and waits until the server knows it."""
+    service = client.workflow_service
+    retention: Any = timedelta(days=RETENTION_DAYS)
+    await service.register_namespace(
+        RegisterNamespaceRequest(
+            namespace=client.namespace, workflow_execution_retention_period=retention
+        )
+    )
+    async with asyncio.timeout(NAMESPACE_S):
+        while True:
+            with suppress(RPCError):
+                await missing_attributes(client)
+                return
+            await asyncio.sleep(NAMESPACE_POLL_S)
+
+
+async def has_pollers(client: Client, queue: str, *, is_of_calls: bool = False) -> bool:
+    """Whether some worker takes what waits on a queue: runs, or calls."""
+    kinds = TaskQueueType
+    kind = kinds.TASK_QUEUE_TYPE_ACTIVITY if is_of_calls else kinds.TASK_QUEUE_TYPE_WORKFLOW
+    asked = DescribeTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
+    )
+    return bool((await client.workflow_service.describe_task_queue(asked)).pollers)
+
+
+async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool, str]]:
+    """What a cluster needs, whether it has it, and what to do: for those who look after it."""
+    client = await connect(settings)
+    place = f"{settings.address}, namespace {settings.namespace!r}"
+    with answering(settings):
+        missing = await missing_attributes(client)
+        yield "Temporal", True, place
+        words = f"{', '.join(missing)} missing: `whorl worker --setup`" if missing else "are there"
+        yield "search attributes", not missing, words
+        runs = f"{settings.queue}-{BEHAVIOUR}"
+        queues = {runs: False} | dict.fromkeys([settings.queue, *settings.queues.values()], True)
+        for queue, is_of_calls in queues.items():
+            has_any = await has_pollers(client, queue, is_of_calls=is_of_calls)
+            what = "calls" if is_of_calls else f"runs of behaviour {BEHAVIOUR}"
+            option = "" if queue in (runs, settings.queue) else f" --queue {queue} --calls-only"
+            words = "workers poll it" if has_any else f"start a worker: `whorl worker{option}`"
+            words = f"{what}: {words}"
+            yield f"queue {queue}", has_any, words
+
+
+@asynccontextmanager
+async def working(
+    client: Client,
+    settings: TemporalSettings,
+    workers: Workers,
+    *,
+    queue: str = "",
+    calls_only: bool = False,
+    runner: WorkflowRunner | None = None,
+    fired: Callable[[dict[str, Any], float], dict[str, Any]] = lambda schedule, due: {},
+) -> AsyncIterator[None]:
+    """Works until it is left; then it takes nothing new, and waits for its calls (`grace`)."""
+    activities, is_whole = Activities(workers, fired), not calls_only and not queue
+    async with AsyncExitStack() as stack:
+        calls = Worker(
+            client,
+            task_queue=queue or settings.queue,
+            activities=[activities.perform, activities.fire],
+            # What drives no machine waits for any version of us.
+            workflows=[Fire, Lane] if is_whole else [],
+            workflow_runner=UnsandboxedWorkflowRunner(),
+            max_concurrent_activities=settings.calls_at_once,
+            graceful_shutdown_timeout=timedelta(seconds=settings.grace_s),
+            max_heartbeat_throttle_interval=timedelta(seconds=THROTTLE_S),
+            default_heartbeat_throttle_interval=timedelta(seconds=THROTTLE_S),
+        )
+        await stack.enter_async_context(calls)
+        for behaviour in () if calls_only else DRIVEN:
+            runs = Worker(
+                client,
+                task_queue=messages.run_queue(settings.queue, behaviour),
+                workflows=[Run],
+                activities=[activities.prepare],
+                no_remote_activities=True,
+                workflow_runner=runner or UnsandboxedWorkflowRunner(),
+                # No task of a run fails because the machine that it is on is busy for two seconds.
+                debug_mode=True,
+                max_cached_workflows=CACHED_MAX,
+                sticky_queue_schedule_to_start_timeout=timedelta(seconds=STICKY_S),
+            )
+            await stack.enter_async_context(runs)
+        yield

@@ -1,0 +1,290 @@
+"""A run as a workflow of Temporal: the pilot, with signals, timers and activities around it.
+
+What one activation brings is collected and fed when nothing else is to be done, in the order in
+which it was begun: whoever reads the history can do the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import (
+    RetryPolicy,
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+)
+from temporalio.exceptions import (
+    ActivityError,
+    CancelledError,
+    FailureError,
+    WorkflowAlreadyStartedError,
+)
+from temporalio.exceptions import TimeoutError as OutOfTime
+
+with workflow.unsafe.imports_passed_through():
+    from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
+    from whorl.runtimes.pilot import Arrival, Call
+    from whorl.runtimes.temporal import messages
+    from whorl.runtimes.temporal.messages import Beginning
+
+STATUS = SearchAttributeKey.for_keyword("WhorlStatus")
+WORKFLOW = SearchAttributeKey.for_keyword("WhorlWorkflow")
+PARENT = SearchAttributeKey.for_keyword("WhorlParent")
+# Retries are the machine's: one activity is one call.
+ONCE = RetryPolicy(maximum_attempts=1)
+PREPARE_S = 30.0
+# How long a worker may take for what one or several events lead to.
+TASK_S = 20.0
+LEAVE_S = 0.001
+# A kind of task keeps to its own time limit; the server's comes after it.
+LATE_S = 15.0
+CALL_MAX_S = 7 * 86_400.0
+# How the SDK calls the end of an activity whose worker leaves.
+LEFT = "WorkerShutdown"
+
+
+@workflow.defn(name=messages.RUN)
+class Run:
+    @workflow.init
+    def __init__(self, beginning: dict[str, Any]) -> None:
+        self._beginning = Beginning.from_json(beginning)
+        self._pilot = self._beginning.pilot()
+        self._machine = self._pilot.machine
+        self._status = ""
+        self._awake = True
+        self._is_leaving = False
+        # What was asked before the run began: the SDK delivers that first.
+        self._early: list[dict[str, Any]] | None = []
+        self._arrived: list[Arrival] = []
+        self._begun = 0
+        self._preparing = 0
+        self._calls: dict[str, asyncio.Task[None]] = {}
+        self._timers: dict[str, asyncio.Task[None]] = {}
+        self._has_place = self._beginning.has_place
+        # It waits for its turn: what it wants done is not done yet.
+        self._is_queued = bool(self._beginning.at_once) and not self._has_place
+        self._is_in_lane = bool(self._beginning.at_once)
+        self._parting = 0
+
+    @workflow.signal(name=messages.TURN)
+    def turn(self) -> None:
+        if self._is_queued:
+            self._is_queued, self._has_place, self._awake = False, True, True
+
+    async def _enter(self) -> None:
+        """Waits in the lane of its workflow, which is there as long as somebody is in it."""
+        beginning = self._beginning
+        while self._is_queued and not self._machine.done:
+            with suppress(WorkflowAlreadyStartedError):
+                await workflow.start_child_workflow(
+                    messages.LANE,
+                    args=[{}, []],
+                    id=beginning.lane,
+                    task_queue=beginning.queue,
+                    parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                )
+            with suppress(FailureError):
+                lane = workflow.get_external_workflow_handle(beginning.lane)
+                begun = workflow.info().workflow_start_time.timestamp()
+                await lane.signal(messages.ENTER, args=[beginning.run, begun, beginning.at_once])
+                return
+
+    async def _part(self) -> None:
+        """Gives its place to others; where the lane is gone, there is nobody who waits."""
+        lane = workflow.get_external_workflow_handle(self._beginning.lane)
+        with suppress(FailureError):
+            await lane.signal(messages.LEAVE, self._beginning.run)
+        self._parting -= 1
+        self._awake = True
+
+    @workflow.signal(name=messages.ASK)
+    def ask(self, event: dict[str, Any]) -> None:
+        if self._early is not None:
+            self._early.append(event)
+            return
+        self._pilot.arrive(messages.event_from_json(event | {"at": 0.0}, self._now()))
+        # At once, whether or not the SDK tells of all else that has happened before anybody acts:
+        # what a request ends is not heard any more.
+        self._carry_out(is_full=self._is_full())
+        self._show_status()
+        if (self._machine.done or self._is_full()) and not self._is_leaving:
+            self._is_leaving = True
+            asyncio.create_task(self._leave_later())  # noqa: RUF006 - the SDK keeps it
+
+    async def _leave_later(self) -> None:
+        """Has the run look whether it is over once all else is heard that came with a request."""
+        await workflow.sleep(LEAVE_S)
+        self._awake, self._is_leaving = True, False
+
+    @workflow.run
+    async def run(self, beginning: dict[str, Any]) -> dict[str, Any]:
+        now = self._now()
+        for event in self._beginning.first:
+            self._arrive(messages.event_from_json(event, now))
+        self._pilot.take_over(now)
+        if self._is_queued:
+            asyncio.create_task(self._enter())  # noqa: RUF006 - the SDK keeps it
+        early, self._early = self._early or [], None
+        for event in early:
+            self.ask(event)
+        while True:
+            await workflow.wait_condition(lambda: self._awake or bool(self._arrived))
+            self._awake, arrived, self._arrived = False, self._arrived, []
+            self._pilot.arrive_together(arrived)
+            is_full = self._is_full()
+            self._carry_out(is_full=is_full)
+            self._show_status()
+            if self._machine.done and not self._calls and not self._parting:
+                pilot = self._pilot
+                return {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
+            if is_full and not self._is_under_way():
+                after = self._after()
+                workflow.continue_as_new(after.to_json(), task_queue=after.run_queue)
+
+    def _after(self) -> Beginning:
+        at_once = self._beginning.at_once if self._is_in_lane else 0
+        after = self._beginning.go_on(self._pilot)
+        return replace(after, at_once=at_once, has_place=self._has_place)
+
+    def _now(self) -> float:
+        return self._beginning.time(workflow.time())
+
+    def _is_full(self) -> bool:
+        info = workflow.info()
+        is_long = info.get_current_history_length() > self._beginning.events_max
+        return is_long or info.is_continue_as_new_suggested()
+
+    def _is_under_way(self) -> bool:
+        """Whether something was promised that a restored machine would not ask for again."""
+        machine = self._machine
+        is_busy = self._calls or self._preparing or self._parting
+        return bool(is_busy or machine.done or machine.in_flight())
+
+    def _arrive(self, event: Event) -> None:
+        self._pilot.arrive(event)
+        self._awake = True
+
+    def _show_status(self) -> None:
+        if self._machine.status != self._status:
+            self._status = self._machine.status
+            workflow.upsert_search_attributes([STATUS.value_set(self._status)])
+        is_out = self._machine.done or (self._has_place and self._status != "running")
+        if self._is_in_lane and is_out:
+            self._is_in_lane = self._has_place = False
+            self._parting += 1
+            asyncio.create_task(self._part())  # noqa: RUF006 - the SDK keeps it
+
+    def _carry_out(self, *, is_full: bool) -> None:
+        """Does what the machine wants; where another execution goes on soon, no new tasks."""
+        self._pilot.take_entries()
+        if self._is_queued and not self._machine.done:
+            return
+        wanted, others = self._pilot.commands()
+        for command in others:
+            self._begun += 1
+            match command:
+                case Call(perform, cap):
+                    calling = self._call(perform, cap, self._begun)
+                    self._calls[perform.address] = asyncio.create_task(calling)
+                case SetTimer(address):
+                    self._drop(self._timers, address)
+                    firing = self._fire(command, self._begun)
+                    self._timers[address] = asyncio.create_task(firing)
+                case Cancel(address):
+                    self._drop(self._timers, address)
+                    self._drop(self._calls, address)
+        if wanted and is_full:
+            self._pilot.forget(wanted)
+        elif wanted:
+            self._preparing += 1
+            self._begun += 1
+            asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
+
+    def _drop(self, tasks: dict[str, asyncio.Task[None]], address: str) -> None:
+        task = tasks.pop(address, None)
+        if task is not None:
+            task.cancel()
+
+    async def _prepare(self, wanted: list[Perform]) -> None:
+        """Has intents made: what tasks do and may cost depends on a worker's settings."""
+        performs = [messages.perform_to_json(perform) for perform in wanted]
+        try:
+            events = await workflow.execute_local_activity(
+                messages.PREPARE,
+                args=[self._beginning.run, performs, self._secrets(), self._now()],
+                start_to_close_timeout=timedelta(seconds=PREPARE_S),
+            )
+        finally:
+            self._preparing -= 1
+        for event in events:
+            self._arrive(messages.event_from_json(event, self._now()))
+
+    async def _call(self, perform: Perform, cap: int | None, number: int) -> None:
+        address, beginning = perform.address, self._beginning
+        limit_s = CALL_MAX_S if perform.timeout_s is None else perform.timeout_s + LATE_S
+        call = {
+            "run": beginning.run,
+            "perform": messages.perform_to_json(perform),
+            "cap": cap,
+            "held": self._machine.held_for(address),
+            "pins": self._pilot.pins,
+            "secrets": self._secrets(),
+        }
+        try:
+            reply = await workflow.execute_activity(
+                messages.PERFORM,
+                {name: value for name, value in call.items() if value},
+                activity_id=address,
+                task_queue=beginning.queues.get(perform.kind, beginning.queue),
+                start_to_close_timeout=timedelta(seconds=limit_s),
+                heartbeat_timeout=timedelta(seconds=beginning.heartbeat_s),
+                retry_policy=ONCE,
+                cancellation_type=workflow.ActivityCancellationType.TRY_CANCEL,
+            )
+            event = Event(reply["kind"], address, self._now(), reply["body"])
+        except ActivityError as fault:
+            event = lost(address, self._now(), fault.cause)
+        except (asyncio.CancelledError, CancelledError):
+            return
+        if self._calls.get(address) is asyncio.current_task():
+            del self._calls[address]
+            self._arrived.append(Arrival(number, event))
+
+    async def _fire(self, timer: SetTimer, number: int) -> None:
+        seconds = max(0.0, timer.due - self._now()) / self._beginning.rate
+        name = messages.timer_name(timer.address, timer.due)
+        await workflow.sleep(seconds, summary=name)
+        if self._timers.get(timer.address) is asyncio.current_task():
+            del self._timers[timer.address]
+            fired = Event("timer.fired", timer.address, max(timer.due, self._now()))
+            self._arrived.append(Arrival(number, fired, timer.due))
+
+    def _secrets(self) -> list[str]:
+        return list(self._machine.state.get("secrets", ()))
+
+
+def how_to_begin(beginning: Beginning) -> dict[str, Any]:
+    """Where an execution of a run is driven, and how it is found."""
+    attributes = [(WORKFLOW, beginning.name), (STATUS, "running")]
+    attributes += [(PARENT, beginning.parent)] if beginning.parent else []
+    pairs = [SearchAttributePair(key, text) for key, text in attributes]
+    return {
+        "task_queue": beginning.run_queue,
+        "search_attributes": TypedSearchAttributes(pairs),
+        "task_timeout": timedelta(seconds=TASK_S),
+    }
+
+
+def lost(address: str, at: float, cause: BaseException | None) -> Event:
+    """A call of which no worker has told what came of it, or one that a worker got wrong."""
+    is_left = getattr(cause, "type", "") == LEFT
+    if is_left or isinstance(cause, OutOfTime | CancelledError):
+        return Event("task.in_doubt", address, at)
+    message = str(getattr(cause, "message", cause))
+    return Event("task.failed", address, at, messages.fault_of_worker(message))

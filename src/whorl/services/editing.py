@@ -1,0 +1,295 @@
+"""Editing workflow files: operations on texts, and the one function that writes such a file.
+
+Nothing here runs or fetches anything. A file is written only if it is a workflow of the project,
+is no link, and is what the writer last saw of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import threading
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects.editing.changes import findings
+from whorl.dialects.editing.edit import Edited, edit, open_text
+from whorl.dialects.editing.names import as_json as names_as_json
+from whorl.dialects.editing.operations import read_operations
+from whorl.dialects.editing.palette import changes_of
+from whorl.dialects.editing.sketch import as_json, path_at
+from whorl.dialects.files import ENDINGS, ProjectFiles
+from whorl.dialects.reader import dialects, parse, reader_of
+from whorl.errors import EditRefused, InvalidWorkflow, UsageError
+from whorl.source import read_text
+from whorl.source.editing.patches import in_utf16
+from whorl.source.editing.text import BYTES_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from whorl.dialects.editing.changes import Changes
+    from whorl.errors import Diagnostic
+    from whorl.services.project import Project
+
+CHANGED, UNWRITABLE = "C110", "C111"
+_KEPT_BITS = 0o777
+# Of several saves of one process, one looks and writes before the next one looks.
+_lock = threading.Lock()
+
+
+class Changed(UsageError):
+    """A file is not what its writer last saw; `text` and `etag` are what it is."""
+
+    def __init__(self, file: str, text: str, etag: str | None) -> None:
+        message = f"{file!r} has changed since it was read"
+        super().__init__(message, code=CHANGED, help="look at both versions, then save again")
+        self.text = text
+        self.etag = etag
+
+
+def etag_of(data: bytes) -> str:
+    """What tells two versions of a file apart."""
+    return f'"sha256:{hashlib.sha256(data).hexdigest()}"'
+
+
+def files_of(project: Project, file: str) -> ProjectFiles:
+    """The files that a file of the project may name."""
+    path = Path(file).resolve()
+    root = project.root if path.is_relative_to(project.root) else path.parent
+    return ProjectFiles(str(root), ())
+
+
+def diagnose(project: Project, text: str, file: str) -> list[Diagnostic]:
+    """What the reader says about a text, as if it stood in the file, each with its step."""
+    found = findings(lambda: project.read_text(text, file))
+    try:
+        changes = open_text(text, file, files_of(project, file))[1] if found else None
+    except EditRefused:
+        changes = None
+    return found if changes is None else [_placed(each, changes) for each in found]
+
+
+def _placed(found: Diagnostic, changes: Changes) -> Diagnostic:
+    if found.span is None or found.span.file != changes.editor.now.document.file:
+        return found
+    return replace(found, node=path_at(changes.sketch, changes.editor.now, found.span))
+
+
+def sketch_text(project: Project, text: str, file: str) -> tuple[str, dict[str, Any] | None]:
+    """The dialect of a text and its picture; no picture where the text cannot be read."""
+    try:
+        dialect, changes = open_text(text, file, files_of(project, file))
+    except EditRefused:
+        return _dialect(text, file), None
+    return dialect, as_json(changes.sketch, changes.editor.now)
+
+
+def names_at(project: Project, text: str, file: str, path: str) -> list[dict[str, Any]]:
+    """The names that the texts of a step may read; raises EditRefused where there is no step."""
+    _, changes = open_text(text, file, files_of(project, file))
+    if path:
+        changes.node(path)
+    return names_as_json(changes.names_at(path))
+
+
+def _dialect(text: str, file: str) -> str:
+    with suppress(InvalidWorkflow):
+        return reader_of(parse(text, file, lenient=True)).name
+    return ""
+
+
+def edit_text(
+    project: Project,
+    text: str,
+    file: str,
+    operations: Sequence[Mapping[str, Any]],
+    *,
+    rewires: bool = True,
+) -> Edited:
+    """The text after operations; raises EditRefused or UsageError, and then nothing has changed."""
+    read = read_operations(operations)
+    return edit(text, file, read, files_of(project, file), rewires=rewires)
+
+
+def answer(before: str, edited: Edited) -> dict[str, Any]:
+    """What operations came to, as programs get it; offsets count UTF-16 units."""
+    return {
+        "text": edited.text,
+        "patches": [patch._asdict() for patch in in_utf16(before, edited.patches)],
+        "sketch": as_json(edited.sketch, edited.now),
+        "rewired": [
+            {"path": one.path, "field": one.field, "line": one.line} for one in edited.rewired
+        ],
+        "select": edited.select,
+        "others": {name: {"text": text, "etag": None} for name, text in edited.others.items()},
+    }
+
+
+def edited_dialects() -> list[str]:
+    """The dialects that have an empty file to begin with."""
+    return [name for name in dialects().names() if (made := _changes(name)) and made.empty]
+
+
+def empty_text(dialect: str) -> tuple[str, str]:
+    """The smallest file of a dialect that is valid, and the ending of its name."""
+    text = changes_of(dialect).empty
+    if not text:
+        known = ", ".join(edited_dialects())
+        words = f"there is no empty file of the dialect {dialect[:60]!r}"
+        raise UsageError(words, help=f"known: {known}")
+    return text, ".json" if text.startswith("{") else ".yaml"
+
+
+def _changes(dialect: str) -> type[Changes] | None:
+    try:
+        return changes_of(dialect)
+    except UsageError:
+        return None
+
+
+def read_file(project: Project, file: str) -> tuple[str, str]:
+    """The text and the etag of a workflow file of the project, or of one that cannot be read.
+
+    Other files beside them may hold secrets, such as settings.
+    """
+    with _folder_of(project, file) as (folder, name):
+        data = _read(folder, name, file)
+    if data is None:
+        raise UsageError(f"there is no file {file!r}", code="W903")
+    text = _decoded(data, file)
+    if _is_other(text, file):
+        raise _unwritable(file, "is no workflow")
+    return text, etag_of(data)
+
+
+def save(project: Project, file: str, text: str, etag: str | None) -> tuple[str | None, str]:
+    """Writes a workflow file of the project, whole or not at all; gives the old and new etag.
+
+    `etag` is that of the version which the text was made from; None: the file must not exist.
+    """
+    data = text.encode()
+    if len(data) > BYTES_MAX:
+        raise _unwritable(file, f"has more than {BYTES_MAX:,} bytes")
+    with _lock, _folder_of(project, file) as (folder, name):
+        current = _read(folder, name, file)
+        found = None if current is None else etag_of(current)
+        if found != etag:
+            shown = "" if current is None else _decoded(current, file)
+            raise Changed(file, shown, found)
+        _check_workflow(file, None if current is None else _decoded(current, file), text)
+        _replace(folder, name, data, file)
+    return found, etag_of(data)
+
+
+def _unwritable(file: str, why: str) -> UsageError:
+    advice = "save workflow files of the project: .yaml, .yml or .json, in its own folders"
+    return UsageError(f"{file[:200]!r} {why}", code=UNWRITABLE, help=advice)
+
+
+def _decoded(data: bytes, file: str) -> str:
+    mark = "\ufeff" if data.startswith(b"\xef\xbb\xbf") else ""
+    try:
+        return mark + read_text(data, file)
+    except InvalidWorkflow as fault:
+        raise _unwritable(file, f"cannot be edited: {fault.diagnostics[0].message}") from None
+
+
+def _check_workflow(file: str, before: str | None, text: str) -> None:
+    """Only workflows are written, and only in the place of workflows, or of what cannot be read."""
+    if before is not None and _is_other(before, file):
+        raise _unwritable(file, "is no workflow")
+    if before is None and not _dialect(text, file):
+        raise _unwritable(file, "would be a new file that is no workflow")
+
+
+def _is_other(text: str, file: str) -> bool:
+    """Whether a text can be read, and is of no dialect."""
+    try:
+        document = parse(text, file, lenient=True)
+    except InvalidWorkflow:
+        return False
+    try:
+        reader_of(document)
+    except InvalidWorkflow:
+        return True
+    return False
+
+
+@contextmanager
+def _folder_of(project: Project, file: str) -> Iterator[tuple[int, str]]:
+    """The open folder of a file, and its name there; no link is followed on the way."""
+    parts = file.split("/")
+    if file.startswith("/") or "\\" in file or not file.isprintable():
+        raise _unwritable(file, "is no path inside of the project")
+    if any(not part or part.startswith(".") for part in parts):
+        raise _unwritable(file, "is hidden, or leads out of its folder")
+    if not file.endswith(ENDINGS):
+        raise _unwritable(file, "is no .yaml, .yml or .json file")
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open(project.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in parts[:-1]:
+            try:
+                inner = os.open(part, flags, dir_fd=folder)
+            except OSError:
+                raise _unwritable(file, "is in no folder of the project") from None
+            os.close(folder)
+            folder = inner
+        yield folder, parts[-1]
+    finally:
+        os.close(folder)
+
+
+def _read(folder: int, name: str, file: str) -> bytes | None:
+    """The bytes of a file, which must be one of its own: no link, and no other name for it."""
+    try:
+        opened = os.open(
+            name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder
+        )
+    except FileNotFoundError:
+        return None
+    except OSError:
+        raise _unwritable(file, "is a link, or cannot be read") from None
+    with os.fdopen(opened, "rb") as stream:
+        about = os.fstat(stream.fileno())
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
+            raise _unwritable(file, "is no plain file, or has another name as well")
+        data = stream.read(BYTES_MAX + 1)
+    if len(data) > BYTES_MAX:
+        raise _unwritable(file, f"has more than {BYTES_MAX:,} bytes")
+    return data
+
+
+def _replace(folder: int, name: str, data: bytes, file: str) -> None:
+    """Puts a whole new file in the place of a name, with the mode that the old one had."""
+    new = f".{name[:100]}.{secrets.token_hex(6)}"
+    mode = None
+    with suppress(FileNotFoundError):
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode & _KEPT_BITS
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        opened = os.open(new, flags, 0o666 if mode is None else mode, dir_fd=folder)
+        with os.fdopen(opened, "wb") as stream:
+            if mode is not None:
+                os.fchmod(stream.fileno(), mode)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is None:
+            # A link cannot replace a file that somebody else has made meanwhile.
+            os.link(new, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+        else:
+            os.rename(new, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.fsync(folder)
+    except FileExistsError:
+        raise Changed(file, "", None) from None
+    except OSError as fault:
+        raise _unwritable(file, f"cannot be written: {fault.strerror or fault}") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(new, dir_fd=folder)

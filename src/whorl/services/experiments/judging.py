@@ -1,0 +1,258 @@
+"""How far a judge can be trusted: its verdicts against labels, its votes against each other."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.ir import AllOf, AnyOf, Judge
+from whorl.ir.expressions import conditions_in
+from whorl.lazily import dataclass
+from whorl.services.experiments import figures
+from whorl.services.experiments.figures import Estimate
+from whorl.services.experiments.grading import SOLVED
+from whorl.services.experiments.study import iteration_names
+from whorl.services.experiments.what_if.answering import Prepared
+from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of, votes_in
+from whorl.services.experiments.what_if.rules import count_votes, own_rule
+from whorl.services.experiments.what_if.sweep import ideal_rows, result_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from whorl.ir import Condition, Loop
+    from whorl.services.experiments.study import Study
+
+RESAMPLES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A result with what the judge said of it, its votes, and the label."""
+
+    case: str
+    verdict: bool
+    label: bool
+    votes: tuple[bool | None, ...] = ()
+    is_unclear: bool = False
+
+
+@dataclass(slots=True)
+class JudgeReport:
+    """How a judge and labels agree; `votes` has accuracy, calls and flips for fewer votes."""
+
+    question: str
+    results: int
+    cases: int
+    accuracy: Estimate
+    usual: float
+    usual_label: bool
+    kappa: Estimate | None
+    words: str
+    wrong_yes: tuple[int, int, tuple[float, float]]
+    wrong_no: tuple[int, int, tuple[float, float]]
+    unclear: int
+    not_unanimous: float | None
+    votes: dict[int, tuple[float, float]] = field(default_factory=dict)
+    # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right.
+    loop: dict[str, tuple[float, float]] = field(default_factory=dict)
+
+    def document(self) -> dict[str, Any]:
+        made = {name: getattr(self, name) for name in self.__slots__}
+        for name in ("accuracy", "kappa"):
+            one = made[name]
+            made[name] = one and {"value": one.value, "low": one.low, "high": one.high}
+        return {"judge": 1, **made}
+
+
+def judge_of(study: Study, against: str, name: str = "", variant: str = "") -> JudgeReport:
+    """The judge of a loop, or of a grader of this name, against the labels of another grader."""
+    graders = study.experiment.graders
+    if against not in graders:
+        advice = did_you_mean(against, list(graders)) or f"known: {', '.join(graders)}"
+        raise UsageError(f"there is no grader {against!r}", help=advice, code="X100")
+    if name in graders:
+        question = str(graders[name].fields.get("judge", name))
+        return reliability(question, list(_of_grader(study, name, against)), study.experiment.name)
+    loop = study.loop(name, variant)
+    judge = next((p for p in conditions_in(loop.until) if isinstance(p, Judge)), None)
+    if judge is None:
+        words = f"loop {loop.name!r} has no judge"
+        raise UsageError(words, help="name a grader that is one", code="X100")
+    question = str(getattr(judge.question, "value", getattr(judge.question, "source", "")))
+    judged = list(_of_loop(study, loop, judge, against, variant))
+    found = reliability(question, judged, study.experiment.name)
+    found.loop = _effect(study, loop, judge, variant, [1, *found.votes])
+    return found
+
+
+def _effect(
+    study: Study, loop: Loop, judge: Judge, variant: str, votes: list[int]
+) -> dict[str, tuple[float, float]]:
+    """What the judge costs its loop: the rule with other votes, and one that is always right."""
+    own = own_rule(loop)
+    try:
+        subjects = study.subjects(loop, variant)
+    except UsageError:
+        # Outputs of other iterations are not known, and so are their grades.
+        return {}
+    if own is None or not subjects:
+        return {}
+    prepared = [Prepared(subject.facts) for subject in subjects]
+    changed = {n: _with_judge(own.until, judge, replace(judge, votes=n)) for n in votes}
+    rules = {str(n): replace(own, until=until) for n, until in changed.items()} | {"yours": own}
+    found = {n: result_of(loop, rule, subjects, prepared) for n, rule in rules.items()}
+    made = {n: (one.grade, one.cost_usd) for n, one in found.items() if not one.unknown}
+    right = ideal_rows(loop, subjects, prepared, own.at_most)["the judge is always right"]
+    return made | {"always right": right[:2]}
+
+
+def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Condition | None:
+    if isinstance(until, AnyOf | AllOf):
+        parts = (_with_judge(part, judge, other) for part in until.conditions)
+        return type(until)(tuple(part for part in parts if part is not None))
+    return other if until == judge else until
+
+
+def _of_grader(study: Study, name: str, against: str) -> Iterator[Judged]:
+    for block in study.graded:
+        for one in block:
+            given, label = one.grades.get(name), one.value(against)
+            if given is not None and given.value is not None and label is not None:
+                is_unclear = any(vote is None for vote in given.votes)
+                case = one.outcome.trial.case.id
+                yield Judged(case, given.value > SOLVED, label >= SOLVED, given.votes, is_unclear)
+
+
+def _of_loop(
+    study: Study, loop: Loop, judge: Judge, against: str, variant: str
+) -> Iterator[Judged]:
+    atom, grader = atom_of(judge), study.experiment.graders[against]
+    chosen = variant or study.experiment.baseline
+    workflow = study.prepared[chosen].workflow
+    for block in study.graded:
+        for one in block:
+            outcome = one.outcome
+            if outcome.run is None or outcome.trial.variant != chosen or not outcome.is_done:
+                continue
+            found = facts_of(
+                study.store, outcome.run, atoms_in([loop.until]), loop=loop.name, keep_results=True
+            )
+            for facts in map(study.with_votes, found[:1]):
+                rows = {row.number: row for row in facts.iterations}
+                names = iteration_names(study.collection, workflow, loop, outcome, facts)
+                for number, seen in names:
+                    votes = votes_in(rows[number].calls, atom)
+                    label = study.collection.grade(grader, seen)
+                    if votes and label is not None and label.value is not None:
+                        is_yes, _, _ = count_votes(votes, judge.votes)
+                        cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
+                        yield Judged(
+                            outcome.trial.case.id,
+                            bool(is_yes),
+                            label.value >= SOLVED,
+                            cast,
+                            None in cast,
+                        )
+
+
+def reliability(question: str, judged: Sequence[Judged], seed: str) -> JudgeReport:
+    """Accuracy, kappa and what fewer votes would give; intervals resample cases."""
+    if not judged:
+        words = "no result has both a verdict and a label"
+        raise UsageError(words, help="name a grader with --against that has grades", code="X109")
+    pairs = [(one.verdict, one.label) for one in judged]
+    right = [float(verdict == label) for verdict, label in pairs]
+    cases = [one.case for one in judged]
+    yes = sum(label for _, label in pairs)
+    no = len(pairs) - yes
+    wrong_yes = sum(verdict and not label for verdict, label in pairs)
+    wrong_no = sum(label and not verdict for verdict, label in pairs)
+    kappa = _kappa(judged, seed)
+    most = max((len(one.votes) for one in judged), default=0)
+    flips = [one for one in judged if len(one.votes) == most and most > 1]
+    return JudgeReport(
+        question=question,
+        results=len(judged),
+        cases=len(set(cases)),
+        accuracy=figures.mean_estimate(right, cases, is_repeated=True),
+        usual=max(yes, no) / len(pairs),
+        usual_label=yes >= no,
+        kappa=kappa,
+        words=kappa_words(kappa),
+        wrong_yes=(wrong_yes, no, figures.wilson(wrong_yes, no) if no else (0.0, 1.0)),
+        wrong_no=(wrong_no, yes, figures.wilson(wrong_no, yes) if yes else (0.0, 1.0)),
+        unclear=sum(one.is_unclear for one in judged),
+        not_unanimous=figures.mean([float(len(set(one.votes)) > 1) for one in flips])
+        if flips
+        else None,
+        votes={n: _with_votes(flips, n) for n in range(1, most + 1, 2)} if flips else {},
+    )
+
+
+def _kappa(judged: Sequence[Judged], seed: str) -> Estimate | None:
+    value = figures.kappa([(one.verdict, one.label) for one in judged])
+    if value is None:
+        return None
+    by_case: dict[str, list[tuple[bool, bool]]] = {}
+    for one in judged:
+        by_case.setdefault(one.case, []).append((one.verdict, one.label))
+    units = list(by_case.values())
+    if len(units) < figures.UNITS_MIN:
+        return Estimate(value)
+    draw = random.Random(f"kappa {seed}")
+    drawn = (draw.choices(units, k=len(units)) for _ in range(RESAMPLES))
+    found = (figures.kappa([pair for unit in each for pair in unit]) for each in drawn)
+    ordered = sorted(each for each in found if each is not None)
+    return Estimate(value, *figures.expanded(ordered, len(units))) if ordered else Estimate(value)
+
+
+def kappa_words(kappa: Estimate | None) -> str:
+    """The word for a kappa, by its lower limit."""
+    if kappa is None:
+        return "not defined: one side never varies"
+    lowest = kappa.value if kappa.low is None else kappa.low
+    for limit, words in ((0.2, "hardly better than chance"), (0.6, "weak"), (0.8, "fair")):
+        if lowest < limit:
+            return words
+    return "good"
+
+
+def _with_votes(judged: Sequence[Judged], wanted: int) -> tuple[float, float]:
+    """Accuracy and calls with fewer votes: the mean over all orders of the votes that were cast."""
+    accuracy = calls = 0.0
+    for one in judged:
+        yes = sum(vote is True for vote in one.votes)
+        no = sum(vote is False for vote in one.votes)
+        says, took = _expected(yes, no, len(one.votes) - yes - no, wanted)
+        accuracy += says if one.label else 1 - says
+        calls += took
+    return accuracy / len(judged), calls / len(judged)
+
+
+def _expected(yes: int, no: int, unclear: int, wanted: int) -> tuple[float, float]:
+    """How likely so many votes say yes, and how many are asked, with the engine's early end.
+
+    Votes are drawn without putting back (hypergeometric), step by step.
+    """
+    states = {(0, 0, 0): 1.0}
+    says = calls = 0.0
+    for number in range(1, wanted + 1):
+        later: dict[tuple[int, int, int], float] = {}
+        for (y, n, u), weight in states.items():
+            left = yes + no + unclear - y - n - u
+            calls += weight
+            for at, rest in enumerate((yes - y, no - n, unclear - u)):
+                if rest <= 0 or left <= 0:
+                    continue
+                drawn = (y + (at == 0), n + (at == 1), u + (at == 2))
+                share = weight * rest / left
+                if drawn[0] * 2 > wanted:
+                    says += share
+                elif drawn[1] * 2 < wanted and number < wanted:
+                    later[drawn] = later.get(drawn, 0.0) + share
+        states = later
+    return min(1.0, says), calls if math.isfinite(calls) else 0.0

@@ -1,0 +1,413 @@
+"""What an experiment found: variants compared by case, with intervals; and the gate for CI.
+
+Numbers are means over cases; a variant is called better or worse only where the interval, at a
+level that is shared among all variants, says so. Only whole blocks are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import UsageError
+from whorl.lazily import dataclass
+from whorl.services.experiments import figures
+from whorl.services.experiments.figures import Estimate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.grading import Graded
+
+FORMAT = 1
+MARGIN = 0.05
+
+
+@dataclass(slots=True)
+class VariantReport:
+    """One variant: its grade, the difference to the baseline, what it solves and what it costs."""
+
+    name: str
+    cases: int
+    grade: Estimate
+    difference: Estimate | None
+    words: str
+    could_see: float | None
+    solved: float | None
+    cost_usd: Estimate
+    per_solved: Estimate
+    iterations: float
+    wins: int = 0
+    ties: int = 0
+    losses: int = 0
+    noise: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """All that is told of an experiment; `document` is what programs get."""
+
+    experiment: str
+    grader: str
+    graders: list[str]
+    baseline: str
+    cases: int
+    repeat: int
+    is_complete: bool
+    trials: int
+    done: int
+    variants: dict[str, VariantReport]
+    rows: list[dict[str, Any]]
+    left_out: list[str] = field(default_factory=list)
+    rho: float | None = None
+    extra_usd: float = 0.0
+    spent_usd: float = 0.0
+    people: dict[str, tuple[int, int]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        made = {name: getattr(self, name) for name in self.__slots__}
+        made["variants"] = {name: _plain(one) for name, one in self.variants.items()}
+        return {"report": FORMAT, **made}
+
+    def frame(self) -> list[dict[str, Any]]:
+        """A row for each trial, for pandas or polars."""
+        return self.rows
+
+    def best(self) -> dict[str, Any] | None:
+        """The variant with the highest grade, and its difference to the baseline."""
+        graded = [one for one in self.variants.values() if one.cases]
+        if not graded:
+            return None
+        best = max(graded, key=lambda one: one.grade.value)
+        difference = None if best.difference is None else plain_estimate(best.difference)
+        grade = plain_estimate(best.grade)
+        return {"variant": best.name, "grade": grade, "difference": difference, "words": best.words}
+
+    def by_case(self) -> list[dict[str, Any]]:
+        """A row for each case with a cell for each variant; the largest differences first."""
+        table: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        for row in self.rows:
+            table.setdefault(row["case"], {}).setdefault(row["variant"], []).append(row)
+        rows: list[dict[str, Any]] = []
+        for case, by in table.items():
+            cells = {name: self._cell(trials) for name, trials in by.items()}
+            base = cells.get(self.baseline, {}).get("grade")
+            for cell in cells.values():
+                is_known = base is not None and cell["grade"] is not None
+                cell["difference"] = cell["grade"] - base if is_known else None
+            spread = max((abs(cell["difference"] or 0.0) for cell in cells.values()), default=0.0)
+            group = next(iter(by.values()))[0]["group"]
+            rows.append({"case": case, "group": group, "spread": spread, "cells": cells})
+        return sorted(rows, key=lambda row: -row["spread"])
+
+    def _cell(self, trials: list[dict[str, Any]]) -> dict[str, Any]:
+        """A case under a variant: means over its trials, and the trials."""
+        grades = [g for row in trials if (g := row["grades"].get(self.grader)) is not None]
+        names = ("run", "status", "error", "solved", "iterations", "returned", "grades", "cost_usd")
+        return {
+            "grade": figures.mean(grades) if grades else None,
+            "cost_usd": figures.mean([row["cost_usd"] for row in trials]),
+            "iterations": figures.mean([float(row["iterations"]) for row in trials]),
+            "solved": figures.mean([float(bool(row["solved"])) for row in trials]),
+            "trials": [{name: row[name] for name in names} for row in trials],
+        }
+
+
+def _plain(one: VariantReport) -> dict[str, Any]:
+    values = {name: getattr(one, name) for name in one.__slots__}
+    return {n: plain_estimate(v) if isinstance(v, Estimate) else v for n, v in values.items()}
+
+
+def plain_estimate(estimate: Estimate) -> dict[str, Any]:
+    """An estimate as JSON, which has no infinite numbers."""
+    names = ("value", "low", "high")
+    numbers = {name: getattr(estimate, name) for name in names}
+    return {n: v if v is not None and math.isfinite(v) else None for n, v in numbers.items()}
+
+
+def report_of(
+    experiment: Experiment, blocks: Sequence[Sequence[Graded]], spent_usd: float
+) -> Report:
+    """The report of what is there; only cases that all variants have are compared."""
+    flat = [one for block in blocks for one in block]
+    done = sum(one.outcome.is_done for one in flat)
+    whole = [block for block in blocks if all(one.outcome.is_done for one in block)]
+    table = _table(experiment, whole)
+    names = list(experiment.variants)
+    variants = {
+        name: _variant(experiment, table, name, is_complete=done == len(flat)) for name in names
+    }
+    main = experiment.main_grader
+    return Report(
+        experiment=experiment.name,
+        grader=main,
+        graders=list(experiment.graders),
+        baseline=experiment.baseline,
+        cases=len(whole),
+        repeat=experiment.repeat,
+        is_complete=done == len(flat),
+        trials=len(flat),
+        done=done,
+        variants=variants,
+        rows=[_row(one) for one in flat if one.outcome.run is not None],
+        left_out=_left_out(flat),
+        rho=_rho(whole, main),
+        extra_usd=sum(one.outcome.extra_usd for one in flat),
+        spent_usd=spent_usd,
+        people=_people(experiment, flat),
+        faults=_faults(flat),
+    )
+
+
+def _row(one: Graded) -> dict[str, Any]:
+    outcome, trial = one.outcome, one.outcome.trial
+    return {
+        "case": trial.case.id,
+        "group": trial.case.group,
+        "variant": trial.variant,
+        "repeat": trial.number,
+        "run": outcome.run,
+        "status": outcome.status,
+        "error": outcome.error,
+        "grades": {name: one.value(name) for name in one.grades},
+        "solved": one.is_solved,
+        "cost_usd": outcome.cost_usd,
+        "seconds": outcome.seconds,
+        "iterations": outcome.iterations,
+        "returned": outcome.returned,
+        "exit_reason": outcome.exit_reason,
+        "score": outcome.scores.get(outcome.returned or 0),
+    }
+
+
+@dataclass(slots=True)
+class _Cell:
+    """A case under a variant: the mean over its repeats."""
+
+    grade: float
+    repeats: list[float]
+    cost_usd: float
+    solved: float
+    iterations: float
+
+
+def _table(
+    experiment: Experiment, blocks: Iterable[Sequence[Graded]]
+) -> dict[str, dict[str, _Cell]]:
+    """Cells by case and variant; a case without a grade under a variant has none there."""
+    main = experiment.main_grader
+    table: dict[str, dict[str, _Cell]] = {}
+    for block in blocks:
+        for name in experiment.variants:
+            trials = [one for one in block if one.outcome.trial.variant == name]
+            grades = [grade for one in trials if (grade := one.value(main)) is not None]
+            if grades and trials:
+                count = len(trials)
+                table.setdefault(trials[0].outcome.trial.case.id, {})[name] = _Cell(
+                    figures.mean(grades),
+                    grades,
+                    sum(one.outcome.cost_usd for one in trials) / count,
+                    sum(bool(one.is_solved) for one in trials) / count,
+                    sum(one.outcome.iterations for one in trials) / count,
+                )
+    return table
+
+
+def _variant(
+    experiment: Experiment, table: dict[str, dict[str, _Cell]], name: str, *, is_complete: bool
+) -> VariantReport:
+    groups = {case.id: case.group for case in experiment.cases}
+    cells = {case: row[name] for case, row in table.items() if name in row}
+    units = [groups[case] for case in cells] if experiment.is_grouped else None
+    seed = f"{experiment.name} {name}"
+    one = VariantReport(
+        name=name,
+        cases=len(cells),
+        grade=figures.mean_estimate(
+            [cell.grade for cell in cells.values()], units, is_repeated=experiment.repeat > 1
+        ),
+        difference=None,
+        words="",
+        could_see=None,
+        solved=figures.mean([cell.solved for cell in cells.values()]) if cells else None,
+        cost_usd=_bootstrap([cell.cost_usd for cell in cells.values()], units, seed),
+        per_solved=figures.ratio_estimate(
+            [cell.cost_usd for cell in cells.values()],
+            [cell.solved for cell in cells.values()],
+            units,
+            seed=seed,
+        ),
+        iterations=figures.mean([cell.iterations for cell in cells.values()]) if cells else 0.0,
+        noise=_noise([cell.repeats for cell in cells.values()]),
+    )
+    if name != experiment.baseline:
+        _compare(experiment, table, one, is_complete=is_complete)
+    return one
+
+
+def _bootstrap(values: list[float], units: list[str] | None, seed: str) -> Estimate:
+    ones = [1.0] * len(values)
+    return figures.ratio_estimate(values, ones, units, seed=seed)
+
+
+def _noise(repeats: list[list[float]]) -> str:
+    share = figures.within_share(repeats)
+    if share is None:
+        return ""
+    return "more repeats help" if share > 0.5 else "more cases help"
+
+
+def _compare(
+    experiment: Experiment,
+    table: dict[str, dict[str, _Cell]],
+    one: VariantReport,
+    *,
+    is_complete: bool,
+) -> None:
+    """The difference to the baseline, over the cases that both have."""
+    base, groups = experiment.baseline, {case.id: case.group for case in experiment.cases}
+    both = {case: row for case, row in table.items() if one.name in row and base in row}
+    pairs = [row[one.name].grade - row[base].grade for row in both.values()]
+    units = [groups[case] for case in both] if experiment.is_grouped else None
+    if not pairs:
+        return
+    seed = f"{experiment.name} {base} {one.name}"
+    one.difference = figures.difference_estimate(pairs, units, seed=seed)
+    margin = experiment.margin
+    one.wins = sum(pair > margin for pair in pairs)
+    one.losses = sum(pair < -margin for pair in pairs)
+    one.ties = len(pairs) - one.wins - one.losses
+    if is_complete:
+        one.words, one.could_see = _words(experiment, pairs, units, seed)
+
+
+def _words(
+    experiment: Experiment, pairs: list[float], units: list[str] | None, seed: str
+) -> tuple[str, float | None]:
+    level = 1 - (1 - figures.LEVEL) / max(1, len(experiment.variants) - 1)
+    shared = figures.difference_estimate(pairs, units, seed=seed, level=level)
+    if not shared.is_known:
+        count = len(figures.gather(pairs, units))
+        return f"{count} cases are too few to say", None
+    if shared.excludes(0):
+        return ("better" if shared.value > 0 else "worse"), None
+    return "no difference seen", figures.detectable(pairs, units)
+
+
+def _left_out(flat: Iterable[Graded]) -> list[str]:
+    codes: dict[str, int] = {}
+    for one in flat:
+        if one.outcome.is_outside:
+            codes[one.outcome.error] = codes.get(one.outcome.error, 0) + 1
+    return [f"{count} left out: the provider failed ({code})" for code, count in codes.items()]
+
+
+def _faults(flat: Iterable[Graded]) -> list[str]:
+    """Grades that are none, with their cases."""
+    return [
+        f"grader {name!r}, case {one.outcome.trial.case.id!r}: {grade.fault}"
+        for one in flat
+        for name, grade in one.grades.items()
+        if grade is not None and grade.value is None
+    ]
+
+
+def _people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:
+    asked = [name for name, grader in experiment.graders.items() if grader.kind == "person"]
+    done = [one for one in flat if one.outcome.status == "succeeded"]
+    return {name: (sum(one.value(name) is not None for one in done), len(done)) for name in asked}
+
+
+def _rho(blocks: Iterable[Sequence[Graded]], main: str) -> float | None:
+    """How far the score that loops see goes with the grade, over cases."""
+    pairs = [
+        (score, grade)
+        for block in blocks
+        for one in block
+        if (score := one.outcome.scores.get(one.outcome.returned or 0)) is not None
+        and (grade := one.value(main)) is not None
+    ]
+    if len(pairs) < figures.UNITS_MIN:
+        return None
+    return figures.spearman([score for score, _ in pairs], [grade for _, grade in pairs])
+
+
+@dataclass(slots=True)
+class Gate:
+    """Whether a change may go in: `pass`, `fail` or `undecided`, with the reasons."""
+
+    verdict: str
+    reasons: list[str]
+    difference: Estimate | None = None
+    cost_ratio: Estimate | None = None
+    cases: int = 0
+
+
+def saved(report: Report) -> dict[str, Any]:
+    """What a later gate compares with: grades and costs by case, no texts."""
+    rows = [row for row in report.rows if row["variant"] == report.baseline]
+    cases: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        kept = cases.setdefault(row["case"], {"grades": [], "costs": [], "failed": 0})
+        kept["grades"].append(row["grades"].get(report.grader))
+        kept["costs"].append(row["cost_usd"])
+        kept["failed"] += row["status"] != "succeeded"
+    return {"baseline": FORMAT, "experiment": report.experiment, "cases": cases}
+
+
+def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[str, Any]) -> Gate:
+    """Compares a variant with a saved report, or with another variant that was saved so."""
+    if against.get("baseline") != FORMAT:
+        advice = "make one with `whorl experiment report FILE --save baseline.json`"
+        raise UsageError("that is no saved report", help=advice, code="X100")
+    own = saved(_only(report, variant))["cases"]
+    before = against["cases"]
+    both = [case for case in own if case in before and _grade(own[case]) is not None]
+    both = [case for case in both if _grade(before[case]) is not None]
+    options = {"margin": MARGIN} | experiment.gate
+    pairs = [_grade(own[case]) - _grade(before[case]) for case in both]  # type: ignore[operator]
+    if not pairs:
+        return Gate("undecided", ["no case has a grade in both"])
+    seed = f"gate {experiment.name} {variant}"
+    found = Gate("undecided", [], figures.difference_estimate(pairs, seed=seed), cases=len(pairs))
+    costs = [figures.mean(own[case]["costs"]) for case in both]
+    earlier = [figures.mean(before[case]["costs"]) for case in both]
+    if any(earlier):
+        found.cost_ratio = figures.ratio_estimate(costs, earlier, seed=seed)
+    new = [case for case in both if own[case]["failed"] > before[case]["failed"]]
+    _decide(found, options, pairs, new)
+    return found
+
+
+def _only(report: Report, variant: str) -> Report:
+    from dataclasses import replace
+
+    return replace(report, baseline=variant)
+
+
+def _grade(kept: dict[str, Any]) -> float | None:
+    known = [grade for grade in kept["grades"] if grade is not None]
+    return figures.mean(known) if known else None
+
+
+def _decide(found: Gate, options: dict[str, Any], pairs: list[float], new: list[str]) -> None:
+    margin, difference, ratio = options["margin"], found.difference, found.cost_ratio
+    assert difference is not None
+    if difference.high is not None and difference.high < 0 and difference.value < -margin:
+        found.reasons.append(f"the grade is worse by {-difference.value:.2f}")
+    most = options.get("cost")
+    is_dearer = ratio is not None and most is not None and ratio.value > most
+    if is_dearer and ratio is not None and ratio.low is not None and ratio.low > 1:
+        found.reasons.append(f"it costs {ratio.value:.2f} times as much, at most {most:g} may be")
+    if options.get("failures") == "none" and new:
+        found.reasons.append(f"failed where it did not before: {', '.join(new[:5])}")
+    if found.reasons:
+        found.verdict = "fail"
+    elif difference.low is not None and difference.low > -margin:
+        found.verdict, found.reasons = "pass", ["the grade is not worse by the margin"]
+    else:
+        wanted = figures.needed(pairs, margin)
+        found.reasons = [f"{len(pairs)} cases do not decide; about {wanted} would"]

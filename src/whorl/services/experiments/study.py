@@ -1,0 +1,295 @@
+"""An experiment with what its runs gave so far: reports, sweeps over rules, the facts for both.
+
+It only looks: nothing is started here, and no call is made.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import UsageError
+from whorl.interpreter.constructs.run import check_inputs
+from whorl.ir import Judge, Loop
+from whorl.ir.expressions import Names, conditions_in
+from whorl.ir.walk import walk
+from whorl.language import LanguageError, MappingScope
+from whorl.services.experiments.grading import Collection, Graded
+from whorl.services.experiments.report import Report, report_of
+from whorl.services.experiments.trials import (
+    blocks_of,
+    digest,
+    generation_of,
+    key_prefix,
+    rows_of,
+)
+from whorl.services.experiments.variants import find_loop, prepare
+from whorl.services.experiments.what_if.extending import VOTES, missing_votes, with_votes
+from whorl.services.experiments.what_if.facts import (
+    VERSION,
+    atom_of,
+    atoms_in,
+    facts_of,
+    from_document,
+)
+from whorl.services.experiments.what_if.sweep import Subject, Sweep, default_rules, sweep_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from whorl.ir import Workflow
+    from whorl.providers.settings import Settings
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.trials import Outcome
+    from whorl.services.experiments.what_if.extending import Missing
+    from whorl.services.experiments.what_if.facts import LoopFacts
+    from whorl.services.experiments.what_if.rules import Rule
+    from whorl.services.project import Project
+
+FOLDER = "facts"
+# So many files of facts are kept, one for each loop and what its rules read.
+FILES_MAX = 20
+
+
+class Study:
+    """One generation of an experiment, as the store has it."""
+
+    def __init__(
+        self, project: Project, store: SqliteStore, experiment: Experiment, settings: Settings
+    ) -> None:
+        self._project, self.store, self.experiment = project, store, experiment
+        self._settings = settings
+        self.prepared = prepare(project, experiment)
+        self.generation = 0
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Looks at the runs again."""
+        generation = max(1, generation_of(self.store, self.experiment.name))
+        if generation != self.generation:
+            self.generation = generation
+            self.blocks = blocks_of(self.experiment, self.prepared, self._settings, generation)
+        self.rows = rows_of(self.store, self.experiment.name, generation)
+        self.collection = Collection(self.store, self.experiment, self.rows, generation)
+        self._graded: list[list[Graded]] | None = None
+        self._has_votes = any(key.startswith(self._prefix + VOTES) for key in self.rows)
+
+    @property
+    def graded(self) -> list[list[Graded]]:
+        if self._graded is None:
+            graded = self.collection.graded
+            self._graded = [[graded(trial) for trial in block] for block in self.blocks]
+        return self._graded
+
+    def report(self) -> Report:
+        spent = sum(row.cost_usd for row in self.rows.values())
+        return report_of(self.experiment, self.graded, spent)
+
+    def loop(self, name: str = "", variant: str = "") -> Loop:
+        chosen = name or next(iter(self.experiment.explore), "")
+        return find_loop(self._workflow(variant), chosen)
+
+    def loops(self) -> list[str]:
+        """The loops of the baseline, those that are explored first."""
+        nodes = (node for _, node in walk(self._workflow("").body))
+        names = [node.name for node in nodes if isinstance(node, Loop)]
+        return list(dict.fromkeys([*self.experiment.explore, *names]))
+
+    def _workflow(self, variant: str) -> Workflow:
+        return self.prepared[variant or self.experiment.baseline].workflow
+
+    def sweep(
+        self, name: str = "", variant: str = "", rules: Sequence[Rule] | None = None
+    ) -> Sweep:
+        """What rules would have given and cost over the recorded runs of a variant."""
+        loop = self.loop(name, variant)
+        subjects = self.subjects(loop, variant, rules)
+        if not subjects:
+            words = f"no run of experiment {self.experiment.name!r} has ended yet"
+            advice = f"whorl experiment run {self.experiment.file}"
+            raise UsageError(words, help=advice, code="X109")
+        tried = default_rules(loop, subjects) if rules is None else rules
+        found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
+        if not found.rules:
+            longest = max(len(s.facts.iterations) for s in subjects)
+            words = f"no rule is answered by all {len(subjects)} runs: {found.not_ranked[0].why}"
+            advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
+            raise UsageError(words, help=advice, code="X109")
+        return found
+
+    def subjects(
+        self, loop: Loop, variant: str = "", rules: Sequence[Rule] | None = None
+    ) -> list[Subject]:
+        """The recorded runs of a variant, with the facts and grades of their iterations."""
+        name = variant or self.experiment.baseline
+        self._check_outputs(loop, name)
+        atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
+        names = {n: fact for rule in rules or () for n, fact in rule.names}
+        folder = self._project.store.parent / FOLDER
+        cache = _Cache(folder, digest(VERSION, sorted(atoms), loop.name))
+        subjects = []
+        for outcome in self._ended(name):
+            assert outcome.run is not None
+            grader = self.experiment.graders[self.experiment.main_grader]
+            row = self.rows[outcome.trial.key]
+            key = digest(row.last_seq, outcome.trial.case.row, grader.fields, self._stamp())
+            kept = cache.get(outcome.run, key)
+            if kept is None:
+                found = facts_of(
+                    self.store, outcome.run, atoms, loop=loop.name, names=names, keep_results=True
+                )
+                facts = next(iter(found), None)
+                if facts is None:
+                    continue
+                grades = self._grades(facts, loop, outcome, name)
+                cache.put(outcome.run, key, facts, grades)
+            else:
+                facts, grades = kept
+            main, is_solved = self.experiment.main_grader, self.collection.is_solved
+            solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
+            case = outcome.trial.case
+            group = case.group if self.experiment.is_grouped else ""
+            subjects.append(Subject(facts, grades, case.id, group, solved, name))
+        cache.write()
+        return [replace(s, facts=self.with_votes(s.facts)) for s in subjects]
+
+    def with_votes(self, facts: LoopFacts) -> LoopFacts:
+        """The facts of a run with the votes of judges that were asked for later."""
+        if not self._has_votes:
+            return facts
+        return with_votes(facts, self.store, self.rows, self._prefix)
+
+    @property
+    def _prefix(self) -> str:
+        return key_prefix(self.experiment.name, self.generation)
+
+    def missing_votes(
+        self, loop: Loop, variant: str = "", rules: Sequence[Rule] | None = None, votes: int = 0
+    ) -> list[Missing]:
+        """The votes that rules need and recorded results lack, or those up to a number."""
+        untils = [loop.until] if rules is None else [rule.until for rule in rules]
+        wanted = [part for until in untils for part in conditions_in(until)]
+        judges = {atom_of(part): part for part in wanted if isinstance(part, Judge)}
+        missing: list[Missing] = []
+        for outcome in self._ended(variant or self.experiment.baseline):
+            assert outcome.run is not None
+            atoms = atoms_in([loop.until])
+            found = facts_of(self.store, outcome.run, atoms, loop=loop.name, keep_results=True)
+            for facts in found[:1]:
+                whole = self.with_votes(facts)
+                missing += missing_votes(whole, judges, self._prefix, votes)
+        return missing
+
+    def _check_outputs(self, loop: Loop, variant: str) -> None:
+        """Refuses to grade outputs of other iterations where nobody knows them."""
+        grader = self.experiment.graders[self.experiment.main_grader]
+        text = json.dumps(grader.fields)
+        if "outputs" not in text or _gives_outputs(self._workflow(variant), loop):
+            return
+        words = f"steps after {loop.name!r} decide the outputs, so those of another iteration are "
+        advice = "grade `results` of the iteration instead of `outputs`"
+        raise UsageError(f"{words}not known", help=advice, code="X108")
+
+    def _stamp(self) -> int:
+        """What changes when a grading ends, where grades come from runs."""
+        main = self.experiment.graders[self.experiment.main_grader]
+        if main.is_free:
+            return 0
+        return sum(row.status == "succeeded" for key, row in self.rows.items() if "grade-" in key)
+
+    def _ended(self, variant: str) -> Iterator[Outcome]:
+        for block in self.graded:
+            for one in block:
+                outcome = one.outcome
+                if outcome.trial.variant == variant and outcome.is_done and not outcome.is_outside:
+                    yield outcome
+
+    def _grades(
+        self, facts: LoopFacts, loop: Loop, outcome: Outcome, variant: str
+    ) -> dict[int, float]:
+        grader = self.experiment.graders[self.experiment.main_grader]
+        workflow = self._workflow(variant)
+        grades: dict[int, float] = {}
+        for number, names in iteration_names(self.collection, workflow, loop, outcome, facts):
+            grade = self.collection.grade(grader, names)
+            if grade is not None and grade.value is not None:
+                grades[number] = grade.value
+        return grades
+
+
+def iteration_names(
+    collection: Collection, workflow: Workflow, loop: Loop, outcome: Outcome, facts: LoopFacts
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What graders see of each iteration, as if the loop had returned that one."""
+    usual = collection.names(outcome)
+    can = _gives_outputs(workflow, loop)
+    for number, results in facts.results.items():
+        names = dict(usual) | {"results": results}
+        if number != outcome.returned:
+            names["outputs"] = _outputs(workflow, loop, outcome, results) if can else {}
+        yield number, names
+
+
+def _gives_outputs(workflow: Workflow, loop: Loop) -> bool:
+    """Whether the outputs follow from the result of the loop alone, without any step behind it."""
+    if not any(node is loop for node in workflow.body.nodes):
+        return False
+    read = Names().in_values([value for _, value in workflow.outputs])
+    known = {loop.name, *(port.name for port in workflow.inputs)}
+    followers = [n for n in workflow.body.nodes if any(a.node == loop.name for a in n.after)]
+    return read <= known and not followers
+
+
+def _outputs(
+    workflow: Workflow, loop: Loop, outcome: Outcome, results: dict[str, Any]
+) -> dict[str, Any]:
+    """The outputs of a run whose loop had returned these results."""
+    from whorl.interpreter.evaluation import value_of
+
+    names = check_inputs(workflow, outcome.trial.inputs)
+    scope = MappingScope({**names, loop.name: results | {"loop": {}}})
+    outputs: dict[str, Any] = {}
+    for name, value in workflow.outputs:
+        with suppress(LanguageError):
+            outputs[name] = value_of(value, scope)
+    return outputs
+
+
+class _Cache:
+    """Facts and grades of runs beside the store; it may be deleted at any time."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path, self._is_new = folder / f"{name}.z", False
+        self._kept: dict[str, Any] = {}
+        with suppress(OSError, ValueError, zlib.error):
+            self._kept = json.loads(zlib.decompress(self._path.read_bytes()))
+
+    def get(self, run: str, key: str) -> tuple[LoopFacts, dict[int, float]] | None:
+        kept = self._kept.get(run)
+        if kept is None or kept[0] != key:
+            return None
+        return from_document(kept[1]), {int(n): grade for n, grade in kept[2].items()}
+
+    def put(self, run: str, key: str, facts: LoopFacts, grades: dict[int, float]) -> None:
+        self._kept[run] = [key, facts.document(), grades]
+        self._is_new = True
+
+    def write(self) -> None:
+        if self._is_new:
+            with suppress(OSError):
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._path.write_bytes(zlib.compress(json.dumps(self._kept).encode(), 1))
+                clear_facts(self._path.parent, FILES_MAX)
+
+
+def clear_facts(folder: Path, keep: int = 0) -> None:
+    """Deletes facts beside a store, all but the newest files; they are made again when asked."""
+    with suppress(OSError):
+        files = sorted(folder.glob("*.z"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in files[keep:]:
+            path.unlink(missing_ok=True)

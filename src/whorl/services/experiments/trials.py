@@ -1,0 +1,162 @@
+"""Trials: which runs an experiment is made of, in which order, and what became of each.
+
+A trial is an ordinary run with a key over all that it depends on. So it is started at most once,
+what did not change is not run again, and what was found is read from the runs by their keys.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from whorl.ir import content_hash, to_json
+from whorl.lazily import dataclass
+from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
+from whorl.services.experiments.cases import inputs_of
+from whorl.services.preflight import models_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.providers.settings import Settings
+    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.cases import Case
+    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.variants import Prepared
+
+PREFIX = EXPERIMENT
+ENDED = ("succeeded", "failed", "cancelled")
+_ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of one case under one variant; `number` counts repeats from 1."""
+
+    case: Case
+    variant: str
+    number: int
+    inputs: dict[str, Any]
+    key: str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a trial. Cost and iterations are those of its own rule.
+
+    `extra_usd` is what exploring cost beside that.
+    """
+
+    trial: Trial
+    run: RunId | None = None
+    status: str = "missing"
+    error: str = ""
+    outputs: dict[str, Any] = field(default_factory=dict)
+    cost_usd: float = 0.0
+    extra_usd: float = 0.0
+    seconds: float = 0.0
+    iterations: int = 0
+    returned: int | None = None
+    exit_reason: str = ""
+    stopped_by: str = ""
+    loop: str = ""
+    scores: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def is_done(self) -> bool:
+        return self.status in ENDED or self.status == "paused"
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether it failed because of the outside, which says nothing about the variant."""
+        return self.status == "failed" and self.error.startswith("P1")
+
+    def facts(self) -> dict[str, Any]:
+        """What graders see of the run; not which variant it was."""
+        names = "iterations exit_reason stopped_by cost_usd seconds status"
+        return {name: getattr(self, name) for name in names.split()}
+
+
+def digest(*parts: object) -> str:
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def key_prefix(name: str, generation: int | None = None) -> str:
+    plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+    return f"{PREFIX}{plain}:" + ("" if generation is None else f"{generation}:")
+
+
+def blocks_of(
+    experiment: Experiment, prepared: Mapping[str, Prepared], settings: Settings, generation: int
+) -> list[list[Trial]]:
+    """All trials: a block for each case, in the order of the file; inside, in a drawn order."""
+    prefix = key_prefix(experiment.name, generation)
+    hashes = {
+        name: (content_hash(to_json(one.workflow)), models_of(one.workflow, settings))
+        for name, one in prepared.items()
+    }
+    blocks = []
+    for case in experiment.cases:
+        block = []
+        for name, one in prepared.items():
+            own = inputs_of(one.workflow, case, experiment.inputs) | one.variant.inputs
+            for number in range(1, experiment.repeat + 1):
+                key = digest(hashes[name], case.id, own, number, experiment.explore)
+                block.append(Trial(case, name, number, own, prefix + key))
+        random.Random(f"{experiment.order_seed} {case.id}").shuffle(block)
+        blocks.append(block)
+    return blocks
+
+
+def generation_of(store: SqliteStore, name: str) -> int:
+    """The newest generation of an experiment; 0 where it has no run yet."""
+    prefix = key_prefix(name)
+    newest = store.list_runs(Which(key=prefix), 1)
+    parts = newest[0].key.removeprefix(prefix).split(":") if newest else ["0"]
+    return int(parts[0]) if parts[0].isdigit() else 0
+
+
+def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]:
+    """All runs of an experiment by key: trials and gradings."""
+    which = Which(key=key_prefix(name, generation))
+    return {row.key: row for row in store.list_runs(which, 2**31)}
+
+
+def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
+    if row is None:
+        return Outcome(trial)
+    outcome = Outcome(trial, row.id, row.status, cost_usd=row.cost_usd, seconds=row.seconds)
+    if not outcome.is_done:
+        return outcome
+    used: dict[str, float] = {}
+    for entry in store.read(row.id, kinds=_ENDS):
+        body: dict[str, Any] = entry.event.body
+        address = entry.event.address
+        if entry.event.kind == "run.finished":
+            outcome.outputs = body.get("outputs") or {}
+            outcome.error = (body.get("error") or {}).get("code", "")
+        elif entry.event.kind == "iteration.finished":
+            loop = address.rpartition("[")[0]
+            used[loop] = used.get(loop, 0) + ((body.get("usage") or {}).get("cost_usd") or 0)
+            if body.get("score") is not None and "[" not in loop:
+                outcome.scores[body["number"]] = body["score"]
+        elif "[" not in address:
+            _take_loop(outcome, body, address, used.get(address, 0))
+    return outcome
+
+
+def _take_loop(outcome: Outcome, body: dict[str, Any], address: str, used: float) -> None:
+    """The first outermost loop is the one that reports speak of."""
+    if "explored" in body:
+        outcome.extra_usd += max(0.0, used - (body["usage"].get("cost_usd") or 0))
+        outcome.cost_usd = max(0.0, outcome.cost_usd - outcome.extra_usd)
+    if outcome.loop:
+        return
+    outcome.loop, outcome.iterations = address, body["iterations"]
+    outcome.exit_reason, outcome.stopped_by = body["exit_reason"], body["stopped_by"] or ""
+    outcome.returned = body["returned_iteration"]

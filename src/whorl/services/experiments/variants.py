@@ -1,0 +1,201 @@
+"""Variants: another model, another file, or another rule in the IR, so for every dialect."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from whorl.dialects.files import NoFiles
+from whorl.dialects.native.context import FACTS, Context, Location
+from whorl.dialects.native.loop import REPEAT
+from whorl.dialects.native.objects import read_object
+from whorl.dialects.native.steps import KINDS
+from whorl.dialects.reader import Files, parse
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
+from whorl.ir import Constant, Fields, Loop, LoopLimits, Task
+from whorl.ir.expressions import Names, expressions_in, inner_values
+from whorl.ir.walk import walk, with_nodes
+from whorl.language import LanguageError
+from whorl.language import parse as parse_expression
+from whorl.lazily import dataclass
+from whorl.services.experiments.cases import check_cases
+from whorl.services.experiments.document import workflow_beside
+from whorl.source import Mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.dialects import Reading
+    from whorl.ir import Node, Workflow
+    from whorl.services.experiments.document import Experiment, Variant
+    from whorl.services.project import Project
+    from whorl.source import Document
+
+# What a variant may change of a loop; everything else would be another loop.
+RULE = ("until", "at_most", "return", "check")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A variant that can be run: its workflow, and the texts that it was read from."""
+
+    variant: Variant
+    workflow: Workflow
+    sources: dict[str, str]
+
+
+def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
+    """All variants of an experiment; raises InvalidWorkflow with all that is wrong."""
+    mistakes: list[Diagnostic] = []
+    prepared: dict[str, Prepared] = {}
+    for variant in experiment.variants.values():
+        try:
+            one = _prepared(project, experiment, variant)
+        except InvalidWorkflow as fault:
+            mistakes += fault.diagnostics
+            continue
+        mistakes += check_cases(one.workflow, experiment.cases, experiment.inputs, variant.inputs)
+        mistakes += check_explored(one.workflow, experiment)
+        prepared[variant.name] = one
+    if mistakes:
+        raise InvalidWorkflow(mistakes)
+    return prepared
+
+
+def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Prepared:
+    reading: Reading = experiment.reading
+    if variant.workflow:
+        reading = workflow_beside(project, experiment.file, variant.workflow, variant.span)
+    workflow = with_models(reading.workflow, variant)
+    for name, words in variant.loops.items():
+        loop = find_loop(workflow, name, words.span)
+        changed = read_rule(experiment.document, words, loop)
+        workflow = with_loop(workflow, loop, changed)
+    return Prepared(variant, workflow, dict(reading.sources))
+
+
+def with_models(workflow: Workflow, variant: Variant) -> Workflow:
+    """The workflow with other models in its steps."""
+    if not variant.model and not variant.models:
+        return workflow
+    known = {node.name for _, node in walk(workflow.body) if isinstance(node, Task)}
+    for name in variant.models:
+        if name not in known:
+            advice = did_you_mean(name, list(known))
+            words = f"variant {variant.name!r} names the step {name!r}, which is not there"
+            raise InvalidWorkflow([Diagnostic("X100", words, variant.span, help=advice)])
+
+    def change(node: Node) -> Node:
+        model = variant.models.get(node.name) or variant.model
+        if not isinstance(node, Task) or node.kind != "ask" or not model:
+            return node
+        others = [entry for entry in node.inputs.entries if entry[0] != "model"]
+        return replace(node, inputs=Fields((*others, ("model", Constant(model)))))
+
+    return replace(workflow, body=with_nodes(workflow.body, change))
+
+
+def loops_of(workflow: Workflow) -> Iterator[tuple[str, Loop]]:
+    for path, node in walk(workflow.body):
+        if isinstance(node, Loop):
+            yield path, node
+
+
+def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
+    """The loop of a name or path; without one, the only loop or the first outermost."""
+    loops = dict(loops_of(workflow))
+    found = [loop for path, loop in loops.items() if name in (path, loop.name, "")]
+    if not found:
+        words = f"workflow {workflow.name!r} has no loop {name!r}" if name else "there is no loop"
+        advice = did_you_mean(name, list(loops)) or f"its loops: {', '.join(loops) or 'none'}"
+        raise InvalidWorkflow([Diagnostic("X100", words, span, help=advice)])
+    return found[0]
+
+
+def with_loop(workflow: Workflow, loop: Loop, changed: Loop) -> Workflow:
+    body = with_nodes(workflow.body, lambda node: changed if node is loop else node)
+    return replace(workflow, body=body)
+
+
+def read_rule(document: Document, words: Mapping, loop: Loop) -> Loop:
+    """A loop with another rule, in the words of the native `repeat`."""
+    context = Context(document, Files(_NoLibrary(), document.file, ""), kinds=KINDS)  # type: ignore[arg-type]
+    context = context.within(blocks=[loop.body], path=loop.name, step=loop.name)
+    table = {name: REPEAT.fields[name] for name in RULE}
+    at = Location(f"the rule of {loop.name!r}", "", words.span)
+    given = read_object(context, words, table, at)
+    limits = given.get("limits")
+    if isinstance(limits, LoopLimits):
+        given["limits"] = replace(
+            limits,
+            time_s=limits.time_s or loop.limits.time_s,
+            iteration_time_s=limits.iteration_time_s or loop.limits.iteration_time_s,
+        )
+    changed = replace(loop, **{n: value for n, value in given.items() if value is not None})
+    _check_expressions(context, changed, words)
+    if context.diagnostics:
+        raise InvalidWorkflow(context.diagnostics)
+    read = Names().in_values(inner_values(changed)) | Names().in_block(changed.body)
+    known = dict(changed.facts)
+    more: Any = ((n, fact) for n, fact in FACTS.items() if n in read and n not in known)
+    return replace(changed, facts=(*changed.facts, *more))
+
+
+class _NoLibrary:
+    """A rule calls no other workflow."""
+
+    files = NoFiles()
+    limits: ClassVar[dict[str, float]] = {}
+
+
+def _check_expressions(context: Context, loop: Loop, words: Mapping) -> None:
+    for value in inner_values(loop) if "until" in words else ():
+        for expression in expressions_in(value):
+            try:
+                parse_expression(expression)
+            except LanguageError as fault:
+                span = context.places.span(expression) or words.span
+                context.report("W008", f"{fault}", span)
+
+
+def rule_from_text(text: str, loop: Loop, **more: Any) -> Loop:
+    """A loop with a rule whose condition is written as YAML on a command line."""
+    fields = {name: value for name, value in more.items() if value is not None}
+    lines = [f"{name}: {json.dumps(value)}" for name, value in fields.items()]
+    if text:
+        is_plain = text.strip()[:1] not in "[{"
+        lines.append(f"until: {json.dumps(text) if is_plain else text}")
+    document = parse("\n".join(lines) + "\n", "<rule>")
+    assert isinstance(document.root, Mapping)
+    return read_rule(document, document.root, loop)
+
+
+def check_explored(workflow: Workflow, experiment: Experiment) -> list[Diagnostic]:
+    """Loops that cannot be explored, with the reason."""
+    mistakes = []
+    for name in experiment.explore:
+        try:
+            if why := not_explored(workflow, name):
+                mistakes.append(Diagnostic("X106", why, Span(experiment.file, 1, 1)))
+        except InvalidWorkflow as fault:
+            mistakes += fault.diagnostics
+    return mistakes
+
+
+def not_explored(workflow: Workflow, name: str) -> str:
+    """Why a loop cannot be explored; or nothing."""
+    loop = find_loop(workflow, name)
+    around = [other for _, other in loops_of(workflow) if other is not loop]
+    inside = [o.name for o in around if any(node is loop for _, node in walk(o.body))]
+    facts = {fact for _, fact in loop.facts}
+    limits = loop.limits
+    if inside:
+        return f"loop {name!r} is inside loop {inside[0]!r}: only outermost loops are explored"
+    if "limit" in facts:
+        return f"iterations of {name!r} are told their limit, so that more would change them"
+    if loop.ask != "never" or loop.on_limit != "finish":
+        return f"a person is asked about {name!r}, or its limit is no ordinary end"
+    if any(value is not None for value in (limits.cost_usd, limits.tokens, limits.calls)):
+        return f"loop {name!r} has a budget of its own; give it to the run instead"
+    return ""

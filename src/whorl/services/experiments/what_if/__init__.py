@@ -1,0 +1,1 @@
+"""What another rule would have done in recorded runs: facts, answers, the sweep over rules."""

@@ -1,0 +1,251 @@
+"""Asking what another rule would have done in one recorded run, and telling it to programs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from whorl.dialects.files import NoFiles
+from whorl.dialects.native.context import CannotWriteError, Context
+from whorl.dialects.native.loop import CONDITION
+from whorl.dialects.native.steps import KINDS
+from whorl.dialects.reader import parse
+from whorl.errors import InternalError, UsageError
+from whorl.interpreter.plan import loop_plan
+from whorl.ir import content_hash, from_json
+from whorl.ir.nodes import LoopLimits
+from whorl.lazily import dataclass
+from whorl.runtimes.sqlite.listing import Which
+from whorl.services.experiments.variants import find_loop, rule_from_text, with_loop
+from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of
+from whorl.services.experiments.what_if.rules import Answer, Rule, answer, own_rule
+from whorl.services.experiments.what_if.sweep import Subject
+from whorl.services.replay import cassette_from_run, replay
+from whorl.services.results import result_of
+
+if TYPE_CHECKING:
+    from whorl.ir import Condition, Loop, Workflow
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.what_if.facts import LoopFacts
+    from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
+    from whorl.services.replay import Cassette, Replayed
+
+RUNS_MAX = 1_000
+# A call of a judge: of which loop, which of its judges, and which attempt.
+_ASKED = re.compile(
+    r"(?P<before>(?:.*/)?(?P<loop>[^/\[]+)\[[0-9]+\](?:#[0-9]+)?/)"
+    r":judge(?P<number>[0-9]*)(?P<attempt>(?:#[0-9]+)?)"
+)
+
+
+@dataclass(slots=True)
+class WhatIf:
+    """What a rule would have done in a run, beside what the run did.
+
+    `outputs` are those of the run under the rule, where no step behind the loop makes a call;
+    `results` are those of the iteration that it returns, by step.
+    """
+
+    run: str
+    loop: str
+    as_it_was: Answer
+    answer: Answer
+    outputs: dict[str, Any] | None = None
+    results: dict[str, Any] | None = None
+
+    def document(self) -> dict[str, Any]:
+        made = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
+        return made | {"as_it_was": asdict(self.as_it_was), "answer": asdict(self.answer)}
+
+
+def rule_of(
+    loop: Loop, *, until: str = "", at_most: int | None = None, returns: str | None = None
+) -> Rule:
+    """The rule of a loop with some of it changed, in the words of the native format."""
+    changed = rule_from_text(until, loop, at_most=at_most, **{"return": returns})
+    rule = own_rule(changed)
+    if rule is None:
+        raise UsageError(f"the limit of {loop.name!r} is computed; give --at-most", code="X106")
+    return rule
+
+
+def what_if_of(
+    store: SqliteStore,
+    run: RunId,
+    loop_name: str = "",
+    *,
+    check: bool = False,
+    until: str = "",
+    at_most: int | None = None,
+    returns: str | None = None,
+) -> WhatIf:
+    """What a rule would have done in a run; `check` replays the answer through the engine."""
+    workflow = from_json(store.workflow(run))
+    loop = find_loop(workflow, loop_name)
+    rule = rule_of(loop, until=until, at_most=at_most, returns=returns)
+    atoms = atoms_in([loop.until, rule.until])
+    names = dict(rule.names)
+    found = facts_of(store, run, atoms, loop=loop.name, names=names, keep_results=True)
+    if not found:
+        raise UsageError(f"run {run} has not come to loop {loop.name!r}", code="X109")
+    facts = found[0]
+    made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
+    made.results = facts.results.get(made.answer.returned or 0)
+    if made.answer.exact and "[" not in facts.address:
+        cassette = cassette_from_run(store, run, result_of(store, run))
+        _take_outputs(made, played(workflow, loop, rule, cassette), check=check)
+    return made
+
+
+def runs_of_version(
+    store: SqliteStore, workflow: str, version: str = ""
+) -> tuple[list[RunId], int]:
+    """The ended runs of one version of a workflow, by default the newest, and how many others."""
+    rows = store.list_runs(Which(name=workflow), RUNS_MAX)
+    by: dict[str, list[RunId]] = {}
+    for row in rows:
+        if row.status in ("succeeded", "failed"):
+            by.setdefault(content_hash(store.workflow(row.id)), []).append(row.id)
+    if not by:
+        advice = "`whorl ls --all` lists runs and their workflows"
+        raise UsageError(f"no run of {workflow!r} has ended", help=advice, code="X109")
+    found = [name for name in by if name.startswith(version)]
+    if len(found) != 1 and version:
+        words = f"the runs are of {len(by)} versions of the workflow, and {version!r} is none"
+        raise UsageError(words, help=f"known: {', '.join(n[:12] for n in by)}", code="X110")
+    return by[found[0]], sum(map(len, by.values())) - len(by[found[0]])
+
+
+def run_facts(store: SqliteStore, run: RunId, loop_name: str = "") -> tuple[Loop, Subject]:
+    """A loop of a run with its facts; iterations have no grade but their score."""
+    loop = find_loop(from_json(store.workflow(run)), loop_name)
+    found = facts_of(store, run, atoms_in([loop.until]), loop=loop.name)
+    if not found:
+        raise UsageError(f"run {run} has not come to loop {loop.name!r}", code="X109")
+    return loop, Subject(found[0], {})
+
+
+def _as_it_was(facts: LoopFacts) -> Answer:
+    return Answer(
+        True,
+        iterations=facts.made,
+        iteration=facts.made,
+        returned=facts.returned,
+        exit_reason=facts.exit_reason,
+        stopped_by=facts.stopped_by,
+        usage=facts.usage,
+    )
+
+
+def with_rule(workflow: Workflow, loop: Loop, rule: Rule) -> Workflow:
+    budgets: Any = dict(rule.limits)
+    limits = LoopLimits(
+        iterations=rule.at_most,
+        iteration_time_s=loop.limits.iteration_time_s,
+        interrupts=loop.limits.interrupts,
+        **budgets,
+    )
+    returns: Any = rule.returns
+    changed = replace(loop, until=rule.until, limits=limits, returns=returns, facts=rule.names)
+    return with_loop(workflow, loop, changed)
+
+
+def played(workflow: Workflow, loop: Loop, rule: Rule, cassette: Cassette) -> Replayed:
+    """Runs the workflow with the rule against the recorded replies."""
+    numbers = _judges(rule.until)
+    places = {n: numbers.get(atom) for atom, n in _judges(loop.until).items()}
+
+    def moved(address: str) -> str | None:
+        """Where a judge is asked stands in its address; None: the rule does not ask it."""
+        at = _ASKED.fullmatch(address)
+        if at is None or at["loop"] != loop.name:
+            return address
+        number = places.get(int(at["number"] or 1))
+        word = "" if number == 1 else str(number)
+        return None if number is None else f"{at['before']}:judge{word}{at['attempt']}"
+
+    calls = {place: call for a, call in cassette.calls.items() if (place := moved(a)) is not None}
+    options = {n: v for n, v in cassette.options.items() if n != "iterations"}
+    return replay(with_rule(workflow, loop, rule), replace(cassette, calls=calls, options=options))
+
+
+def _judges(until: Condition | None) -> dict[str, int]:
+    """The judges of a rule, each with its number."""
+    return {atom_of(judge): n for n, judge in enumerate(loop_plan(until).judges.values(), 1)}
+
+
+def _take_outputs(made: WhatIf, played: Replayed, *, check: bool) -> None:
+    if played.misses:
+        # A step behind the loop was never asked so.
+        return
+    result: dict[str, Any] = played.result
+    if result["status"] == "succeeded":
+        made.outputs = result["outputs"]
+    if not check:
+        return
+    loops = [row for row in result["loops"] if row.get("address", row.get("loop")) == made.loop]
+    found = [made.answer.iterations, made.answer.exit_reason, made.answer.stopped_by or None]
+    for row in loops:
+        was = [row["iterations"], row["exit_reason"], row["stopped_by"] or None]
+        if found != was or row["returned_iteration"] != made.answer.returned:
+            words = f"what-if of run {made.run} differs from its replay: {made.answer} is not {row}"
+            raise InternalError(f"I901: {words}")
+
+
+def written(loop: Loop, rule: Rule) -> list[str]:
+    """A rule in the words of the native format, to be copied into a file."""
+    import json
+
+    document = parse("{}\n", "<rule>")
+    context = Context(document, NoFiles(), kinds=KINDS)  # type: ignore[arg-type]
+    context = context.within(blocks=[loop.body])
+    lines = []
+    if rule.until is not None:
+        try:
+            until = json.dumps(CONDITION.write(context, rule.until), ensure_ascii=False)
+            lines.append(f"until: {until}")
+        except (CannotWriteError, KeyError):
+            lines.append("until: (as it is)")
+    return [*lines, f"at_most: {rule.at_most}", f"return: {rule.returns}"]
+
+
+def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
+    """A sweep as programs get it."""
+    chosen, own = sweep.recommended, sweep.own
+    return {
+        "sweep": 1,
+        "loop": sweep.loop,
+        "runs": sweep.runs,
+        "rules": [_row(result, n in sweep.frontier) for n, result in enumerate(sweep.rules)],
+        "not_ranked": [_row(result, False) for result in sweep.not_ranked],
+        "own": None if own is None else own.words,
+        "recommended": None if chosen is None else chosen.words,
+        "honest": sweep.honest,
+        "ideal": {
+            name: {"grade": grade, "cost_usd": cost, "iterations": count}
+            for name, (grade, cost, count) in sweep.ideal.items()
+        },
+        "curve": sweep.curve,
+        "words": sweep.words,
+        "use": [] if chosen is None else written(loop, chosen.rule),
+    }
+
+
+def _row(result: RuleResult, is_frontier: bool) -> dict[str, Any]:
+    to_best = result.to_best
+    known = len(result.grades)
+    return {
+        "rule": result.words,
+        "at_most": result.rule.at_most,
+        "return": result.rule.returns,
+        "grade": result.grade if known else None,
+        "cost_usd": result.cost_usd if known else None,
+        "iterations": sum(result.iterations) / known if known else None,
+        "to_best": to_best and {"value": to_best.value, "low": to_best.low, "high": to_best.high},
+        "is_frontier": is_frontier,
+        "unknown": result.unknown,
+        "why": result.why,
+        "bounds": result.bounds,
+    }

@@ -1,0 +1,121 @@
+"""The facts of recorded runs for programs that answer rules themselves, such as the page.
+
+What a rule reads is numbered (`a0`, `a1`, ...), so that runs have short names for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from whorl.ir import AllOf, AnyOf, Judge
+from whorl.services.experiments.what_if.facts import atom_of, atoms_in, votes_in
+from whorl.services.experiments.what_if.rules import obstacle, own_rule, reads_best
+from whorl.services.experiments.what_if.sweep import leaf_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.ir import Condition, Loop
+    from whorl.services.experiments.what_if.facts import IterationFacts
+    from whorl.services.experiments.what_if.rules import Rule
+    from whorl.services.experiments.what_if.sweep import Subject
+
+FORMAT = 1
+KINDS = {
+    "When": "when",
+    "Score": "score",
+    "Stable": "stable",
+    "Plateau": "plateau",
+    "BranchTaken": "branch",
+    "Judge": "judge",
+}
+# The numbers of a condition, which a rule may change.
+_NUMBERS = ("at_least", "low", "high", "threshold", "patience", "min_delta", "votes")
+
+
+def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> dict[str, Any]:
+    """All that answering rules over these runs takes."""
+    names = {atom: f"a{n}" for n, atom in enumerate(atoms_in([loop.until]))}
+    own = own_rule(loop)
+    return {
+        "facts": FORMAT,
+        "loop": loop.name,
+        "margin": margin,
+        "own": None if own is None else rule_document(own, names),
+        "sees_best": reads_best(loop),
+        "on_failure": loop.on_iteration_failure.action,
+        "obstacle": "" if own is None else obstacle(loop, own),
+        "obstacle_at_most": _other_limit(loop, own),
+        "runs": [_run(subject, names) for subject in subjects],
+    }
+
+
+def _other_limit(loop: Loop, own: Rule | None) -> str:
+    """Why another limit of iterations would have changed the iterations, if it would."""
+    from dataclasses import replace
+
+    return "" if own is None else obstacle(loop, replace(own, at_most=own.at_most + 1))
+
+
+def rule_document(rule: Rule, names: dict[str, str]) -> dict[str, Any]:
+    until = None if rule.until is None else condition_document(rule.until, names)
+    made: dict[str, Any] = {"until": until, "at_most": rule.at_most, "return": rule.returns}
+    return made | {"limits": dict(rule.limits)}
+
+
+def condition_document(condition: Condition, names: dict[str, str]) -> dict[str, Any]:
+    """A condition as JSON: `any` or `all` of several, or a kind with its atom and numbers."""
+    if isinstance(condition, AnyOf | AllOf):
+        parts = [condition_document(part, names) for part in condition.conditions]
+        return {"all" if isinstance(condition, AllOf) else "any": parts}
+    made: dict[str, Any] = {"kind": KINDS[type(condition).__name__]}
+    if (atom := names.get(atom_of(condition))) is not None:
+        made["atom"] = atom
+    known = {each.name for each in fields(condition)}
+    made |= {name: getattr(condition, name) for name in _NUMBERS if name in known}
+    if made["kind"] == "branch":
+        made["branch"] = getattr(condition, "name", "")
+    question = getattr(condition, "question", None) if isinstance(condition, Judge) else None
+    words = getattr(question, "value", None) or getattr(question, "source", None)
+    return made | {"words": str(words or leaf_words(condition))}
+
+
+def _run(subject: Subject, names: dict[str, str]) -> dict[str, Any]:
+    facts = subject.facts
+    return {
+        "run": facts.run,
+        "case": subject.case,
+        "group": subject.group,
+        "outside_usd": facts.outside.get("cost_usd", 0.0),
+        "steered": facts.steered,
+        "returned": facts.returned,
+        "made": facts.made,
+        "iterations": [_iteration(row, subject, names) for row in facts.iterations],
+    }
+
+
+def _iteration(row: IterationFacts, subject: Subject, names: dict[str, str]) -> dict[str, Any]:
+    votes = {short: _votes(row, atom) for atom, short in names.items()}
+    return {
+        "number": row.number,
+        "status": row.status,
+        "by": row.by,
+        "is_judged": row.is_judged,
+        "is_approved": row.is_approved,
+        "atoms": {names[atom]: value for atom, value in row.atoms.items() if atom in names},
+        "body_usd": sum(c.usage.get("cost_usd", 0.0) for c in row.calls if not c.judge),
+        "votes": {short: cast for short, cast in votes.items() if cast},
+        "grade": subject.grades.get(row.number),
+        "is_solved": row.number in subject.solved,
+    }
+
+
+def _votes(row: IterationFacts, atom: str) -> list[dict[str, Any]]:
+    """The votes of a judge in an iteration, each with what it cost."""
+    calls = [call.usage.get("cost_usd", 0.0) for call in row.calls if call.judge == atom]
+    made, at = [], 0
+    for verdict, took in votes_in(row.calls, atom):
+        made.append({"verdict": verdict, "cost_usd": sum(calls[at : at + took])})
+        at += took
+    return made

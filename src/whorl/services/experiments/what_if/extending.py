@@ -1,0 +1,163 @@
+"""Votes that were not cast: judges of a loop are asked again about recorded results.
+
+The votes of one result are a run of their own, with a key over the result and how many votes it
+had: so they are paid once, and facts have them from then on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whorl import ir
+from whorl.errors import UsageError
+from whorl.interpreter.events import amount_in
+from whorl.language import Expression
+from whorl.lazily import dataclass
+from whorl.runtimes.local import Start
+from whorl.services import preflight
+from whorl.services.experiments.trials import digest
+from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from whorl.ir import Judge, Workflow
+    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.what_if.facts import IterationFacts, LoopFacts
+    from whorl.services.runs import Driving
+
+VOTES = "votes-"
+_CAST = frozenset({"task.finished"})
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Votes that a result lacks: the key of their run, what is asked, and how many."""
+
+    key: str
+    asked: dict[str, Any]
+    votes: int
+
+
+def with_votes(
+    facts: LoopFacts, store: SqliteStore, rows: Mapping[str, RunRow], prefix: str
+) -> LoopFacts:
+    """The facts of a run with the votes that were asked for later."""
+    iterations = [_with_votes(facts, row, store, rows, prefix) for row in facts.iterations]
+    return replace(facts, iterations=iterations)
+
+
+def _with_votes(
+    facts: LoopFacts,
+    row: IterationFacts,
+    store: SqliteStore,
+    rows: Mapping[str, RunRow],
+    prefix: str,
+) -> IterationFacts:
+    calls = list(row.calls)
+    for atom in row.atoms:
+        if not atom.startswith("judge "):
+            continue
+        while (later := rows.get(_key(prefix, facts, row.number, atom, calls))) is not None:
+            more = list(_cast(store, later.id, atom))
+            calls += more
+            if not more:
+                break
+    return row if len(calls) == len(row.calls) else replace(row, calls=calls)
+
+
+def _key(prefix: str, facts: LoopFacts, number: int, atom: str, calls: Iterable[Call]) -> str:
+    asked = sum(call.judge == atom for call in calls)
+    return f"{prefix}{VOTES}{digest(facts.run, facts.address, number, atom, asked)}"
+
+
+def _cast(store: SqliteStore, run: RunId, atom: str) -> Iterator[Call]:
+    for entry in store.read(run, kinds=_CAST):
+        body: dict[str, Any] = entry.event.body
+        value, used = body.get("value"), body.get("usage") or {}
+        verdict = str(value.get("verdict")) if isinstance(value, dict) else ""
+        usage = {name: amount_in(used.get(name)) for name in USAGE}
+        yield Call(atom, usage=usage, verdict=verdict)
+
+
+def missing_votes(
+    facts: LoopFacts, judges: Mapping[str, Judge], prefix: str, votes: int = 0
+) -> Iterator[Missing]:
+    """What each iteration lacks of the votes of its judges, or of so many."""
+    for row in facts.iterations:
+        for atom, judge in judges.items():
+            asked = facts.asked.get(row.number, {}).get(atom)
+            if row.atoms.get(atom) is not True or not isinstance(asked, dict):
+                continue
+            lacks = max(votes, judge.votes) - len(votes_in(row.calls, atom))
+            if lacks > 0:
+                yield Missing(_key(prefix, facts, row.number, atom, row.calls), asked, lacks)
+
+
+def voting(missing: Missing) -> Workflow:
+    """The workflow that asks a judge for votes on one result."""
+    given: list[tuple[str | Expression, ir.Value]] = [
+        (name, ir.Constant(value)) for name, value in missing.asked.items()
+    ]
+    given.append(("vote", Expression("template", "{{ vote }}")))
+    judge = ir.Task(name="judge", kind="judge", inputs=ir.Fields(tuple(given)))
+    numbers = ir.Constant(list(range(1, missing.votes + 1)))
+    each = ir.ForEach(name="votes", items=numbers, item_name="vote", body=ir.Block((judge,)))
+    return ir.Workflow(name="votes", body=ir.Block((each,)))
+
+
+@dataclass(slots=True)
+class Extension:
+    """Asks for votes that are missing, within a budget."""
+
+    driving: Driving
+    providers: Any
+    missing: list[Missing]
+    file: str
+    spent_usd: float = 0.0
+    left: int = 0
+
+    def forecast(self) -> tuple[int, float | None]:
+        """How many votes, and what they cost at most; None: nothing bounds it."""
+        each = [self._bound(one) for one in self.missing]
+        known = [bound for bound in each if bound is not None]
+        votes = sum(one.votes for one in self.missing)
+        return votes, sum(known) if len(known) == len(each) else None
+
+    def _bound(self, one: Missing) -> float | None:
+        found = preflight.forecast(voting(one), self.providers)
+        return found.bound_usd if found.bound_usd is not None else found.cost_usd
+
+    async def run(self, budget: float, at_once: int) -> None:
+        places, reserved = asyncio.Semaphore(at_once), [0.0]
+
+        async def ask(one: Missing) -> None:
+            async with places:
+                bound = self._bound(one) or 0.0
+                if self.spent_usd + reserved[0] + bound > budget + 1e-9:
+                    self.left += one.votes
+                    return
+                reserved[0] += bound
+                try:
+                    await self._ask(one, budget - self.spent_usd)
+                finally:
+                    reserved[0] -= bound
+
+        await asyncio.gather(*(ask(one) for one in self.missing))
+
+    async def _ask(self, one: Missing, most: float) -> None:
+        runtime, workflow = self.driving.runtime, voting(one)
+        start = Start(limits={"cost_usd": most}, key=one.key, file=self.file)
+        start, _ = preflight.permitted(workflow, self.providers, start)
+        if start.refused is not None:
+            raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
+        run, is_new = await runtime.start(workflow, start)
+        if is_new:
+            self.driving.drive(run)
+        else:
+            await self.driving.take_up(run)
+        await self.driving.settled(run)
+        self.spent_usd += runtime.store.run(run).cost_usd

@@ -1,0 +1,494 @@
+"""The sweep: what many rules would have given and cost, the frontier, and the recommended rule.
+
+A rule is ranked only if all runs answer it: runs that stopped early are the easy cases, and to drop
+what is not known would flatter long rules. Rules of simple shape are answered by bit masks and
+sums; all others, and all that masks do not tell, by the walk in `rules`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from whorl.ir import AllOf, AnyOf, Judge, Plateau, Score
+from whorl.ir.expressions import conditions_in
+from whorl.lazily import dataclass
+from whorl.services.experiments import figures
+from whorl.services.experiments.figures import Estimate
+from whorl.services.experiments.what_if.answering import Prepared, fast_answer
+from whorl.services.experiments.what_if.facts import atom_of
+from whorl.services.experiments.what_if.rules import Rule, answer, obstacle, own_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from whorl.ir import Condition, Loop
+    from whorl.services.experiments.what_if.facts import LoopFacts
+
+RULES_MAX = 500
+THRESHOLDS = 8
+FOLDS = 10
+
+
+@dataclass(slots=True)
+class Subject:
+    """A recorded run: its facts, and the grade of each iteration."""
+
+    facts: LoopFacts
+    grades: dict[int, float]
+    case: str = ""
+    group: str = ""
+    solved: frozenset[int] = frozenset()
+    variant: str = ""
+
+
+@dataclass(slots=True)
+class RuleResult:
+    """What a rule gives over all runs; `unknown` are the runs that do not answer it."""
+
+    rule: Rule
+    words: str
+    grades: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+    iterations: list[int] = field(default_factory=list)
+    returned: list[int | None] = field(default_factory=list)
+    unknown: int = 0
+    why: str = ""
+    to_best: Estimate | None = None
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def grade(self) -> float:
+        return figures.mean(self.grades)
+
+    @property
+    def cost_usd(self) -> float:
+        return figures.mean(self.costs)
+
+
+@dataclass(slots=True)
+class Sweep:
+    """All rules that were tried, in order of cost; indices lead into `rules`."""
+
+    loop: str
+    runs: int
+    rules: list[RuleResult]
+    not_ranked: list[RuleResult]
+    frontier: list[int]
+    own: RuleResult | None
+    recommended: RuleResult | None
+    honest: dict[str, float]
+    ideal: dict[str, tuple[float, float, float]]
+    curve: dict[str, list[float]]
+    words: list[str]
+
+
+def default_rules(loop: Loop, subjects: Sequence[Subject]) -> list[Rule]:
+    """The rules that are tried where none are given."""
+    longest = max((len(s.facts.iterations) for s in subjects), default=1)
+    scores = [part for part in conditions_in(loop.until) if isinstance(part, Score)]
+    measured = _measuring(scores[0]) if scores else None
+    own = loop.until
+    leaves = [c for c in conditions_in(own) if not isinstance(c, AnyOf | AllOf)]
+    untils: list[Condition | None] = [own, None]
+    untils += [leaf for leaf in leaves if getattr(leaf, "at_least", 0) is not None]
+    if scores:
+        untils += [_with(scores[0], at_least) for at_least in _quantiles(scores[0], subjects)]
+        untils += [Plateau(patience) for patience in (1, 2, 3)]
+    rules: dict[str, Rule] = {}
+    for until in untils:
+        whole = _complete(until, measured)
+        for at_most in range(1, longest + 1):
+            for returns in ("last", "best", "first") if scores else ("last",):
+                rule = Rule(whole, at_most, returns, names=loop.facts)
+                rules.setdefault(repr(rule), rule)
+    return list(rules.values())[:RULES_MAX]
+
+
+def _measuring(score: Score) -> Score:
+    return _with(score, None)
+
+
+def _with(score: Score, at_least: float | None) -> Score:
+    from dataclasses import replace
+
+    return replace(score, at_least=at_least)
+
+
+def _complete(until: Condition | None, measured: Score | None) -> Condition | None:
+    """A condition with the score that ranks iterations, where it has none of its own."""
+    if measured is None:
+        return until
+    if until is None:
+        return measured
+    first = next((part for part in conditions_in(until) if isinstance(part, Score)), None)
+    if first is not None and atom_of(first) == atom_of(measured):
+        return until
+    return AnyOf((measured, until))
+
+
+def _quantiles(score: Score, subjects: Sequence[Subject]) -> list[float]:
+    atom = atom_of(score)
+    values = sorted(
+        float(value)
+        for subject in subjects
+        for row in subject.facts.iterations
+        if isinstance(value := row.atoms.get(atom), int | float) and not isinstance(value, bool)
+    )
+    if not values:
+        return []
+    marks = {
+        round(values[min(len(values) - 1, len(values) * n // (THRESHOLDS + 1))], 2)
+        for n in range(1, THRESHOLDS + 1)
+    }
+    return sorted(marks)
+
+
+def sweep_of(
+    loop: Loop,
+    subjects: Sequence[Subject],
+    rules: Sequence[Rule] | None = None,
+    *,
+    margin: float = 0.02,
+) -> Sweep:
+    """Answers rules over recorded runs, ranks those that all runs answer, and chooses one."""
+    own = own_rule(loop)
+    tried = list(default_rules(loop, subjects) if rules is None else rules)
+    if own is not None and all(_same(own, rule) is False for rule in tried):
+        tried.append(own)
+    prepared = [Prepared(subject.facts) for subject in subjects]
+    results = [result_of(loop, rule, subjects, prepared) for rule in tried]
+    ranked = sorted((r for r in results if not r.unknown), key=lambda r: (r.cost_usd, -r.grade))
+    others = [result for result in results if result.unknown]
+    mine = next((r for r in results if own is not None and _same(own, r.rule)), None)
+    units = _Units(subjects)
+    chosen, honest = None, {}
+    if ranked:
+        best = max(ranked, key=lambda result: result.grade)
+        for result in ranked:
+            result.to_best = units.difference(result, best)
+        sums = {id(result): _Sums(result, units) for result in ranked}
+        chosen = _choose(ranked, units, margin, sums)
+        honest = _held_out(ranked, units, chosen, margin, sums)
+    curve, words = _curve(subjects, prepared, loop, units, margin)
+    return Sweep(
+        loop=loop.name,
+        runs=len(subjects),
+        rules=ranked,
+        not_ranked=others,
+        frontier=frontier_of([(r.cost_usd, r.grade) for r in ranked]),
+        own=mine,
+        recommended=chosen,
+        honest=honest,
+        ideal=ideal_rows(loop, subjects, prepared),
+        curve=curve,
+        words=words,
+    )
+
+
+def _same(first: Rule, second: Rule) -> bool:
+    return (first.until, first.at_most, first.returns, first.limits) == (
+        second.until,
+        second.at_most,
+        second.returns,
+        second.limits,
+    )
+
+
+def result_of(
+    loop: Loop, rule: Rule, subjects: Sequence[Subject], prepared: Sequence[Prepared]
+) -> RuleResult:
+    result = RuleResult(rule, rule_words(rule))
+    if why := obstacle(loop, rule):
+        result.unknown, result.why = len(subjects), why
+        return result
+    quick = fast_answer(loop, rule)
+    for subject, ready in zip(subjects, prepared, strict=True):
+        found = quick(ready) if quick is not None else None
+        if found is None:
+            found = _slow(subject, loop, rule, result)
+        number, returned, cost = found
+        grade = subject.grades.get(returned or 0)
+        if not number or grade is None:
+            result.unknown += 1
+            result.why = result.why or "an iteration that it returns has no grade"
+            continue
+        result.iterations.append(number)
+        result.returned.append(returned)
+        result.grades.append(grade)
+        result.costs.append(cost + ready.outside_usd)
+    if result.unknown:
+        known, count = math.fsum(result.grades), len(subjects)
+        result.bounds = (known / count, (known + result.unknown) / count)
+    return result
+
+
+def _slow(
+    subject: Subject, loop: Loop, rule: Rule, result: RuleResult
+) -> tuple[int, int | None, float]:
+    found = answer(subject.facts, loop, rule)
+    if not found.exact:
+        result.why = result.why or found.why
+        return 0, None, 0.0
+    return found.iterations, found.returned, found.usage.get("cost_usd", 0.0)
+
+
+def frontier_of(points: Sequence[tuple[float, float]]) -> list[int]:
+    """The points, in order of cost, that no other one beats in both cost and grade."""
+    frontier: list[int] = []
+    best = -math.inf
+    order = sorted(range(len(points)), key=lambda i: (points[i][0], -points[i][1]))
+    for index in order:
+        if points[index][1] > best:
+            best = points[index][1]
+            frontier.append(index)
+    return frontier
+
+
+class _Units:
+    """Which case or group each run belongs to, and sums over them without a part of them."""
+
+    def __init__(self, subjects: Sequence[Subject]) -> None:
+        names = [s.group or s.case or s.facts.run for s in subjects]
+        numbers = {name: index for index, name in enumerate(dict.fromkeys(names))}
+        self.of = [numbers[name] for name in names]
+        self.count = len(numbers)
+        self.sizes = [0] * self.count
+        for unit in self.of:
+            self.sizes[unit] += 1
+
+    def sums(self, values: Sequence[float]) -> list[float]:
+        totals = [0.0] * self.count
+        for unit, value in zip(self.of, values, strict=True):
+            totals[unit] += value
+        return totals
+
+    def interval(self, totals: Sequence[float], kept: Sequence[int], level: float) -> Estimate:
+        """Student's interval over the units that are kept."""
+        values, sizes = [totals[u] for u in kept], [self.sizes[u] for u in kept]
+        size, count = sum(sizes), len(values)
+        middle = sum(values) / size if size else 0.0
+        if count < figures.UNITS_MIN:
+            return Estimate(middle)
+        apart = [value - each * middle for value, each in zip(values, sizes, strict=True)]
+        error = math.sqrt(count / (count - 1) * sum([x * x for x in apart])) / size
+        half = figures.t_quantile(0.5 + level / 2, count - 1) * error
+        return Estimate(middle, middle - half, middle + half)
+
+    def difference(
+        self, one: RuleResult, other: RuleResult, kept: Sequence[int] | None = None
+    ) -> Estimate:
+        pairs = [a - b for a, b in zip(one.grades, other.grades, strict=True)]
+        return self.interval(self.sums(pairs), kept or range(self.count), figures.LEVEL)
+
+
+class _Sums:
+    """Grades and costs of a rule by unit, and their sums without each fold."""
+
+    def __init__(self, result: RuleResult, units: _Units) -> None:
+        self.grades, self._costs = units.sums(result.grades), units.sums(result.costs)
+        self._grade, self._cost = _by_fold(self.grades), _by_fold(self._costs)
+
+    def means(self, fold: int | None, sizes: Sequence[int]) -> tuple[float, float]:
+        """The mean grade and cost of all units, or of those outside a fold."""
+        grade, cost, size = sum(self._grade), sum(self._cost), sum(sizes)
+        if fold is None:
+            return grade / size, cost / size
+        size -= sizes[fold]
+        return (grade - self._grade[fold]) / size, (cost - self._cost[fold]) / size
+
+    def of_fold(self, fold: int) -> tuple[float, float]:
+        return self._grade[fold], self._cost[fold]
+
+
+def _by_fold(totals: Sequence[float]) -> list[float]:
+    return [math.fsum(totals[fold::FOLDS]) for fold in range(FOLDS)]
+
+
+def _choose(
+    ranked: Sequence[RuleResult],
+    units: _Units,
+    margin: float,
+    sums: dict[int, _Sums],
+    fold: int | None = None,
+) -> RuleResult:
+    """The cheapest of the rules that are not worse than the best one by the margin.
+
+    A choice that is made without a `fold` of the units has not seen them.
+    """
+    sizes = [round(size) for size in _by_fold(units.sizes)]
+    means = {key: each.means(fold, sizes) for key, each in sums.items()}
+    best = max(ranked, key=lambda r: (means[id(r)][0], -means[id(r)][1]))
+    kept = [u for u in range(units.count) if fold is None or u % FOLDS != fold]
+    top = sums[id(best)].grades
+
+    def key(result: RuleResult) -> tuple[float, int, int]:
+        leaves = sum(1 for _ in conditions_in(result.rule.until))
+        return round(means[id(result)][1], 12), leaves, result.rule.at_most
+
+    near = [r for r in ranked if means[id(r)][0] >= means[id(best)][0] - margin]
+    for result in sorted(near, key=key):
+        pairs = [a - b for a, b in zip(sums[id(result)].grades, top, strict=True)]
+        found = units.interval(pairs, kept, figures.LEVEL)
+        if result is best or (found.low is not None and found.low > -margin):
+            return result
+    return best
+
+
+def _held_out(
+    ranked: Sequence[RuleResult],
+    units: _Units,
+    chosen: RuleResult,
+    margin: float,
+    sums: dict[int, _Sums],
+) -> dict[str, float]:
+    """What the choice gives on cases that it was not made with: ten times without a tenth."""
+    if units.count < FOLDS:
+        return {}
+    grade = cost = 0.0
+    times = 0
+    for fold in range(FOLDS):
+        found = _choose(ranked, units, margin, sums, fold)
+        times += found is chosen
+        seen = sums[id(found)].of_fold(fold)
+        grade, cost = grade + seen[0], cost + seen[1]
+    size = sum(units.sizes)
+    return {"grade": grade / size, "cost_usd": cost / size, "times": times, "of": FOLDS}
+
+
+def ideal_rows(
+    loop: Loop,
+    subjects: Sequence[Subject],
+    prepared: Sequence[Prepared],
+    at_most: int | None = None,
+) -> dict[str, tuple[float, float, float]]:
+    """Rows that nobody can run and everybody should see: grade, cost and iterations.
+
+    A judge that is always right goes on as far as the record does, or `at_most` so far.
+    """
+    names = ("no loop at all", "the judge is always right", "the best that was made")
+    rows: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
+    judges = [part for part in conditions_in(loop.until) if isinstance(part, Judge)]
+    for subject, ready in zip(subjects, prepared, strict=True):
+        grades, judged = subject.grades, [ready.judge(judge)[2] for judge in judges]
+        if not grades:
+            continue
+        count, returned = _always_right(loop, subject, ready, at_most)
+        cost = ready.body_cost(count) + sum(spent[count] for spent in judged)
+        best, first = max(grades, key=lambda n: (grades[n], -n)), min(grades)
+        found = ((first, first, ready.body_cost(first)), (count, returned, cost))
+        for name, (made, at, usd) in zip(
+            names, (*found, (max(grades), best, ready.body_cost(max(grades)))), strict=True
+        ):
+            rows[name].append((grades[at], usd + ready.outside_usd, made))
+    columns = {name: list(zip(*row, strict=True)) for name, row in rows.items() if row}
+    means = {n: [figures.mean(list(column)) for column in each] for n, each in columns.items()}
+    return {name: (grade, cost, count) for name, (grade, cost, count) in means.items()}
+
+
+def _always_right(
+    loop: Loop, subject: Subject, ready: Prepared, most: int | None
+) -> tuple[int, int]:
+    """Where a loop ends and what it returns if only a solved iteration ends it before its limit."""
+    within = [n for n in subject.grades if most is None or n <= most] or [min(subject.grades)]
+    solved, last = [n for n in within if n in subject.solved], max(within)
+    if solved:
+        return min(solved), min(solved)
+    score = next((part for part in conditions_in(loop.until) if isinstance(part, Score)), None)
+    if score is None:
+        return last, last
+    best = ready.best(f"{atom_of(score)} {score.low} {score.high}", score, last)
+    return last, best if best in within else last
+
+
+def _curve(
+    subjects: Sequence[Subject],
+    prepared: Sequence[Prepared],
+    loop: Loop,
+    units: _Units,
+    margin: float,
+) -> tuple[dict[str, list[float]], list[str]]:
+    """The mean grade by iteration: of the last one, of the best by score, of the best made."""
+    longest = min((max(s.grades, default=0) for s in subjects), default=0)
+    if longest < 1:
+        return {}, []
+    score = next((p for p in conditions_in(loop.until) if isinstance(p, Score)), None)
+    ways: dict[str, Callable[[Subject, Prepared, int], float]] = {
+        "last": lambda s, _, k: s.grades.get(k, s.grades[max(n for n in s.grades if n <= k)]),
+        "best that was made": lambda s, _, k: max(g for n, g in s.grades.items() if n <= k),
+    }
+    if score is not None:
+        atom = f"{atom_of(score)} {score.low} {score.high}"
+        ways["best by score"] = lambda s, p, k: s.grades.get(p.best(atom, score, k), 0.0)
+    values = {
+        name: [[way(s, p, k) for s, p in zip(subjects, prepared, strict=True)] for k in span]
+        for name, way in ways.items()
+        if (span := range(1, longest + 1))
+    }
+    curve = {name: [figures.mean(row) for row in rows] for name, rows in values.items()}
+    return curve, _growth(values, units, margin)
+
+
+def _growth(values: dict[str, list[list[float]]], units: _Units, margin: float) -> list[str]:
+    """Whether iterating helps, and until when."""
+    words: list[str] = []
+    last = values["last"]
+    if len(last) < 2 or units.count < figures.UNITS_MIN:
+        return words
+    means = [figures.mean(row) for row in last]
+    top = max(range(len(means)), key=means.__getitem__)
+    found = _between(last[0], last[top], units, figures.LEVEL)
+    if top and found.low is not None and found.low > 0:
+        limits = f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
+        words.append(f"iterating helps: {limits} from 1 to {top + 1}")
+    else:
+        words.append("iterating is not seen to help")
+    for name, rows in values.items():
+        if name != "best that was made":
+            words.append(f"{name}: {_stops(rows, units, margin)}")
+    return words
+
+
+def _between(
+    first: Sequence[float], second: Sequence[float], units: _Units, level: float
+) -> Estimate:
+    pairs = [b - a for a, b in zip(first, second, strict=True)]
+    return units.interval(units.sums(pairs), range(units.count), level)
+
+
+def _stops(rows: list[list[float]], units: _Units, margin: float) -> str:
+    for k in range(len(rows) - 1):
+        later = range(k + 1, len(rows))
+        level = 1 - (1 - figures.LEVEL) / len(later)
+        found = [_between(rows[k], rows[j], units, level) for j in later]
+        if all(each.high is not None and each.high < margin for each in found):
+            return f"stops growing after {k + 1}"
+    return f"not seen to stop within {len(rows)} iterations"
+
+
+def rule_words(rule: Rule) -> str:
+    """A rule in a line, for tables."""
+    parts = [words for c in _leaves(rule.until) if (words := leaf_words(c))]
+    joined = (" and " if isinstance(rule.until, AllOf) else ", ").join(parts)
+    limits = [f"{name.removesuffix('_usd')} {amount:g}" for name, amount in rule.limits]
+    return ", ".join([*filter(None, [joined]), f"at_most {rule.at_most}", *limits, rule.returns])
+
+
+def _leaves(condition: Condition | None) -> list[Condition]:
+    return [c for c in conditions_in(condition) if not isinstance(c, AnyOf | AllOf)]
+
+
+def leaf_words(condition: Any) -> str:
+    match condition:
+        case Score(at_least=None):
+            return ""
+        case Score():
+            return f"score {condition.at_least:g}"
+        case Plateau():
+            return f"plateau {condition.patience}"
+        case Judge():
+            return "judge" if condition.votes == 1 else f"judge ({condition.votes} votes)"
+    if hasattr(condition, "test"):
+        return str(condition.described or condition.test.source)
+    return type(condition).__name__.lower()

@@ -1,0 +1,71 @@
+"""Takes workflows over from a database of another program, which is read and never changed."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import apsw
+
+from whorl.dialects.projects import DATABASES, Database, Row, Taken, TakeOver
+from whorl.errors import UsageError
+from whorl.plugins import load_reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROWS_MAX = 10_000
+_LENGTH_MAX = 20_000_000
+_ENDINGS = ("", "-wal")
+
+
+def take_over(path: Path, *, archived: bool = False) -> Taken:
+    """What is in a database; raises UsageError W901 where it is none that is known."""
+    if not path.is_file():
+        raise UsageError(f"{str(path)!r} does not exist", code="W901")
+    database, rows = _read(path)
+    try:
+        return cast("TakeOver", load_reference(database.take_over))(rows, archived)
+    except (KeyError, TypeError) as fault:
+        words = f"{str(path)!r} lacks a column that is needed: {fault}"
+        raise UsageError(words, code="W901") from fault
+
+
+def _read(path: Path) -> tuple[Database, dict[str, list[Row]]]:
+    # A copy with its log: opening the file itself could write beside it while it is in use.
+    with tempfile.TemporaryDirectory(prefix="whorl-import-") as folder:
+        copy = Path(folder) / "copy.db"
+        try:
+            for ending in _ENDINGS:
+                source = path.with_name(path.name + ending)
+                if source.is_file():
+                    shutil.copyfile(source, copy.with_name(copy.name + ending))
+            with closing(apsw.Connection(str(copy))) as connection:
+                connection.limit(apsw.SQLITE_LIMIT_LENGTH, _LENGTH_MAX)
+                return _rows(connection, path)
+        except (OSError, apsw.Error) as fault:
+            raise UsageError(f"{str(path)!r} cannot be read: {fault}", code="W901") from fault
+
+
+def _rows(connection: apsw.Connection, path: Path) -> tuple[Database, dict[str, list[Row]]]:
+    listed = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    names = {str(row[0]) for row in listed}
+    database = next((each for each in DATABASES if each.known_by <= names), None)
+    if database is None:
+        words = f"{str(path)!r} holds no workflows of a program that is known here"
+        advice = "a database such as ~/.ai-studio/data.db is meant"
+        raise UsageError(words, help=advice, code="W901")
+    return database, {
+        table: list(_table(connection, table)) for table in database.tables if table in names
+    }
+
+
+def _table(connection: apsw.Connection, name: str) -> Iterable[Row]:
+    # The name is one of ours, never one of the file.
+    cursor = connection.execute(f'SELECT * FROM "{name}" LIMIT {ROWS_MAX}')
+    for values in cursor:
+        columns = [description[0] for description in cursor.get_description()]
+        yield cast("Row", dict(zip(columns, values, strict=True)))

@@ -1,0 +1,166 @@
+"""Records of the steps of a run: what each was given, what it gave, how it ended, what it cost.
+
+They are derived from the journal when somebody asks for them, and stored nowhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, cast
+
+from whorl.errors import UsageError
+from whorl.interpreter.state import ENDED
+from whorl.lazily import dataclass
+from whorl.providers.redaction import redact
+from whorl.runtimes.folding import as_far_as_open
+from whorl.runtimes.projection import usage_document
+from whorl.runtimes.sealing import redacted, redaction_of
+from whorl.services.records.record import Focus, Record
+from whorl.services.records.recorder import Recorder
+from whorl.services.records.seeking import Seeker
+from whorl.services.results import result_of, workflow_of
+
+__all__ = [
+    "LIMIT",
+    "Record",
+    "Records",
+    "RunRecords",
+    "document",
+    "document_of",
+    "history_of",
+    "records_of",
+]
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from whorl.dialects.reader import History
+    from whorl.interpreter.machine import Machine
+    from whorl.language import Json
+    from whorl.providers.redaction import Secret
+    from whorl.runtimes.journal import Journal, RunId
+    from whorl.runtimes.keys import Seals
+    from whorl.runtimes.sqlite import SqliteStore
+
+# So many are given at once where nobody says how many.
+LIMIT = 1_000
+HISTORY_MAX = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """Records in the order in which their steps began, and whether there are more."""
+
+    records: list[Record]
+    more: bool
+
+
+def records_of(
+    journal: Journal,
+    run: RunId,
+    at: str = "",
+    *,
+    depth: int | None = 0,
+    after: int = 0,
+    limit: int = LIMIT,
+    only_repetitions: bool = False,
+    secrets: Sequence[Secret] = (),
+) -> Records:
+    """The records of a place and of what lies in it; without a place, of the run.
+
+    Of iterations and items inside it so many levels as `depth` says, or all of them (None); with
+    `only_repetitions`, of nothing else. The first `after` records are left out. Nobody is shown
+    what is secret or secure, nor the operator's own `secrets`, which something that is computed
+    may hold.
+    """
+
+    def sought(seals: Seals | None) -> tuple[Machine, Recorder]:
+        recorder = Recorder(Focus(at.rstrip("/"), depth, only_repetitions), after + limit)
+        return Seeker(journal, run, recorder, seals).seek(), recorder
+
+    machine, recorder = as_far_as_open(journal, sought)
+    records = recorder.found(machine)[after:]
+    redaction = redaction_of(machine.state.get("secrets", ()))
+    for record in records if redaction is not None or secrets else ():
+        shown = {"inputs": record.inputs, "output": record.output, "error": record.error}
+        if redaction is not None:
+            values = {name: redaction.value(shown[name]) for name in ("inputs", "output")}
+            shown = values | {"error": redacted({"error": record.error}, redaction)["error"]}
+        for name, value in shown.items():
+            setattr(record, name, redact(value, secrets))
+    return Records(records, recorder.is_full)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecords:
+    """The records of one run, as an interface gives them to people."""
+
+    store: SqliteStore
+    run: RunId
+    secrets: Sequence[Secret]
+
+    def of(
+        self,
+        at: str = "",
+        *,
+        depth: int | None = 0,
+        after: int = 0,
+        limit: int = LIMIT,
+        only_repetitions: bool = False,
+    ) -> Records:
+        return records_of(
+            self.store,
+            self.run,
+            at,
+            depth=depth,
+            after=after,
+            limit=limit,
+            only_repetitions=only_repetitions,
+            secrets=self.secrets,
+        )
+
+    def history(self, shape: str, at: str = "") -> Json:
+        return history_of(self.store, self.run, shape, at, secrets=self.secrets)
+
+
+def document(record: Record) -> dict[str, Json]:
+    """A record as programs get it; times are seconds since the epoch."""
+    names = "address name kind status started_at ended_at inputs output error"
+    fields: dict[str, Json] = {name: getattr(record, name) for name in names.split()}
+    fields["path"] = record.node.removeprefix(":")
+    fields["seconds"] = None
+    if record.started_at is not None and record.ended_at is not None:
+        fields["seconds"] = round(record.ended_at - record.started_at, 6)
+    fields["usage"] = usage_document({**record.usage})
+    more = "reason because branch number repetitions"
+    fields |= {name: fact for name in more.split() if (fact := getattr(record, name))}
+    if len(record.attempts) > 1:
+        fields["attempts"] = [asdict(attempt) for attempt in record.attempts]
+    return fields
+
+
+def history_of(
+    store: SqliteStore, run: RunId, shape: str, at: str = "", *, secrets: Sequence[Secret] = ()
+) -> Json:
+    """All records of a run, or of a place of it, in the shape of another system.
+
+    Raises UsageError where nobody knows the shape, or where there are more than can be told.
+    """
+    from whorl.dialects.reader import histories
+
+    tell = cast("History", histories().load(shape))
+    found = records_of(store, run, at, depth=None, limit=HISTORY_MAX, secrets=secrets)
+    if found.more:
+        message = f"run {run} has more than {HISTORY_MAX:,} records, the most that are told at once"
+        raise UsageError(message, help=f"name a place: `whorl show {run}/ADDRESS --as {shape}`")
+    result, row = result_of(store, run), store.run(run)
+    first = next(iter(store.read(run, limit=1))).event
+    ended = row.updated_at if result["status"] in ENDED else None
+    facts = {name: result[name] for name in ("run", "status", "outputs", "error")}
+    facts |= {"workflow": row.name, "started_at": first.at, "ended_at": ended}
+    facts["input"] = first.body.get("input")
+    return tell(facts, [*map(document, found.records)], workflow_of(store, run))
+
+
+def document_of(found: Records) -> dict[str, Json]:
+    return {"records": [*map(document, found.records)], "more": found.more}

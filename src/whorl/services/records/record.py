@@ -1,0 +1,99 @@
+"""What a record is, and which records are asked for."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+
+from whorl.ir import Task
+from whorl.lazily import dataclass
+
+if TYPE_CHECKING:
+    from whorl.interpreter.frames import Values
+    from whorl.ir import Node
+    from whorl.language import Json
+
+_REPETITION = re.compile(r".*\](?:#[0-9]+)?")
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One time that a task was tried."""
+
+    address: str
+    status: str
+    ended_at: float
+    error: Json = None
+
+
+@dataclass(slots=True)
+class Record:
+    """What became of a step, an item or an iteration; `node` is the key of its node in the plan.
+
+    `kind` is the kind of a task, the IR's word for another node, `item` or `iteration`. A step is
+    skipped for a `reason`: `condition` (its own), `order` (what it waits for has ended otherwise),
+    `halt` (another one failed), `branch` (another case was taken), `around` (what it stands in is
+    skipped), `end` (that ended before its turn), `budget`; `because` has the facts of it.
+    """
+
+    address: str
+    name: str
+    kind: str
+    node: str
+    started_at: float | None
+    status: str = "running"
+    ended_at: float | None = None
+    inputs: Json = None
+    output: Json = None
+    error: Any = None
+    usage: dict[str, float] = field(default_factory=dict)
+    reason: str = ""
+    because: Values = field(default_factory=dict)
+    branch: str | None = None
+    number: int | None = None
+    repetitions: int | None = None
+    attempts: list[Attempt] = field(default_factory=list)
+    # Keys of its frame, and of the frame that it is in; what it is called there.
+    frame: str = ""
+    holder: str = ""
+    held_as: str = ""
+
+    def end(self, at: float, status: str, **facts: Any) -> None:
+        self.ended_at, self.status = at, status
+        for name, fact in facts.items():
+            setattr(self, name, fact)
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """Which records are wanted: of a place and what lies in it.
+
+    Of iterations and items inside it so many levels, or all of them (None); or nothing but these.
+    """
+
+    at: str = ""
+    depth: int | None = None
+    only_repetitions: bool = False
+
+    @property
+    def inside(self) -> str:
+        """The innermost iteration or item that the place lies in, or is."""
+        match = _REPETITION.match(self.at)
+        return match[0] if match else ""
+
+    def wants(self, address: str) -> bool:
+        if self.at and not is_inside(self.at, address):
+            return False
+        if self.only_repetitions and not _REPETITION.fullmatch(address):
+            return False
+        return self.depth is None or address.count("[", len(self.at)) <= self.depth
+
+
+def is_inside(place: str, address: str) -> bool:
+    """Whether an address is that of a place, of an attempt at it, or lies in it."""
+    return address.startswith(place) and address[len(place) :][:1] in ("", "/", "[", "#")
+
+
+def kind_of(node: Node) -> str:
+    return node.kind if isinstance(node, Task) else type(node).__name__.lower()

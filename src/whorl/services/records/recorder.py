@@ -1,0 +1,410 @@
+"""Records of steps, derived while a journal is folded: nothing of them is stored anywhere.
+
+A record is kept for each node that began or was skipped, for each item of a for-each and for each
+iteration of a loop, as far as somebody asks for them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whorl.interpreter.constructs.block import results, satisfies
+from whorl.interpreter.events import amount_in, charged, join, split_iteration
+from whorl.interpreter.plan import inner_key
+from whorl.interpreter.state import Observer
+from whorl.ir import Assign, Branch, Call, Compute, Task
+from whorl.ir.walk import blocks_of
+from whorl.providers.redaction import HIDDEN
+from whorl.runtimes.sealing import shown
+from whorl.services.records.inputs import Inputs
+from whorl.services.records.record import Attempt, Focus, Record, is_inside, kind_of
+from whorl.services.records.secure import SecureParts
+
+if TYPE_CHECKING:
+    from whorl.interpreter.events import Event
+    from whorl.interpreter.frames import BlockFrame, End, Frame, Outcome, RunState, Values
+    from whorl.interpreter.plan import Plan
+    from whorl.interpreter.state import State
+    from whorl.ir import Node
+    from whorl.language import Json
+
+# What an iteration that a budget stops is called in its note.
+_STOPPED = {"cut": "cancelled", "not_begun": "skipped"}
+_NAME = re.compile(r"[.\[]")
+# After these the same places of a run may have other records.
+STEERING = frozenset(f"run.{word}" for word in ("resumed", "continued", "accepted", "forked"))
+_CHARGED = frozenset({"task.finished", "task.failed", "task.in_doubt"})
+
+
+class Recorder(Observer):
+    """Makes the records that are asked for, at most so many, while a machine is fed."""
+
+    def __init__(self, focus: Focus, limit: int) -> None:
+        self.focus = focus
+        self.is_full = False
+        self._limit = limit
+        self._records: list[tuple[Record, SecureParts]] = []
+        # By the key of a frame, whether it has ended or not; those of iterations by their loops.
+        self._known: dict[str, Record] = {}
+        self._iterations: dict[str, Record] = {}
+        self._latest: dict[str, Record] = {}
+        self._inside = ("", 0)
+        self._before_steering: Record | None = None
+        self._given: Json = None
+        self._abandoned: dict[str, tuple[list[Record], Values]] = {}
+        self._inputs = Inputs()
+        # Each part of a fork has a plan of its own.
+        self._secure: dict[int, tuple[Plan, SecureParts]] = {}
+
+    def begun(self, machine: State, key: str) -> None:
+        frame = machine.frames[key]
+        if frame["kind"] == "block":
+            self._begin_repetition(machine, key)
+            return
+        if "node" not in frame or not self.focus.wants(frame["address"]):
+            return
+        node, parent = machine.node(frame), machine.frames[str(frame["parent"])]
+        if isinstance(node, Call) and frame["address"] == parent["address"]:
+            return  # it lends its address to what is in it
+        record = Record(frame["address"], node.name, kind_of(node), frame["node"], machine.now)
+        record.holder, record.held_as = str(frame["parent"]), node.name
+        if not isinstance(node, Task):
+            record.inputs = self._inputs.of(node, machine.scope(frame))
+        self._add(machine, record, key)
+
+    def _begin_repetition(self, machine: State, key: str) -> None:
+        frame = machine.block_frames[key]
+        holder = str(frame["parent"])
+        parent = machine.frames[holder]
+        if parent["kind"] not in ("loop", "foreach"):
+            return
+        number = split_iteration(frame["address"])[1]
+        if frame["address"] == self.focus.inside:
+            self._inside = (holder, number or 0)
+        self._iterations.pop(holder, None)
+        if (around := self._known.get(holder)) is not None:
+            around.repetitions = max(around.repetitions or 0, number or 0)
+        if not self.focus.wants(frame["address"]):
+            return
+        kind = "iteration" if parent["kind"] == "loop" else "item"
+        record = Record(frame["address"], parent["name"], kind, parent["node"], machine.now)
+        record.number, record.holder, record.held_as = number, holder, str((number or 1) - 1)
+        if parent["kind"] == "loop":
+            record.inputs = dict(parent["carry"]) or None
+            self._iterations[holder] = record
+        else:
+            name = machine.node(parent).item_name
+            record.inputs = {name.lstrip("$"): machine.values_at(frame["scope"])[name]}
+        self._add(machine, record, key)
+
+    def left(self, machine: State, key: str, outcome: Outcome) -> None:
+        frame, value = machine.frames[key], outcome.get("value")
+        if frame["kind"] == "branch":
+            self._skip_cases(machine, key)
+        record = self._known.get(key)
+        if record is None:
+            return
+        if frame["kind"] == "block":
+            value = results(machine, key) if outcome["status"] == "succeeded" else None
+            if record.kind == "iteration":
+                record.output = value
+                return  # it is judged before it ends
+        elif isinstance(value, list):
+            value = [*value]  # that of a for-each changes where an item is tried again
+        record.end(machine.now, outcome["status"], output=value, error=outcome.get("error"))
+        if frame["kind"] == "task":
+            self._take_inputs(machine, key, record)
+            self._charge_abandoned(machine, key)
+        elif frame["kind"] == "branch":
+            record.branch = frame.get("branch")
+
+    def dropped(self, machine: State, key: str) -> None:
+        frame = machine.frames[key]
+        if frame["kind"] == "block" and frame["left"] and "ended" not in frame:
+            plan = machine.plan.blocks[frame["block"]]
+            for name, node in plan.nodes.items():
+                if name not in frame["ends"] and name not in frame["children"]:
+                    skipped = Record("", "", "", "", machine.now, reason="end")
+                    place = join(frame["address"], name)
+                    self._skip(machine, place, plan.key, node, skipped)
+        if frame["kind"] == "task":
+            self._charge_abandoned(machine, key)
+        if frame["kind"] == "signal":
+            self._end_around(machine, key)
+        record = self._known.pop(key, None)
+        if record is not None and record.ended_at is None:
+            if frame["kind"] == "task":
+                self._take_inputs(machine, key, record)
+            record.end(machine.now, "cancelled")
+
+    def _end_around(self, machine: State, key: str) -> None:
+        """A jump has done its work, and so has what holds it; a run may be stopped as failed."""
+        node = machine.node(machine.frames[key])
+        status = getattr(node, "status", "succeeded")
+        at: str | None = key
+        # What a workflow is called by is told how it ended.
+        held = ("call",) if getattr(node, "ends", "") == "workflow" else ()
+        while at is not None and machine.frames[at]["kind"] not in ("loop", "run", *held):
+            record = self._known.get(at)
+            if record is not None and record.ended_at is None:
+                record.end(machine.now, "succeeded" if at == key else status)
+            at = machine.frames[at]["parent"]
+
+    def computing(self, machine: State, frame: BlockFrame, node: Node) -> None:
+        self._given = None
+        if self.focus.wants(join(frame["address"], node.name)):
+            self._given = self._inputs.of(node, machine.scope(frame))
+
+    def recorded(self, machine: State, frame: BlockFrame, name: str, end: End, value: Json) -> None:
+        plan = machine.plan.blocks[frame["block"]]
+        node, address = plan.nodes[name], join(frame["address"], name)
+        record = Record(address, name, kind_of(node), plan.key + name, machine.now)
+        record.holder, record.held_as = _key_of(machine, frame), name
+        if end["status"] == "skipped":
+            record.reason, record.because = _why(end, node, frame)
+            if record.reason == "condition":
+                record.inputs = self._inputs.read(node, machine.scope(frame)) or None
+            self._skip(machine, address, plan.key, node, record)
+        elif isinstance(node, Compute | Assign) and self.focus.wants(address):
+            inputs, self._given = self._given, None
+            record.end(machine.now, end["status"], inputs=inputs, output=value)
+            record.error = end.get("error")
+            self._add(machine, record)
+        if end.get("tolerated") and (last := self._latest.get(address)) is not None:
+            last.reason = "tolerated"
+
+    def closed(self, machine: State, key: str, note: Values) -> None:
+        frame, status = machine.loop_frames[key], str(note["status"])
+        if status == "not_begun":
+            # What it has done is nothing, as far as anybody sees.
+            for record, _ in self._records:
+                if is_inside(frame["iteration"]["address"], record.address):
+                    record.end(machine.now, "skipped", reason="budget")
+        iteration = self._iterations.get(key)
+        if iteration is None:
+            return
+        iteration.end(machine.now, _STOPPED.get(status, status), error=note.get("error"))
+        iteration.reason = "budget" if status in _STOPPED else ""
+        if status == "succeeded":
+            iteration.output = frame.get("previous")
+        facts = ("score", "met", "by", "best")
+        iteration.because = {name: note[name] for name in facts if note.get(name) is not None}
+
+    def taking(self, machine: State, event: Event) -> None:
+        """An event is about to be fed."""
+        if event.kind in _CHARGED:
+            self._take_reply(machine, event)
+        elif event.kind in STEERING:
+            self._before_steering = self._latest.get(self.focus.at)
+            under_way = [record for record in self._known.values() if record.ended_at is None]
+            # What a fork has from another run has cost it nothing.
+            for record in under_way if event.kind == "run.forked" else ():
+                record.usage.clear()
+
+    def _take_reply(self, machine: State, event: Event) -> None:
+        """Charges what a call used to all that it happened in."""
+        waiting = machine.pending.get(event.address)
+        usage: Any = event.body.get("usage")
+        if event.kind == "task.in_doubt":
+            usage = charged(event.body.get("reserve") or {})  # type: ignore[arg-type]
+        if waiting is None:
+            records, charge = self._abandoned.pop(event.address, ([], {}))
+            _charge(records, charge, -1)
+            _charge(records, usage)
+            return
+        _charge(self._around(machine.frames, waiting["frame"]), usage)
+        record = self._known.get(waiting["frame"])
+        if record is not None and event.kind != "task.in_doubt":
+            status = "succeeded" if event.kind == "task.finished" else "failed"
+            error = shown(event).get("error")
+            record.attempts.append(Attempt(event.address, status, event.at, error))
+
+    def moved(self, before: RunState, after: RunState, key: str) -> None:
+        """The fold goes on later in the run: what was used until then was used in one frame."""
+        used = {n: v - before["usage"].get(n, 0) for n, v in after["usage"].items()}
+        _charge(self._around(after["frames"], key), used)
+        frame: Any = after["frames"][key]
+        if (record := self._known.get(key)) is not None:
+            record.repetitions = frame.get("count", frame.get("next"))
+
+    def _around(self, frames: dict[str, Frame], key: str | None) -> list[Record]:
+        """The records of a frame and of all that it happens in."""
+        records: list[Record] = []
+        while key is not None:
+            if (record := self._known.get(key)) is not None:
+                records.append(record)
+            inside, key = key, frames[key]["parent"]
+            # The judge of an iteration is no part of its body; one ahead of the next is of neither.
+            iteration = self._iterations.get(key or "")
+            if iteration is not None and key is not None and iteration.frame != inside:
+                records += [] if frames[key].get("before") else [iteration]
+        return records
+
+    def _charge_abandoned(self, machine: State, key: str) -> None:
+        address = machine.frames[key]["address"]
+        call = machine.state["abandoned"].get(address)
+        if call is not None and address not in self._abandoned:
+            records = self._around(machine.frames, key)
+            _charge(records, call["usage"])
+            self._abandoned[address] = (records, call["usage"])
+
+    def _take_inputs(self, machine: State, key: str, record: Record) -> None:
+        """The inputs of a task as it was asked; what it reads, where they cannot be computed."""
+        frame, node = machine.task(key)
+        inputs = frame.get("inputs")
+        if inputs is not None:
+            record.inputs = {name: value for name, value in inputs.items() if name != "turns"}
+        elif not node.secure:
+            record.inputs = self._inputs.read(node, machine.scope(machine.frames[key])) or None
+
+    def _skip_cases(self, machine: State, key: str) -> None:
+        """The nodes of the cases that were not taken."""
+        frame = machine.plain_frames[key]
+        node: Branch = machine.node(frame)
+        chosen = frame.get("branch")
+        cases = [case for case in (*node.cases, node.default) if case is not None]
+        taken = {n.name for case in cases if case.name == chosen for n in case.body.nodes}
+        skipped = Record("", "", "", "", machine.now, reason="branch", because={"taken": chosen})
+        skipped.holder, skipped.held_as = str(frame["parent"]), node.name
+        for case in cases:
+            slot = "default" if case is node.default else f"case.{case.name}"
+            for inside in case.body.nodes if case.name != chosen else ():
+                if inside.name not in taken:
+                    place = join(frame["address"], inside.name)
+                    block = f"{frame['node']}@{slot}/"
+                    self._skip(machine, place, block, inside, skipped)
+
+    def _skip(self, machine: State, address: str, block: str, node: Node, skipped: Record) -> None:
+        """Adds the record of a node of a block, and of all that is in it, like another one."""
+        key, latest = block + node.name, self._latest.get(address)
+        if skipped.reason == "halt" and latest is not None and latest.status == "cancelled":
+            return
+        if self.focus.wants(address):
+            record = replace(skipped, address=address, name=node.name, kind=kind_of(node), node=key)
+            record.end(machine.now, "skipped")
+            self._add(machine, record)
+        around = replace(skipped, reason="around", because={"step": address}, inputs=None)
+        for slot, held in blocks_of(node):
+            for inside in held.nodes:
+                place = join(address, inside.name)
+                self._skip(machine, place, inner_key(key, slot), inside, around)
+
+    def _add(self, machine: State, record: Record, key: str = "") -> None:
+        latest = self._latest.get(record.address)
+        if latest is not None and latest.status == "skipped":
+            latest.status = ""  # it has its turn after all
+        if len(self._records) >= self._limit:
+            self.is_full = True
+            return
+        plan = machine.plan
+        if id(plan) not in self._secure:
+            self._secure[id(plan)] = (plan, SecureParts(plan))
+        self._records.append((record, self._secure[id(plan)][1]))
+        self._latest[record.address] = record
+        if key:
+            self._known[key], record.frame = record, key
+
+    def found(self, machine: State) -> list[Record]:
+        """The records, those of what is under way as the machine has it."""
+        for key, record in self._known.items():
+            frame = machine.frames.get(key)
+            if frame is None or (record.kind == "iteration" and record.ended_at is not None):
+                continue
+            if frame["kind"] == "task":
+                self._take_inputs(machine, key, record)
+            if machine.done and record.ended_at is None:
+                record.end(machine.now, "cancelled", reason="end")
+            elif machine.behaviour(frame).stays and "ended" not in frame and not machine.done:
+                record.status, record.ended_at, record.output = "running", None, None
+        for waiting in machine.pending.values():
+            if waiting["what"] == "gate":
+                for record in self._around(machine.frames, waiting["frame"])[:1]:
+                    record.status = "waiting"
+        for record, secure in self._records:
+            _hide(record, secure)
+        return [record for record, _ in self._records if record.status]
+
+    def is_passed(self, machine: State) -> bool:
+        """Whether the place lies in an iteration that others have followed: it stays as it is."""
+        loop: Any = machine.frames.get(self._inside[0])
+        return loop is not None and bool(loop.get("count", 0) > self._inside[1])
+
+    def is_settled(self, machine: State) -> bool:
+        """Whether nothing more happens at the place, unless a person steers the run."""
+        record, loop = self._latest.get(self.focus.at), machine.frames.get(self._inside[0])
+        if record is None or record.ended_at is None:
+            return False
+        if loop is not None and loop["kind"] == "loop" and "ended" not in loop:
+            return False  # the next iteration tells
+        frame, holder = machine.frames.get(record.frame), machine.frames.get(record.holder)
+        if frame is not None and machine.behaviour(frame).stays and "ended" not in frame:
+            return False
+        if holder is None:
+            # What is gone may come again after a person steered the run.
+            return record is not self._before_steering
+        if holder["kind"] == "block" and record.held_as not in holder["ends"]:
+            return False
+        if holder["kind"] == "loop" and "ended" not in holder:
+            return False
+        return not self._is_tried_again(machine, record.holder)
+
+    def _is_tried_again(self, machine: State, key: str | None) -> bool:
+        """Whether a frame lies in an item that failed, and waits for its turn after a resume."""
+        while key is not None:
+            if machine.frames[key].get("lost") and machine.frames[key]["kind"] == "foreach":
+                return True
+            key = machine.frames[key]["parent"]
+        return False
+
+
+def _key_of(machine: State, block: BlockFrame) -> str:
+    """The key of a block's frame, which those that hold it know."""
+    holder: Any = machine.frames[str(block["parent"])]
+    return str(holder["children"][str(block["index"])] if "index" in block else holder["body"])
+
+
+def _why(end: End, node: Node, frame: BlockFrame) -> tuple[str, Values]:
+    """Why a node is skipped, and the facts of it."""
+    cause, ends = str(end.get("cause", "")), frame["ends"]
+    if cause == "condition" and node.when is not None:
+        return cause, {"when": node.when.source}
+    if cause == "order":
+        for after in node.after:
+            if not satisfies(ends[after.node], after):
+                status: Json = ends[after.node]["status"]
+                return cause, {"step": after.node, "status": status, "wanted": [*after.statuses]}
+    if cause == "halt":
+        lost = (n for n, e in ends.items() if e["status"] != "skipped" and "error" in e)
+        return cause, {"step": next(lost, None)}
+    return cause, {}
+
+
+def _charge(records: list[Record], usage: Any, sign: int = 1) -> None:
+    if not isinstance(usage, dict):
+        return
+    amounts = {name: amount_in(amount) for name, amount in usage.items()}
+    if usage.get("calls") and usage.get("cost_usd", 0) is None:
+        amounts["unpriced"] = amounts["calls"]
+    for record in records:
+        for name in (name for name in amounts if amounts[name]):
+            record.usage[name] = record.usage.get(name, 0) + sign * amounts[name]
+
+
+def _hide(record: Record, secure: SecureParts) -> None:
+    computes = record.kind in ("compute", "assign")
+    names = record.inputs if computes and isinstance(record.inputs, dict) else ()
+    if any(_NAME.split(name)[0].casefold() in secure.names for name in names):
+        # Some of them only its functions have looked up.
+        secure.names.add(record.name.casefold())
+        secure.inputs.add(record.node)
+        secure.outputs.add(record.node)
+    if record.node in secure.inputs and record.inputs is not None:
+        record.inputs = HIDDEN
+    if record.kind not in ("item", "iteration"):
+        if record.node in secure.outputs and record.output is not None:
+            record.output = HIDDEN
+    elif isinstance(record.output, dict):
+        given = record.output.items()
+        record.output = {n: HIDDEN if n.casefold() in secure.names else v for n, v in given}

@@ -1,0 +1,1 @@
+"""Schedules: workflows that the clock starts."""

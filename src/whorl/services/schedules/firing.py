@@ -1,0 +1,366 @@
+"""What a server does for schedules by itself: it notes what is due, and starts it.
+
+First a time that is due is noted in the store, then its run is started under a key that is made of
+the schedule and that time, and then the start is noted. So each is started once, however many
+servers look after a store and wherever one of them is killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import time
+from contextlib import suppress
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.lazily import dataclass
+from whorl.runtimes.service.schedules import Firing, Schedule, ScheduleTable
+from whorl.services.schedules import asking
+from whorl.services.schedules.registry import NOT_SUBSCRIBED, Schedules, of_triggers, prepared
+from whorl.services.schedules.rules import POLLED, SUBSCRIPTION, UNDO, Rule, iso, rule_of
+from whorl.services.triggers import starts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from whorl.ir import Workflow
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.local import Start
+    from whorl.runtimes.performing import Workers
+    from whorl.services.project import Catalogue, Project
+    from whorl.services.runs import Driving
+    from whorl.services.schedules.registry import Address
+    from whorl.services.triggers import Starts
+
+
+LOOK_S: Final = 1.0
+# What is later than this was missed: no server ran, or the clock was set forward.
+GRACE_S: Final = 60.0
+BACKFILL_MAX: Final = 100
+BACKFILL_S: Final = 366 * 86_400.0
+# So many firings of a schedule wait for their turn at most.
+WAITING_MAX: Final = 100
+_OPEN_MAX: Final = 1_000
+_LOOK_MIN_S: Final = 0.05
+_CHECK_S: Final = 30.0
+# How often the files of the project are looked through for triggers of the clock's.
+_FOLLOW_S: Final = 10.0
+# How long another system is left alone that could not be subscribed to.
+_AGAIN_S: Final = 60.0
+_ASKED_LATER: Final = "it was asked later"
+_NO_NEWS: Final = "there is no news"
+_BACKFILLED: Final = "missed, and made up for"
+MISSED: Final = "missed: no server was there, or the clock was set forward"
+
+log = logging.getLogger("whorl")
+
+
+@dataclass(eq=False)
+class Scheduler:
+    """Looks after the schedules of a project in a store that others may look after, too."""
+
+    project: Project
+    providers: Providers
+    driving: Driving
+    catalogue: Catalogue
+    # Where triggers are called; without it, no other system is given such an address.
+    address: Address | None = None
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        # Of each schedule for which another system is being asked: who does that.
+        self.asking: dict[str, asyncio.Task[None]] = {}
+        self._store = self.driving.runtime.store
+        self.schedules = Schedules(self.project, self._store)
+        self._table = ScheduleTable(self._store)
+        # Of each schedule: its cursor and rule, and the next time that is due by them.
+        self._next: dict[str, tuple[float, str, float | None]] = {}
+        self.troubles: dict[str, str] = {}
+        self._checked = self._followed = -_CHECK_S
+        self._has_waiting = False
+
+    def run_left(self) -> None:
+        """A run is not driven any more: a firing may have waited for that."""
+        if self._has_waiting:
+            self.awake.set()
+
+    async def work(self) -> None:
+        """Goes on until it is cancelled."""
+        try:
+            while True:
+                try:
+                    await self.look()
+                except WhorlError as fault:
+                    log.warning("schedules wait: %s", safe(str(fault)))
+                self.awake.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._wait_s()):
+                        await self.awake.wait()
+                        # Many runs may end at the same time.
+                        await asyncio.sleep(_LOOK_MIN_S)
+        finally:
+            for task in self.asking.values():
+                task.cancel()
+
+    def _wait_s(self) -> float:
+        dues = (due for _, _, due in self._next.values() if due is not None)
+        nearest = min(dues, default=self._store.clock() + LOOK_S)
+        # The clock may be set meanwhile, so that nothing is waited for in one go.
+        return min(LOOK_S, max(0.01, nearest - self._store.clock()))
+
+    async def look(self) -> None:
+        """Notes all that is due, and starts what may be started."""
+        if self.driving.is_closing:
+            return
+        own = await self._own()
+        known = {schedule.id: schedule for schedule in own}
+        self._next = {id_: entry for id_, entry in self._next.items() if id_ in known}
+        for schedule in own:
+            if SUBSCRIPTION in schedule.rule:
+                self._subscribe(schedule)
+            elif not schedule.paused:
+                await self._plan(schedule)
+        waiting: dict[str, list[Firing]] = {}
+        for firing in await asyncio.to_thread(self._table.waiting, _OPEN_MAX) if own else ():
+            waiting.setdefault(firing.schedule, []).append(firing)
+        self._has_waiting = bool(waiting)
+        for id_, firings in waiting.items():
+            if id_ not in known:
+                continue
+            if POLLED in known[id_].rule:
+                # Others may take their time to answer.
+                self._aside(id_, self._start_newest(known[id_], firings))
+            else:
+                await self._start_all(known[id_], firings)
+        if own and time.monotonic() - self._checked >= _CHECK_S:
+            self._checked = time.monotonic()
+            found = {s.name: await asyncio.to_thread(self.schedules.trouble, s) for s in own}
+            self.troubles = {name: words for name, words in found.items() if words}
+
+    async def _own(self) -> list[Schedule]:
+        """The schedules of the project, with those that its files have now."""
+        own = await asyncio.to_thread(self._known)
+        if time.monotonic() - self._followed < _FOLLOW_S:
+            return own
+        self._followed = time.monotonic()
+        listed = await asyncio.to_thread(self.catalogue.listed)
+        address = self.address if self.driving.runtime.url else None
+        wanted, gone = of_triggers(self.project, listed, own, self._store.clock(), address)
+        if not wanted and not gone:
+            return own
+        await self._table.follow(wanted, gone)
+        for schedule in gone:
+            if SUBSCRIPTION in schedule.rule:
+                self._aside(schedule.id, self._unsubscribed(schedule))
+        return await asyncio.to_thread(self._known)
+
+    def _known(self) -> list[Schedule]:
+        """The schedules that are fired here: of a cluster, those that stand in files."""
+        root, is_mirror = str(self.project.root), self._store.is_mirror
+        known = self._table.all()
+        return [s for s in known if s.root == root and (s.trigger or not is_mirror)]
+
+    async def _plan(self, schedule: Schedule) -> None:
+        now = self._store.clock()
+        written = json.dumps(schedule.rule)
+        known = self._next.get(schedule.id)
+        if known is None or known[:2] != (schedule.cursor, written):
+            try:
+                rule = rule_of(schedule.rule)
+            except UsageError as fault:
+                await self._table.note_fault(schedule, str(fault))
+                return
+            due = await asyncio.to_thread(next, rule.times(schedule.cursor), None)
+            known = self._next[schedule.id] = (schedule.cursor, written, due)
+        is_set_back = schedule.cursor > now + GRACE_S
+        if is_set_back or (known[2] is not None and known[2] <= now):
+            cursor, firings = await asyncio.to_thread(
+                due_until, rule_of(schedule.rule), schedule, now
+            )
+            if await self._table.plan(schedule, cursor, firings):
+                del self._next[schedule.id]
+                self.awake.set()
+
+    async def _start_all(self, schedule: Schedule, firings: list[Firing]) -> None:
+        waiting = 0
+        for firing in firings:
+            if schedule.paused and firing.state != "asked":
+                continue
+            active = "" if schedule.overlap == "parallel" else self._table.active_run(schedule)
+            if not active:
+                await self._start(schedule, firing)
+            elif schedule.overlap == "skip":
+                words = f"run {active} has not ended"
+                await self._table.settle(firing, "skipped", reason=words)
+            elif waiting >= WAITING_MAX:
+                words = f"{WAITING_MAX} wait already for run {active} to end"
+                await self._table.settle(firing, "skipped", reason=words)
+            else:
+                waiting += 1
+
+    def _aside(self, id_: str, work: Coroutine[object, object, None]) -> None:
+        """Asks another system for a schedule, one thing at a time, while the others go on."""
+        if id_ in self.asking:
+            work.close()
+            return
+
+        async def asked() -> None:
+            try:
+                await work
+            except WhorlError as fault:
+                log.warning("schedules wait: %s", safe(str(fault)))
+            finally:
+                del self.asking[id_]
+                self.awake.set()
+
+        self.asking[id_] = asyncio.create_task(asked())
+
+    def _subscribe(self, schedule: Schedule) -> None:
+        """Sees to it that another system knows a trigger, or that of a paused one it does not."""
+        now = self._store.clock()
+        if schedule.paused and not schedule.fault:
+            self._aside(schedule.id, self._unsubscribed(schedule))
+        elif not schedule.paused and schedule.fault and now - schedule.cursor >= _AGAIN_S:
+            self._aside(schedule.id, self._subscribed(schedule, now))
+
+    async def _unsubscribed(self, schedule: Schedule) -> None:
+        words = await asking.unsubscribe(self.providers, self._store.seals, schedule)
+        if words:
+            log.warning("%s is still subscribed: %s", schedule.name, safe(words))
+        fault = words or NOT_SUBSCRIBED
+        await self._table.note_rule(schedule, schedule.rule | {UNDO: None}, fault)
+
+    async def _subscribed(self, schedule: Schedule, now: float) -> None:
+        if self.address is None or not await self._table.plan(schedule, now, ()):
+            return
+        seals = self._store.seals
+        # What the file said before is taken back first: the address is the same.
+        await asking.unsubscribe(self.providers, seals, schedule)
+        fault, rule = "", schedule.rule | {UNDO: None}
+        try:
+            workflow, _ = await asyncio.to_thread(prepared, self.project, self.providers, schedule)
+            address = self.address(workflow.name, schedule.trigger)
+            rule = await asking.subscribe(self.providers, seals, workflow, schedule, address)
+        except StoreError:
+            raise
+        except WhorlError as raised:
+            fault = str(raised) or NOT_SUBSCRIBED
+            if fault != schedule.fault:
+                log.warning("%s is not subscribed: %s", schedule.name, safe(fault))
+        await self._table.note_rule(schedule, rule, fault)
+
+    async def _start_newest(self, schedule: Schedule, firings: list[Firing]) -> None:
+        """Asks once for all times at which that was due."""
+        for firing in firings[:-1]:
+            await self._table.settle(firing, "skipped", reason=_ASKED_LATER)
+        await self._start_all(schedule, firings[-1:])
+
+    async def _start(self, schedule: Schedule, firing: Firing) -> None:
+        try:
+            workflow, start = await asyncio.to_thread(
+                prepared, self.project, self.providers, schedule, key_of(schedule, firing.due)
+            )
+            starts = await self._starts(workflow, schedule, firing, start)
+        except StoreError:
+            raise
+        except WhorlError as fault:
+            log.warning("schedule %s started nothing: %s", schedule.name, safe(str(fault)))
+            await self._table.settle(firing, "failed", reason=str(fault))
+            await self._table.note_fault(schedule, str(fault))
+            return
+        if starts is None or not starts.each:
+            reason = _NO_NEWS if starts is None else starts.reason
+            await self._table.settle(firing, "skipped", reason=reason)
+            await self._table.note_fault(schedule, "")
+            return
+        made = [await self.driving.runtime.start(workflow, each) for each in starts.each]
+        await self._table.settle(firing, "started", run=made[0][0], reason=firing.reason)
+        await self._table.note_fault(schedule, "")
+        # One that was there already was started by another server, or before a crash: whoever
+        # looks after runs takes it up.
+        fresh = [run for run, is_new in made if is_new]
+        for run in fresh[: self.providers.settings.server.max_concurrent]:
+            self.driving.drive(run)
+
+    async def _starts(
+        self, workflow: Workflow, schedule: Schedule, firing: Firing, start: Start
+    ) -> Starts | None:
+        """What a firing starts; None where another system was asked, and has no news."""
+        given: Start | None = asking.windowed(workflow, schedule, start, firing.due)
+        if POLLED in schedule.rule and workflow.trigger and workflow.trigger.poll:
+            seals = self._store.seals
+            given, rule = await asking.polled(self.providers, seals, workflow, schedule, start)
+            if rule != schedule.rule:
+                await self._table.note_rule(schedule, rule)
+        if given is None:
+            return None
+        return await asyncio.to_thread(starts_of, workflow, given, self._store.clock())
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleStarts:
+    """On a cluster, makes of a schedule and a time what a worker starts, as files are there."""
+
+    project: Project
+    providers: Providers
+    workers: Workers
+
+    def __call__(self, value: dict[str, Any], due: float) -> dict[str, Any]:
+        from whorl.runtimes.temporal.messages import id_of, new_beginning
+        from whorl.services.runs import USUAL_URL
+
+        schedule = Schedule(**value)
+        # The project may lie elsewhere on the machine of a worker.
+        inside = os.path.relpath(schedule.file, schedule.root)
+        if not inside.startswith(os.pardir):
+            schedule = replace(schedule, file=str(self.project.root / inside))
+        settings, key = self.providers.settings, key_of(schedule, due)
+        try:
+            workflow, start = prepared(self.project, self.providers, schedule, key)
+            starts = starts_of(
+                workflow, asking.windowed(workflow, schedule, start, due), time.time()
+            )
+            begun = [
+                new_beginning(
+                    id_of(each.key),
+                    workflow,
+                    each,
+                    settings.runtime.temporal,
+                    redacted=self.workers.redacted,
+                    url=settings.server.url or USUAL_URL,
+                    origin="server",
+                ).to_json()
+                for each in starts.each
+            ]
+        except WhorlError as fault:
+            return {"state": "failed", "reason": str(fault), "runs": []}
+        state = "started" if begun else "skipped"
+        return {"state": state, "reason": starts.reason, "runs": begun}
+
+
+def key_of(schedule: Schedule, due: float) -> str:
+    """The key of the run that a schedule starts at a time."""
+    return f"{schedule.name}.{schedule.id}@{iso(due)}"
+
+
+def due_until(rule: Rule, schedule: Schedule, now: float) -> tuple[float, list[Firing]]:
+    """What is due since the cursor of a schedule, and where its cursor is then."""
+    if schedule.cursor > now + GRACE_S:
+        # The clock was set back: what comes again has its row already, and is not made again.
+        return now, []
+    late = max(schedule.cursor, now - GRACE_S)
+    dues = rule.newest(late, now, _OPEN_MAX)
+    firings = [Firing(schedule.id, due, "waiting") for due in dues]
+    if schedule.cursor < late:
+        since = max(schedule.cursor, now - BACKFILL_S)
+        if schedule.backfill:
+            missed = rule.newest(since, late, BACKFILL_MAX)
+            firings = [Firing(schedule.id, d, "waiting", "", _BACKFILLED) for d in missed] + firings
+        else:
+            missed = rule.newest(since, late, 1)
+            firings = [Firing(schedule.id, d, "skipped", "", MISSED) for d in missed] + firings
+    return max([late, *dues]), firings

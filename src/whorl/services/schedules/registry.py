@@ -1,0 +1,245 @@
+"""The schedules of a project, as people add, look at and steer them."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import re
+import secrets
+from dataclasses import field
+from typing import TYPE_CHECKING, Final
+
+from whorl.errors import UsageError, WhorlError
+from whorl.ir import to_json
+from whorl.ir.codec import content_hash
+from whorl.lazily import dataclass
+from whorl.providers.redaction import redact
+from whorl.runtimes.local import Start
+from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
+from whorl.services.preflight import check_given, permitted
+from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Listed as ListedFile
+    from whorl.services.project import Project
+
+    # Where the trigger of a workflow is called, by the names of both.
+    Address = Callable[[str, str], str]
+
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_.-]+")
+_SHOWN: Final = 5
+NOT_SUBSCRIBED: Final = "the other system has not been given the address of the trigger"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSchedule:
+    """A schedule as a person asks for it: by cron or by an interval."""
+
+    file: str
+    named: str = ""
+    name: str = ""
+    cron: str | None = None
+    every: str | None = None
+    zone: str | None = None
+    overlap: Overlap = "skip"
+    backfill: bool = False
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    budget_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A schedule as lists show it; `trouble` says why it cannot start anything."""
+
+    schedule: Schedule
+    words: str
+    next: float | None
+    trouble: str
+    firings: tuple[Firing, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """The schedules of a store, for the project that a person works in."""
+
+    project: Project
+    store: SqliteStore
+
+    @property
+    def table(self) -> ScheduleTable:
+        if self.store.is_mirror:
+            from whorl.services.schedules.cluster import cluster_schedules
+
+            return cluster_schedules(self.project, self.store)
+        return ScheduleTable(self.store)
+
+    async def add(self, new: NewSchedule) -> Schedule:
+        """Raises UsageError or InvalidWorkflow for what could never be started."""
+        schedule = await asyncio.to_thread(self._made, new)
+        await self.table.add(schedule)
+        return schedule
+
+    def _made(self, new: NewSchedule) -> Schedule:
+        now = self.store.clock()
+        rule = written_rule(cron=new.cron, every=new.every, zone=new.zone, now=now)
+        file = self.project.locate(new.file)
+        workflow = self.project.read(file, new.named).workflow
+        inputs = {**new.inputs}
+        self._check_inputs(workflow, inputs)
+        name = new.name or _NOT_IN_NAMES.sub("-", workflow.name).strip("-.")[:100] or "schedule"
+        if _NAME.fullmatch(name) is None:
+            advice = "use 1 to 100 letters, digits, '_', '.' and '-'"
+            raise UsageError(f"{name[:80]!r} cannot be the name of a schedule", help=advice)
+        return Schedule(
+            name=name,
+            id=secrets.token_hex(4),
+            root=str(self.project.root),
+            file=os.path.abspath(file),
+            named=new.named,
+            rule=rule,
+            # Whoever wants what was missed wants nothing to be left out.
+            overlap="queue" if new.backfill and new.overlap == "skip" else new.overlap,
+            backfill=new.backfill,
+            inputs=inputs,
+            limits={} if new.budget_usd is None else {"cost_usd": new.budget_usd},
+            created_at=now,
+            cursor=now,
+        )
+
+    def _check_inputs(self, workflow: Workflow, inputs: dict[str, Json]) -> None:
+        check_given(workflow, inputs, advice="see `inputs` of the workflow")
+        secret = [port.name for port in workflow.inputs if port.secret and port.name in inputs]
+        if secret or redact(inputs, self.project.secrets()) != inputs:
+            what = f"the input {secret[0]!r} is secret" if secret else "an input holds a secret"
+            advice = "let the workflow read it where it is kept: a provider, a key, a default"
+            words = f"{what}, and the inputs of a schedule are stored as they are"
+            raise UsageError(words, help=advice, code=CODE)
+
+    def listed(self) -> list[Listed]:
+        return [self.show(schedule) for schedule in self.table.all()]
+
+    def show(self, schedule: Schedule) -> Listed:
+        words, due, trouble = str(schedule.rule), None, self.trouble(schedule)
+        try:
+            rule = rule_of(schedule.rule)
+            words, due = (
+                rule.words,
+                next(rule.times(max(schedule.cursor, self.store.clock())), None),
+            )
+        except UsageError as fault:
+            trouble = trouble or str(fault)
+        firings = tuple(self.table.newest(schedule, _SHOWN))
+        return Listed(schedule, words, None if schedule.paused else due, trouble, firings)
+
+    def trouble(self, schedule: Schedule) -> str:
+        """Why it cannot be started as it is; what another project's servers start is not known."""
+        if schedule.root != str(self.project.root):
+            return ""
+        try:
+            workflow = self.project.read(schedule.file, schedule.named).workflow
+            check_given(workflow, schedule.inputs, advice="")
+        except WhorlError as fault:
+            return f"{schedule.file}: {fault}"
+        return schedule.fault
+
+
+def of_triggers(
+    project: Project,
+    listed: Sequence[ListedFile],
+    known: Sequence[Schedule],
+    now: float,
+    address: Address | None = None,
+) -> tuple[list[Schedule], list[Schedule]]:
+    """The schedules that files of a project want, and are not known as such; and those to forget.
+
+    A file that cannot be read, or was not looked at, keeps what it had. Where there is an
+    `address` of triggers, other systems are to be given it.
+    """
+    followed = {schedule.name: schedule for schedule in known if schedule.trigger}
+    wanted: list[Schedule] = []
+    names: set[str] = set()
+    for each in listed:
+        workflow = each.workflow
+        rule = None if workflow is None else _rule_of_trigger(workflow, now, address)
+        if workflow is None or workflow.trigger is None or rule is None:
+            continue
+        trigger = workflow.trigger
+        name = _NOT_IN_NAMES.sub("-", f"{workflow.name}.{trigger.name}").strip("-.")[:100]
+        before = followed.get(name)
+        is_known = before is not None and _follows(before.rule, rule)
+        if is_known or name in names:
+            names.add(name)
+            continue
+        names.add(name)
+        is_subscribed = SUBSCRIPTION in rule
+        if before is not None and is_subscribed:
+            rule |= {UNDO: before.rule.get(UNDO)}
+        schedule = Schedule(
+            name=name,
+            id=secrets.token_hex(4),
+            root=str(project.root),
+            file=str(project.root / each.file),
+            named=each.named,
+            rule=rule,
+            overlap="parallel",
+            # Windows follow each other without a gap.
+            backfill=isinstance(trigger.recurrence, dict) and "window" in trigger.recurrence,
+            trigger=trigger.name,
+            created_at=now,
+            cursor=0.0 if is_subscribed else now,
+            fault=NOT_SUBSCRIBED if is_subscribed else "",
+        )
+        wanted.append(schedule)
+    read = {str(project.root / each.file) for each in listed if each.workflow is not None}
+    others = [schedule for schedule in followed.values() if schedule.name not in names]
+    if address is None:
+        others = [schedule for schedule in others if SUBSCRIPTION not in schedule.rule]
+    return wanted, [s for s in others if s.file in read or not os.path.exists(s.file)]
+
+
+def _rule_of_trigger(
+    workflow: Workflow, now: float, address: Address | None
+) -> dict[str, Json] | None:
+    """The rule of a trigger, where a server has to do something for it."""
+    trigger = workflow.trigger
+    if trigger is None:
+        return None
+    start = float(math.floor(now))
+    if trigger.recurrence is not None:
+        rule: dict[str, Json] = {"recurrence": trigger.recurrence, "start": start}
+        return rule if trigger.poll is None else rule | {POLLED: True}
+    if trigger.subscribe is None or address is None:
+        return None
+    asked = [trigger.subscribe, trigger.unsubscribe, *workflow.inputs]
+    digest = content_hash([*map(to_json, asked), address(workflow.name, trigger.name)])
+    return {SUBSCRIPTION: digest, "start": start}
+
+
+def _follows(before: Mapping[str, Json], rule: Mapping[str, Json]) -> bool:
+    names = ("recurrence", POLLED, SUBSCRIPTION)
+    return all(before.get(name) == rule.get(name) for name in names)
+
+
+def prepared(
+    project: Project, providers: Providers, schedule: Schedule, key: str = ""
+) -> tuple[Workflow, Start]:
+    """What a schedule starts, as its file is now; raises WhorlError where it cannot."""
+    reading = project.read(schedule.file, schedule.named)
+    check_given(reading.workflow, schedule.inputs, advice="see `inputs` of the workflow")
+    start = Start(
+        input=schedule.inputs,
+        limits=schedule.limits,
+        key=key,
+        file=schedule.file,
+        sources=dict(reading.sources),
+    )
+    start, _ = permitted(reading.workflow, providers, start)
+    return reading.workflow, start

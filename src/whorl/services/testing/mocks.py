@@ -1,0 +1,282 @@
+"""What mocks say, bound to the steps of a workflow; and the workflow as it runs with them.
+
+A step that has a mock gives the outputs of the mock as they are: a task loses the shape between its
+reply and its result, and whatever else is replaced by a task of the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from whorl import ir
+from whorl.dialects.mocking import mock_words
+from whorl.errors import did_you_mean
+from whorl.ir.values import parse_duration
+from whorl.ir.walk import blocks_of, with_nodes
+from whorl.language.schema import fit
+from whorl.lazily import dataclass
+from whorl.providers.task import Usage
+from whorl.services.testing.format import Mistake, Path, check
+from whorl.services.testing.places import (
+    Key,
+    Step,
+    advice_for,
+    key_of,
+    meant_by,
+    parts_of,
+    steps_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from whorl.dialects.mocking import MockWords
+    from whorl.language import Json
+
+Function: TypeAlias = "Callable[[dict[str, Json]], object]"
+
+# The kind of task that stands for a mocked step that is none.
+KIND = "mock"
+_NEVER = ir.Expression("jinja", "false")
+_STEERING = {
+    ir.Assign: "sets variables",
+    ir.Stop: "ends the run",
+    ir.Break: "ends a loop",
+    ir.Continue: "ends an iteration",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a call gets; one that fails may have outputs all the same."""
+
+    outputs: Json = None
+    status: str = "succeeded"
+    code: str = "P100"
+    message: str = "the mock says that it failed"
+    http_status: int | None = None
+    retryable: bool = True
+    delay_s: float = 0.0
+    usage: Usage = Usage(calls=1)
+    function: Function | None = None
+    path: Path = ()
+
+
+@dataclass(slots=True)
+class Mock:
+    """The answers for the calls that a key means; `used` counts how many have been given."""
+
+    key: Key
+    path: Path
+    answers: tuple[Answer, ...]
+    repeats: bool
+    steps: list[Step]
+    used: int = 0
+
+    def upcoming(self) -> Answer | None:
+        """The answer of the next call; None where they are used up."""
+        if self.used < len(self.answers):
+            return self.answers[self.used]
+        return self.answers[-1] if self.repeats else None
+
+    def take(self) -> Answer | None:
+        answer = self.upcoming()
+        self.used += answer is not None
+        return answer
+
+
+@dataclass(slots=True)
+class Mocks:
+    """The mocks of one run, and what is wrong with them."""
+
+    workflow: ir.Workflow
+    steps: list[Step] = field(init=False)
+    mocks: list[Mock] = field(default_factory=list)
+    mistakes: list[Mistake] = field(default_factory=list)
+    given: dict[str, Json] = field(default_factory=dict)
+    _by_names: dict[tuple[str, ...], Step] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.steps = steps_of(self.workflow)
+        self._by_names = {tuple(name for name, _ in step.names): step for step in self.steps}
+
+    def add(self, text: str, value: object, path: Path = ()) -> None:
+        """Reads a mock; one of the trigger says what the run is given."""
+        words = mock_words(self.workflow.dialect)
+        faults = check(value, "mock", path)
+        if not faults and text and text == words.trigger(self.workflow):
+            self._take_trigger(words, value, path)
+        elif faults or (key := self.key(text, path)) is None:
+            self.mistakes += faults
+        else:
+            self._add(key, value, path)
+
+    def _take_trigger(self, words: MockWords, value: Any, path: Path) -> None:
+        fields = value if isinstance(value, dict) else {"outputs": value}
+        status = str(fields.get("status", "succeeded")).lower()
+        if status != "succeeded" or set(fields) - {"outputs", "status"}:
+            message = "the trigger of a test has succeeded, and has outputs"
+            self.mistakes.append(Mistake(path, "W007", message, "else there is no run to test"))
+            return
+        self.given = words.inputs(self.workflow, fields)
+
+    def key(self, text: str, path: Path) -> Key | None:
+        """The key that is written, if it means a step."""
+        key = key_of(text, self.steps)
+        if meant_by(key, self.steps):
+            return key
+        message = f"{text!r} is no step of workflow {self.workflow.name!r}"
+        advice = advice_for(key, self.steps)
+        self.mistakes.append(Mistake(path, "W010", message, advice, is_key=True))
+        return None
+
+    def _add(self, key: Key, value: Any, path: Path) -> None:
+        listed, repeats = [(path, value)], True
+        if isinstance(value, dict) and "sequence" in value:
+            if rest := sorted(set(value) - {"sequence", "then"}):
+                message = f"{rest[0]!r} stands in the answers of a sequence, not beside it"
+                self.mistakes.append(Mistake((*path, rest[0]), "W007", message, is_key=True))
+            repeats = value.get("then") == "repeat"
+            listed = [((*path, "sequence", at), item) for at, item in enumerate(value["sequence"])]
+        elif isinstance(value, list):
+            listed, repeats = [((*path, at), item) for at, item in enumerate(value)], False
+        steps = meant_by(key, self.steps)
+        answers: list[Answer] = []
+        for place, item in listed:
+            fields = dict(item) if isinstance(item, dict) else {"outputs": item}
+            if callable(item):
+                fields = {"function": item}
+            times = fields.pop("times", 1)
+            answers += [self._answer(fields, steps[0], place)] * times
+        mock = Mock(key, path, tuple(answers), repeats, steps)
+        self.mistakes += _unfit(mock)
+        self.mocks.append(mock)
+
+    def _answer(self, fields: dict[str, Any], step: Step, path: Path) -> Answer:
+        words = mock_words(step.owner.dialect)
+        if step.node is not None:
+            fields = words.answer(step.node, fields)
+        error = fields.get("error", {})
+        error = {"message": error} if isinstance(error, str) else error
+        word = str(fields.get("status", "failed" if "error" in fields else "succeeded"))
+        known = {each.lower(): status for each, status in words.statuses.items()}
+        status = known.get(word.lower(), "")
+        if not status or ("error" in fields and status not in ("failed", "timed_out")):
+            message = f"a step that has the status {word!r} has no error"
+            if not status:
+                message = f"there is no status {word!r} that a step can be given"
+            advice = did_you_mean(word, words.statuses) or f"write {', '.join(words.statuses)}"
+            self.mistakes.append(Mistake((*path, "status"), "W007", message, advice))
+        more = {name: error[name] for name in ("code", "message", "retryable") if name in error}
+        if status == "timed_out":
+            more = {"message": "the mock says that it took too long", **more, "code": "P108"}
+        return Answer(
+            outputs=fields.get("outputs"),
+            status=status,
+            http_status=error.get("status"),
+            delay_s=self._duration(fields.get("delay", 0), (*path, "delay")),
+            usage=Usage(**{"calls": 1, **fields.get("usage", {})}),
+            function=fields.get("function"),
+            path=path,
+            **more,
+        )
+
+    def _duration(self, written: Any, path: Path) -> float:
+        try:
+            return parse_duration(written)
+        except ValueError:
+            message = f"{written!r:.40} is no duration"
+            self.mistakes.append(Mistake(path, "W007", message, "write 90s, 5m or PT5S"))
+            return 0.0
+
+    def find(self, address: str) -> Mock | None:
+        """The mock that says most about what happens at an address."""
+        fitting = [mock for mock in self.mocks if mock.key.fits(address)]
+        return max(fitting, key=lambda mock: mock.key.rank, default=None)
+
+    def at(self, address: str) -> Step | None:
+        """The step that is called at an address."""
+        return self._by_names.get(tuple(part.name for part in parts_of(address)))
+
+    def mocked(self, *, keeps_retries: bool) -> ir.Workflow:
+        """The workflow as it runs with these mocks."""
+        meant = {id(step.node): mock for mock in self.mocks for step in mock.steps if step.node}
+        # What is inside of a step that is replaced goes with it.
+        for mock in self.mocks:
+            for step in mock.steps:
+                for inside in _inside(step.node):
+                    meant.pop(id(inside), None)
+
+        def change(node: ir.Node) -> ir.Node:
+            return _replaced(node, meant[id(node)]) if id(node) in meant else node
+
+        changed = _changed(self.workflow, change)
+        return changed if keeps_retries else _changed(changed, _once)
+
+
+def _changed(workflow: ir.Workflow, change: Callable[[ir.Node], ir.Node]) -> ir.Workflow:
+    called = tuple((key, _changed(other, change)) for key, other in workflow.workflows)
+    return replace(workflow, body=with_nodes(workflow.body, change), workflows=called)
+
+
+def _inside(node: ir.Node | None) -> Iterator[ir.Node]:
+    for _, block in blocks_of(node) if node is not None else ():
+        for held in block.nodes:
+            yield held
+            yield from _inside(held)
+
+
+def _once(node: ir.Node) -> ir.Node:
+    return replace(node, retry=ir.Retry(times=0))
+
+
+def _replaced(node: ir.Node, mock: Mock) -> ir.Node:
+    if mock.answers[0].status == "skipped":
+        return replace(node, when=_NEVER)
+    if isinstance(node, ir.Gate):
+        return node
+    if isinstance(node, ir.Task):
+        return replace(node, shape=None, warns=None)
+    shared = ("name", "after", "when", "on_failure", "retry", "place", "echo", "secure_outputs")
+    fields: dict[str, Any] = {name: getattr(node, name) for name in shared}
+    inputs = node.inputs if isinstance(node, ir.Call) else ir.Fields()
+    return ir.Task(kind=KIND, inputs=inputs, **fields)
+
+
+def _unfit(mock: Mock) -> Iterator[Mistake]:
+    """Why a mock cannot be that of the steps that it means."""
+    if any(answer.status == "skipped" for answer in mock.answers) and (
+        len(mock.answers) > 1 or mock.key.rank > len(mock.key.parts)
+    ):
+        message = "a step is skipped in all iterations, or in none"
+        yield Mistake(mock.path, "W007", message, "write status: skipped alone, without numbers")
+    for node in (step.node for step in mock.steps if step.node is not None):
+        if type(node) in _STEERING:
+            message = f"{node.name!r} {_STEERING[type(node)]}, which a mock cannot do"
+            yield Mistake(mock.path, "W010", message, "leave the mock out: it calls nobody", True)
+        elif isinstance(node, ir.Gate):
+            yield from _unfit_decisions(mock, node)
+        elif isinstance(node, ir.Task) and node.returns is not None and node.shape is None:
+            for answer in mock.answers:
+                if answer.status != "succeeded" or answer.function is not None:
+                    continue
+                if faults := fit(node.returns, answer.outputs)[1]:
+                    message = f"outputs of {node.name!r} do not fit its `returns`: {faults[0]}"
+                    yield Mistake((*answer.path, "outputs"), "W007", message)
+
+
+def _unfit_decisions(mock: Mock, node: ir.Gate) -> Iterator[Mistake]:
+    for answer in mock.answers:
+        if decision(answer.outputs) is None and answer.status != "skipped":
+            message = f"{node.name!r} asks a person: its outputs are a decision"
+            advice = "write outputs: {approved: true, feedback: ...}, or true or false"
+            yield Mistake((*answer.path, "outputs"), "W007", message, advice)
+
+
+def decision(outputs: Json) -> dict[str, Json] | None:
+    """The decision of a person that is written as outputs; None where it is none."""
+    fields = outputs if isinstance(outputs, dict) else {"approved": outputs}
+    if not isinstance(fields.get("approved"), bool) or set(fields) - {"approved", "feedback", "by"}:
+        return None
+    return {"feedback": "", "by": "test", **fields}

@@ -1,0 +1,343 @@
+"""The changes that all others are made of, each verified by reading the text again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from textwrap import dedent
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import EditRefused, InvalidWorkflow, Span
+from whorl.lazily import dataclass
+from whorl.source import Json, Mapping, Scalar, Sequence
+from whorl.source.editing import entries, values
+from whorl.source.editing.entries import Piece
+from whorl.source.editing.patches import History, Patch, apply, trimmed
+from whorl.source.editing.shapes import (
+    Path,
+    Shape,
+    changed_at,
+    scalar_shape,
+    shape_of,
+    shape_of_json,
+    value_at,
+)
+from whorl.source.editing.text import (
+    BYTES_MAX,
+    FLOW,
+    TAKEN,
+    UNEXACT,
+    UNKNOWN,
+    UNREADABLE,
+    VALUES_MAX,
+    Key,
+    Text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from whorl.source import Document
+
+_AS_TEXT = "edit the text in this place"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What takes one change back: `word` names a method of the editor."""
+
+    word: str
+    arguments: tuple[Any, ...]
+
+
+class Editor:
+    """A text with its changes so far. A change that cannot be made exactly raises EditRefused."""
+
+    def __init__(self, text: str, parse: Callable[[str], Document], *, is_json: bool) -> None:
+        self._mark = "\ufeff" if text.startswith("\ufeff") else ""
+        self.now = Text(text.removeprefix(self._mark), parse, is_json=is_json)
+        self._first = self.now
+        self._history = History(self.now.text)
+        # What takes the changes back, the last one first.
+        self.inverse: list[Step] = []
+        if len(text) > BYTES_MAX or _count(self.now.shape) > VALUES_MAX:
+            message = f"files above {BYTES_MAX:,} characters or {VALUES_MAX:,} values"
+            self.now.refuse(UNREADABLE, f"{message} are edited as text", 0)
+
+    @property
+    def text(self) -> str:
+        return self._mark + self.now.source
+
+    def patches(self) -> list[Patch]:
+        """All changes as patches of the first text."""
+        patches = self._history.patches()
+        if self._first.is_padded:
+            patches = [self._unpadded(patch) for patch in patches]
+        lead = len(self._mark)
+        patches = [Patch(start + lead, end + lead, new) for start, end, new in patches]
+        first = self._mark + self._first.source
+        if apply(first, patches) != self.text:
+            # Changes at the end of a last line that has no end of its own.
+            return [trimmed(first, Patch(0, len(first), self.text))]
+        return patches
+
+    def first_span(self, span: Span) -> Span | None:
+        """Where a line of the text as it is by now stood at first, if it stands there."""
+        lines = self.now.source.splitlines()
+        wanted = lines[span.line - 1].strip() if span.line <= len(lines) else ""
+        found = [
+            number
+            for number, line in enumerate(self._first.source.splitlines(), start=1)
+            if line.strip() == wanted
+        ]
+        nearest = min(found, key=lambda number: abs(number - span.line), default=None)
+        return None if nearest is None else Span(span.file, nearest, span.column, span.length)
+
+    def _unpadded(self, patch: Patch) -> Patch:
+        """A patch of a text that has no end of its last line."""
+        padded, size = self._first.text, len(self._first.source)
+        if patch.end < len(padded) and patch.end <= size:
+            return patch
+        start = min(patch.start, size)
+        new = padded[start : patch.start] + patch.text + padded[patch.end :]
+        return Patch(start, size, new.removesuffix(self._first.newline))
+
+    def _make(self, ways: Iterable[list[Patch]], wanted: Shape, at: int) -> None:
+        for patches in ways:
+            changed = self.now.changed(patches, wanted)
+            if changed is not None:
+                self._history.add(patches)
+                self.now = changed
+                return
+        message = "this change cannot be made here so that all else stays as it is"
+        self.now.refuse(UNEXACT, message, at, _AS_TEXT)
+
+    def cut(self, path: Path) -> Piece:
+        """Takes an entry out."""
+        piece, ways = entries.cut(self.now, path)
+        wanted = changed_at(self.now.shape, path[:-1], lambda shape: shape.without(path[-1]))
+        self._make(ways, wanted, self.now.place(path).at)
+        self.inverse.insert(0, Step("paste", (path[:-1], path[-1], piece)))
+        return piece
+
+    def paste(self, path: Path, index: int, piece: Piece) -> Path:
+        """Puts a piece into a container, before the entry of an index."""
+        holder, at = self.now.value(path), self.now.place(path).start if path else 0
+        if isinstance(holder, Mapping) and piece.name in holder:
+            self.now.refuse(TAKEN, f"there is a {piece.name!r} already", at, "choose another name")
+        is_place = isinstance(holder, Scalar) and holder.value is None
+        if not is_place and not isinstance(holder, Sequence if piece.name is None else Mapping):
+            self.now.refuse(UNKNOWN, "nothing can be put into this value", at)
+
+        def grown(shape: Shape) -> Shape:
+            return shape.with_new(index, piece.name, piece.shape)
+
+        # What is empty has no place of its own to come back to: it is written as it was.
+        spelled = None if not is_place else values.spelled(self.now, path)
+        wanted = changed_at(self.now.shape, path, grown)
+        self._make(entries.paste(self.now, path, index, piece), wanted, at)
+        if spelled is None:
+            self.inverse.insert(0, Step("cut", ((*path, index),)))
+        else:
+            self.inverse.insert(0, Step("put_back", (path, spelled, scalar_shape(None))))
+        return (*path, index)
+
+    def insert(self, path: Path, index: int, name: str | None, value: Json) -> Path:
+        """Puts a new entry into a container, in the style of the others."""
+        shape = shape_of_json(value)
+        first: EditRefused | None = None
+        for piece in entries.fresh(self.now, path, name, shape):
+            try:
+                return self.paste(path, index, piece)
+            except EditRefused as fault:
+                first = first or fault
+        assert first is not None
+        raise first
+
+    def put(self, path: Path, value: Json) -> None:
+        """Replaces a value; what is in both stays as it is written."""
+        old = self.now.value(path)
+        if shape_of(old) == shape_of_json(value):
+            return
+        self.now.container(path[:-1])
+        place = self.now.place(path)
+        if isinstance(old, Scalar) or place.is_alias or not self._merge(path, value):
+            self._respell(path, value)
+
+    def _respell(self, path: Path, value: Json) -> None:
+        written, before = values.spelled(self.now, path), shape_of(self.now.value(path))
+        shape = shape_of_json(value)
+        wanted = changed_at(self.now.shape, path, lambda _: shape)
+        self._make(values.respell(self.now, path, value), wanted, self.now.place(path).at)
+        self.inverse.insert(0, Step("put_back", (path, written, before)))
+
+    def put_back(self, path: Path, written: str, shape: Shape) -> None:
+        """Writes a value as it was written before."""
+        wanted = changed_at(self.now.shape, path, lambda _: shape)
+        ways = [values.put_back(self.now, path, written)]
+        self._make(ways, wanted, self.now.place(path).at)
+
+    def _merge(self, path: Path, value: Json) -> bool:
+        """Changes a container part by part, where both are of one kind and order."""
+        old = self.now.value(path)
+        if not value or isinstance(old, Scalar) or not len(old) or old.layout.anchored:
+            return False
+        if isinstance(old, Mapping) and isinstance(value, dict):
+            names = [entry.name for entry in old]
+            kept = [name for name in names if name in value]
+            if len(set(names)) < len(names) or not kept or kept != [n for n in value if n in kept]:
+                return False
+            self._merge_mapping(path, names, value)
+            return True
+        if isinstance(old, Sequence) and isinstance(value, list):
+            self._merge_list(path, value)
+            return True
+        return False
+
+    def _merge_mapping(self, path: Path, names: list[str], value: dict[str, Json]) -> None:
+        for index in reversed(range(len(names))):
+            if names[index] not in value:
+                self.cut((*path, index))
+        kept = [name for name in names if name in value]
+        for index, (name, part) in enumerate(value.items()):
+            if name in kept:
+                self.put((*path, index), part)
+            else:
+                self.insert(path, index, name, part)
+
+    def _merge_list(self, path: Path, value: list[Json]) -> None:
+        old = value_at(self.now.root, path)
+        assert isinstance(old, Sequence)
+        before, after = [shape_of(item) for item in old], [shape_of_json(item) for item in value]
+        most = min(len(before), len(after))
+        head = next((at for at in range(most) if before[at] != after[at]), most)
+        most -= head
+        tail = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
+        shared = min(len(before), len(after)) - tail
+        for index in range(head, shared):
+            self.put((*path, index), value[index])
+        for index in reversed(range(shared, len(before) - tail)):
+            self.cut((*path, index))
+        for index in range(shared, len(after) - tail):
+            self.insert(path, index, None, value[index])
+
+    def rename(self, path: Path, name: str) -> None:
+        """Writes another key."""
+        holder = self.now.container(path[:-1])
+        assert isinstance(holder, Mapping)
+        old = holder.entries[path[-1]]
+        if old.name == name:
+            return
+        at = old.key.extent[0]
+        if name in holder:
+            self.now.refuse(TAKEN, f"there is a {name!r} already", at, "choose another name")
+        written = self.now.text[slice(*old.key.extent)]
+        wanted = changed_at(self.now.shape, path[:-1], lambda shape: shape.renamed(path[-1], name))
+        self._make(values.rename(self.now, path, name), wanted, at)
+        self.inverse.insert(0, Step("put_key", (path, written, old.name)))
+
+    def put_key(self, path: Path, written: str, name: str) -> None:
+        """Writes a key as it was written before."""
+        holder = self.now.container(path[:-1])
+        assert isinstance(holder, Mapping)
+        key = holder.entries[path[-1]].key
+        wanted = changed_at(self.now.shape, path[:-1], lambda shape: shape.renamed(path[-1], name))
+        self._make([[Patch(*key.extent, written)]], wanted, key.extent[0])
+
+    def piece_of(self, written: str) -> Piece:
+        """A piece from a clipboard: the text of one entry or item."""
+        text = dedent(written.replace("\r\n", "\n").strip("\n")) + "\n"
+        try:
+            read = self.now.read_other(text)
+        except InvalidWorkflow as fault:
+            first = fault.diagnostics[0].message
+            self.now.refuse(UNREADABLE, f"the piece cannot be read: {first}", 0)
+        root = read.root
+        if self.now.is_json or isinstance(root, Scalar) or len(root) != 1:
+            name, shape = None, read.shape
+            return Piece(name, shape, text.strip(), flow=True, column=0, fresh=True)
+        name = root.entries[0].name if isinstance(root, Mapping) else None
+        lines = text.replace("\n", self.now.newline)
+        return Piece(name, read.shape.children[0], lines, fresh=True)
+
+    def renamed_piece(self, piece: Piece, name: str) -> Piece:
+        """A piece of a block under another name."""
+        if piece.name == name or piece.name is None:
+            return piece
+        read = Editor(piece.text, lambda text: self.now.read_other(text).document, is_json=False)
+        read.rename((0,), name)
+        return replace(piece, name=name, text=read.text)
+
+    def rewrite(self, path: Path, written: str) -> None:
+        """Writes the lines of one entry anew, as they were typed; nothing else may change."""
+        holder, index = self.now.container(path[:-1]), path[-1]
+        place = self.now.place(path)
+        start, end = place.at, place.end
+        written = written.replace("\r\n", "\n")
+        if not holder.layout.flow:
+            own = self.now.own(holder, index)
+            start, end = own.start, own.end
+            lines = dedent(written.strip("\n")) + "\n"
+            column = self.now.column(place.at)
+            written = entries.shifted(lines, column, 0)[column if own.is_compact else 0 :]
+        patch = Patch(start, end, written.replace("\n", self.now.newline))
+        old = self.now.text[start:end]
+        changed = self.now.read_with([patch])
+        wanted = self.now.shape
+        shape = None if changed is None else changed.shape_at(path)
+        if shape is not None:
+            wanted = changed_at(wanted, path, lambda _: shape)
+        self._make([[patch]], wanted, place.at)
+        self.inverse.insert(0, Step("rewrite", (path, old)))
+
+    def open(self, path: Path) -> None:
+        """Writes what stands in brackets over lines of its own; its entries stay as they are."""
+        value, place = self.now.container(path), self.now.place(path)
+        if self.now.is_json or self.now.container(path[:-1]).layout.flow:
+            message = "only a mapping or list that stands in lines itself can be opened"
+            self.now.refuse(FLOW, message, place.at, "open what is around it first")
+        if not value.layout.flow or not len(value):
+            return
+        # A remark behind the brackets stands behind the key afterwards.
+        end = self.now.line_end(place.end) - len(self.now.newline)
+        written, shape = self.now.text[self.now.head(path) : end], shape_of(value)
+        self._make(values.opened(self.now, path), self.now.shape, place.at)
+        self.inverse.insert(0, Step("put_back", (path, written, shape)))
+
+    def set(self, keys: list[Key], value: Json) -> None:
+        """Sets what keys lead to; mappings that are missing on the way are made."""
+        path = self.now.find(keys)
+        if path is not None:
+            self.put(path, value)
+            return
+        known: Path = ()
+        for length in range(len(keys)):
+            known = self.now.find(keys[:length]) or ()
+            if self.now.find(keys[: length + 1]) is None:
+                break
+        missing = keys[len(known) :]
+        for key in reversed(missing[1:]):
+            value = {str(key): value}
+        holder = self.now.value(known)
+        name = None if isinstance(holder, Sequence) else str(missing[0])
+        self.insert(known, 0 if isinstance(holder, Scalar) else len(holder), name, value)
+
+    def unset(self, keys: list[Key], *, keeps: int = 0) -> None:
+        """Removes what keys lead to, with parents that it leaves empty, down to `keeps` keys."""
+        path = self.now.find(keys)
+        if path is None:
+            at = self.now.find(keys[:keeps]) or ()
+            where = self.now.place(at).at if at else 0
+            self.now.refuse(UNKNOWN, f"there is no {'.'.join(map(str, keys[keeps:]))!r}", where)
+        while len(path) > keeps + 1 and len(self.now.container(path[:-1])) == 1:
+            path = path[:-1]
+        self.cut(path)
+
+    def take_back(self) -> None:
+        """Makes the opposite of all changes, by what they were and not by their texts."""
+        steps, self.inverse = self.inverse, []
+        for step in steps:
+            getattr(self, step.word)(*step.arguments)
+
+
+def _count(shape: Shape) -> int:
+    return 1 + sum(map(_count, shape.children))

@@ -1,0 +1,371 @@
+"""Entries are cut out as pieces and put in again: the same lines, shifted to where they belong."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl.lazily import dataclass
+from whorl.source import Mapping, Scalar, Sequence, Value
+from whorl.source.editing import spelling
+from whorl.source.editing.patches import Patch
+from whorl.source.editing.shapes import Path, Shape, child_of, json_of
+from whorl.source.editing.text import FLOW, Container, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_REMARK = re.compile(r"//|/\*|#")
+_REST = re.compile(r"[ \t]*,?[ \t]*((?://|#)[^\n\r]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An entry that was cut out, or a new one: enough to put it back byte for byte, or elsewhere.
+
+    `text` are its lines, or in brackets its characters; `gap` is what was between it and its
+    neighbour, `column` where it began. `hollow` is all that stood in a container which it was
+    alone in. `shape` is its value. A `fresh` piece has the gap that its new neighbours have.
+    """
+
+    name: str | None
+    shape: Shape
+    text: str
+    gap: str = ""
+    column: int = 0
+    flow: bool = False
+    hollow: str | None = None
+    fresh: bool = False
+
+
+def shifted(lines: str, delta: int, column: int) -> str:
+    """Lines moved to the right or left; what is indented less than they are stays."""
+    if not delta:
+        return lines
+    moved = []
+    for line in lines.splitlines(keepends=True):
+        bare = line.rstrip("\r\n")
+        margin = len(bare) - len(bare.lstrip(" "))
+        if margin < column or not bare:
+            moved.append(line)
+        elif delta > 0:
+            moved.append(" " * delta + line)
+        else:
+            moved.append(line[min(-delta, margin) :])
+    return "".join(moved)
+
+
+def _shifted_rest(text: str, delta: int) -> str:
+    """The same for characters in brackets: their first line begins somewhere in a line."""
+    first, newline, rest = text.partition("\n")
+    return first + newline + shifted(rest, delta, max(0, -delta)) if newline else text
+
+
+def cut(text: Text, path: Path) -> tuple[Piece, list[list[Patch]]]:
+    """The piece that an entry is, and the ways of taking it out."""
+    holder, index = text.container(path[:-1]), path[-1]
+    place = holder.layout.places[index]
+    name = holder.entries[index].name if isinstance(holder, Mapping) else None
+    if isinstance(holder, Mapping):
+        text.check_once(holder, index)
+    shape = text.shape
+    for step in path:
+        shape = shape.children[step]
+    piece = Piece(name, shape, "")
+    if holder.layout.flow:
+        return _cut_flow(text, holder, index, piece)
+    own = text.own(holder, index)
+    piece = replace(piece, column=text.column(place.at), text=text.text[own.start : own.end])
+    if own.is_compact:
+        piece = replace(piece, text=" " * piece.column + piece.text)
+    if len(holder) == 1:
+        return _cut_only(text, path, piece)
+    if own.is_compact:
+        following = holder.layout.places[1].at
+        ways = [[Patch(place.at, following, "")]]
+        dash = place.at - len(text.text[: place.at]) + len(text.text[: place.at].rstrip(" "))
+        line = own.end - len(text.newline)
+        if text.text[own.end : following].strip(" "):
+            ways = [[Patch(dash, line, "")]]
+        return piece, ways
+    if index:
+        before = text.line_end(holder.layout.places[index - 1].end)
+        piece = replace(piece, gap=text.text[before : own.start])
+        return piece, [[Patch(before, own.end, "")]]
+    following = text.own(holder, 1).start
+    piece = replace(piece, gap=text.text[own.end : following])
+    return piece, [[Patch(own.start, following, "")], [Patch(own.start, own.end, "")]]
+
+
+def _cut_flow(
+    text: Text, holder: Container, index: int, piece: Piece
+) -> tuple[Piece, list[list[Patch]]]:
+    places, written = holder.layout.places, text.text
+    place = places[index]
+    core = written[place.at : place.end]
+    piece = replace(piece, text=core, column=text.margin(place.at), flow=True)
+    start, end = holder.layout.extent
+    if len(places) == 1:
+        piece = replace(piece, hollow=written[start:end])
+        return piece, [[Patch(start + 1, end - 1, "")]]
+    if index:
+        before = places[index - 1].end
+        piece = replace(piece, gap=written[before : place.at])
+        if not _REMARK.search(piece.gap):
+            return piece, [[Patch(before, place.end, "")]]
+        # A remark in the gap belongs to what is before it.
+        if index + 1 < len(places):
+            return piece, [[Patch(place.at, places[index + 1].at, "")]]
+        comma = written.index(",", before)
+        return piece, [[Patch(comma, comma + 1, ""), Patch(place.at, place.end, "")]]
+    piece = replace(piece, gap=written[place.end : places[1].at])
+    return piece, [[Patch(place.at, places[1].at, "")]]
+
+
+def _cut_only(text: Text, path: Path, piece: Piece) -> tuple[Piece, list[list[Patch]]]:
+    """The only entry of a block leaves empty brackets behind."""
+    if len(path) == 1:
+        text.refuse(FLOW, "this is all that the file holds", text.place(path).at)
+    holder, owner = text.container(path[:-1]), path[:-1]
+    brackets = "{}" if isinstance(holder, Mapping) else "[]"
+    start, end = holder.layout.extent
+    head = text.head(owner)
+    if "\n" not in text.text[head:start]:
+        piece = replace(piece, hollow=text.text[start:end])
+        return piece, [[Patch(start, end, brackets)]]
+    below, last = text.line_end(head), text.own(holder, 0).end
+    piece = replace(piece, hollow=text.text[below:last])
+    return piece, [[Patch(head, head, f" {brackets}"), Patch(below, last, "")]]
+
+
+def paste(text: Text, path: Path, index: int, piece: Piece) -> Iterator[list[Patch]]:
+    """The ways of putting a piece into a container, before the entry of an index."""
+    value = text.value(path)
+    if isinstance(value, Scalar) or not len(value):
+        if path:
+            text.container(path[:-1])
+        yield from _paste_empty(text, path, piece)
+        return
+    holder = text.container(path)
+    if holder.layout.flow:
+        yield from _paste_flow(text, holder, index, piece)
+    else:
+        yield from _paste_block(text, holder, index, piece)
+
+
+def _paste_block(text: Text, holder: Container, index: int, piece: Piece) -> Iterator[list[Patch]]:
+    column = text.column(holder.layout.places[0].at)
+    if piece.flow:
+        piece = _unfolded(text, piece, column, isinstance(holder, Mapping))
+    delta = column - piece.column
+    core = shifted(piece.text, delta, piece.column)
+    gap = shifted(piece.gap, delta, piece.column)
+    if piece.fresh:
+        gap = _usual_gap(text, holder)
+    if index:
+        at = text.line_end(holder.layout.places[index - 1].end)
+        yield [Patch(at, at, gap + core)]
+        if gap:
+            yield [Patch(at, at, core)]
+        return
+    own = text.own(holder, 0)
+    if not own.is_compact:
+        yield [Patch(own.start, own.start, core + gap)]
+        if gap:
+            yield [Patch(own.start, own.start, core)]
+    elif core.startswith(" " * column) and not core.lstrip(" ").startswith("#"):
+        first = holder.layout.places[0].at
+        yield [Patch(first, first, core[column:] + " " * column)]
+
+
+def _unfolded(text: Text, piece: Piece, column: int, is_named: bool) -> Piece:
+    """A piece of brackets as a line of a block."""
+    core = _shifted_rest(piece.text, column + 2 - piece.column)
+    line = " " * column + ("" if is_named else "- ") + core + text.newline
+    return replace(piece, text=line, gap="", column=column, flow=False, hollow=None, fresh=True)
+
+
+def _usual_gap(text: Text, holder: Container) -> str:
+    """The blank lines between the first two entries of a block."""
+    if len(holder) < 2:
+        return ""
+    gap = text.text[text.line_end(holder.layout.places[0].end) : text.own(holder, 1).start]
+    return "" if gap.strip() else gap
+
+
+def _paste_flow(text: Text, holder: Container, index: int, piece: Piece) -> Iterator[list[Patch]]:
+    places, written = holder.layout.places, text.text
+    margin = text.margin(places[0].at)
+    if not piece.flow:
+        piece = _folded(text, holder, piece)
+    core = _shifted_rest(piece.text, margin - piece.column)
+    usual = _flow_gap(text, holder)
+    gap = piece.gap
+    if piece.fresh or not gap or _REMARK.search(gap) or ("\n" in gap and piece.column != margin):
+        gap = usual
+    if not index:
+        yield [Patch(places[0].at, places[0].at, core + gap)]
+        return
+    before = places[index - 1].end
+    remark = _REST.match(written, before)
+    if remark is None:
+        yield [Patch(before, before, gap + core)]
+    elif index < len(places):
+        yield [Patch(places[index].at, places[index].at, core + usual)]
+    else:
+        # The remark stays with what it stands behind.
+        comma = "" if "," in remark.group().partition(remark.group(1))[0] else ","
+        below = usual.removeprefix(",")
+        yield [Patch(before, before, comma), Patch(remark.end(), remark.end(), below + core)]
+
+
+def _flow_gap(text: Text, holder: Container) -> str:
+    """What is between two entries in brackets."""
+    places, written = holder.layout.places, text.text
+    if len(places) > 1:
+        gap = written[places[0].end : places[1].at]
+        if not _REMARK.search(gap):
+            return gap
+    opening = written[holder.layout.extent[0] + 1 : places[0].at]
+    if "\n" in opening:
+        return "," + text.newline + " " * text.margin(places[0].at)
+    return ", " if text.indent.colon.endswith(" ") else ","
+
+
+def _folded(text: Text, holder: Container, piece: Piece) -> Piece:
+    """A piece of a block for brackets; only what fits on a line without remarks can be one."""
+    lines = piece.text.strip().splitlines()
+    if not piece.fresh and (len(lines) > 1 or _REMARK.search(piece.text)):
+        message = "lines of a block cannot be put into brackets as they are"
+        advice = "write it over lines of its own first: the operation 'open'"
+        text.refuse(FLOW, message, holder.layout.extent[0], advice)
+    return replace(piece, text=_flow_text(piece, text), gap="", flow=True, hollow=None, fresh=True)
+
+
+def _flow_text(piece: Piece, text: Text) -> str:
+    value = json_of(piece.shape)
+    if not text.is_json:
+        written = spelling.brackets(value)
+        return written if piece.name is None else f"{spelling.key(piece.name)}: {written}"
+    written, colon = spelling.flow(value, text.indent.colon), text.indent.colon
+    return written if piece.name is None else spelling.quoted(piece.name) + colon + written
+
+
+def _paste_empty(text: Text, path: Path, piece: Piece) -> Iterator[list[Patch]]:
+    """The ways of filling an empty container, or a place that has nothing in it."""
+    value = text.value(path)
+    start, end = text.place(path)[1:3] if path else _extent(value)
+    owner = text.value(path[:-1]) if path else None
+    is_block = isinstance(owner, Mapping | Sequence) and not owner.layout.flow
+    if text.is_json or not is_block:
+        yield from _fill_brackets(text, (start, end), piece)
+        return
+    head = text.head(path)
+    if piece.hollow is not None and not piece.fresh:
+        below = text.line_end(end)
+        is_below = piece.hollow.endswith("\n") and not piece.flow
+        lines = [Patch(head, end, ""), Patch(below, below, piece.hollow)]
+        yield lines if is_below else [Patch(start, end, piece.hollow)]
+    place = text.place(path)
+    if isinstance(owner, Sequence):
+        column = text.column(place.at) + 2
+    else:
+        deep = len(text.indent.unit) if piece.name is not None else text.indent.items
+        column = text.column(place.at) + deep
+    if piece.flow:
+        piece = _unfolded(text, piece, column, piece.name is not None)
+    core = shifted(piece.text, column - piece.column, piece.column)
+    if isinstance(owner, Sequence):
+        yield [Patch(head, end, " " + core.lstrip(" ").removesuffix(text.newline))]
+    below = text.line_end(end)
+    yield [Patch(head, end, ""), Patch(below, below, core)]
+
+
+def _extent(value: Value) -> tuple[int, int]:
+    return value.extent if isinstance(value, Scalar) else value.layout.extent
+
+
+def _fill_brackets(text: Text, extent: tuple[int, int], piece: Piece) -> Iterator[list[Patch]]:
+    start, end = extent
+    if piece.hollow is not None and piece.flow and not piece.fresh:
+        yield [Patch(start, end, piece.hollow)]
+    opening, closing = "[]" if piece.name is None else "{}"
+    core = piece.text if piece.flow else _flow_text(piece, text)
+    margin = text.margin(start)
+    is_on_lines = text.is_json and "\n" in text.source.strip() and _begins_line(text, start)
+    if is_on_lines:
+        unit, newline = text.indent.unit, text.newline
+        inner = margin + len(unit)
+        pad = ("\t" if unit == "\t" else " ") * inner
+        core = _shifted_rest(core, inner - piece.column) if piece.flow else core
+        last = newline + pad[:margin]
+        yield [Patch(start, end, opening + newline + pad + core + last + closing)]
+    yield [Patch(start, end, opening + core + closing)]
+
+
+def _begins_line(text: Text, at: int) -> bool:
+    """Whether a line of its own begins with the entry whose value is at an offset."""
+    line = text.text[text.line_start(at) : at].strip()
+    return line.count('"') <= 2 and "{" not in line and "[" not in line
+
+
+def fresh(text: Text, path: Path, name: str | None, shape: Shape) -> Iterator[Piece]:
+    """The ways of writing a new entry for a container, in the style of its neighbours."""
+    value, holder = json_of(shape), text.value(path)
+    is_empty = isinstance(holder, Scalar) or not len(holder)
+    is_flow = text.is_json or (
+        not isinstance(holder, Scalar) and not is_empty and holder.layout.flow
+    )
+    piece = Piece(name, shape, "", fresh=True)
+    if not is_flow:
+        word = "-" if name is None else f"{spelling.key(name)}:"
+        if name is None and isinstance(value, dict | list) and _is_each_in_brackets(text, holder):
+            yield replace(piece, text=f"{word} {spelling.brackets(value)}{text.newline}")
+        lines = spelling.block({name: value} if name is not None else [value], 0, text.indent)
+        yield replace(piece, text=text.newline.join([*lines, ""]))
+        yield replace(piece, text=f"{word} {spelling.flow(value)}{text.newline}")
+    if text.is_json and isinstance(value, dict | list) and _is_on_lines(text, holder):
+        margin = text.margin(_first_at(text, holder))
+        if is_empty:
+            margin += len(text.indent.unit)
+        body = spelling.indented_json(value, margin, text.indent)
+        head = "" if name is None else spelling.quoted(name) + text.indent.colon
+        yield replace(piece, text=head + body, flow=True, column=margin)
+    yield replace(piece, text=_flow_text(piece, text), flow=True)
+
+
+def _is_in_brackets(holder: Value) -> bool:
+    return not isinstance(holder, Scalar) and bool(len(holder)) and holder.layout.flow
+
+
+def _is_each_in_brackets(text: Text, holder: Value) -> bool:
+    """Whether the last entry of a block that holds others is written in brackets on one line."""
+    if isinstance(holder, Scalar):
+        return False
+    inner = [
+        "\n" not in text.text[place.start : place.end] and child.layout.flow
+        for index, place in enumerate(holder.layout.places)
+        if not isinstance(child := child_of(holder, index), Scalar) and len(child)
+    ]
+    return bool(inner) and inner[-1]
+
+
+def _first_at(text: Text, holder: Value) -> int:
+    if isinstance(holder, Scalar) or not len(holder):
+        return _extent(holder)[0]
+    return holder.layout.places[0].at
+
+
+def _is_on_lines(text: Text, holder: Value) -> bool:
+    """Whether new values of a container of JSON go over several lines, as its others do."""
+    if isinstance(holder, Scalar) or not len(holder):
+        return "\n" in text.source.strip()
+    spread = [
+        "\n" in text.text[place.start : place.end]
+        for index, place in enumerate(holder.layout.places)
+        if not isinstance(child := child_of(holder, index), Scalar) and len(child)
+    ]
+    if spread:
+        return spread[-1]
+    return "\n" in text.text[slice(*holder.layout.extent)]

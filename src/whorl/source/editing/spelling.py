@@ -1,0 +1,162 @@
+"""How values are written anew: candidates in the style of their place, the plainest first.
+
+Whether a candidate means what it should is found out by reading it in its place.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from whorl.lazily import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.source import Json, Style
+
+# A text that is surely a text without quotes, and no word or number.
+_PLAIN = re.compile(r"[A-Za-z_/](?:[\w/.()$%+*=<>~;|^ -]|:(?! |$)|'(?=\w)|,(?= )|\?)*")
+_WORDS = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
+_KEY = re.compile(r"[A-Za-z_][\w./$-]*")
+# What JSON leaves as it is and YAML does not take.
+_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Indent:
+    """How a file is indented: by how many spaces, and lists below their keys by how many."""
+
+    unit: str = "  "
+    items: int = 2
+    newline: str = "\n"
+    colon: str = ": "
+
+
+def quoted(text: str) -> str:
+    """A text in double quotes, which JSON and YAML read alike."""
+    return _dumped(text)
+
+
+def _dumped(value: Json, **options: Any) -> str:
+    written = json.dumps(value, ensure_ascii=False, **options)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", written)
+
+
+def flow(value: Json, colon: str = ": ") -> str:
+    """A value on one line, as JSON, which YAML reads as well."""
+    separators = (", " if colon.endswith(" ") else ",", colon)
+    return _dumped(value, separators=separators)
+
+
+def indented_json(value: Json, column: int, indent: Indent) -> str:
+    """A value as JSON over several lines, the first of them at `column`."""
+    if not isinstance(value, dict | list) or not value:
+        return flow(value)
+    lines = _dumped(value, indent=indent.unit, separators=(",", indent.colon))
+    return lines.replace("\n", indent.newline + _padding(indent.unit, column))
+
+
+def _padding(unit: str, column: int) -> str:
+    return ("\t" if unit.startswith("\t") else " ") * column
+
+
+def scalar(value: str | float | bool | None, *, is_flow: bool = False) -> str:
+    """A scalar on one line of YAML."""
+    if not isinstance(value, str):
+        return "null" if value is None else json.dumps(value)
+    is_plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS and value == value.strip()
+    if is_plain and " #" not in value and not (is_flow and re.search(r"[,?:]", value)):
+        return value
+    if ('"' in value or "\\" in value) and _is_simple(value):
+        return "'" + value.replace("'", "''") + "'"
+    return quoted(value)
+
+
+def _is_simple(text: str) -> bool:
+    return all(character >= " " for character in text) and not _ESCAPED.search(text)
+
+
+def key(name: str, *, is_json: bool = False) -> str:
+    if is_json:
+        return quoted(name)
+    is_plain = _KEY.fullmatch(name) and (name in "xyn" or name.lower() not in _WORDS)
+    return name if is_plain else quoted(name)
+
+
+def literal(text: str, column: int, indent: Indent, *, owner: int | None = None) -> str | None:
+    """A text as a block scalar whose lines begin at `column`; None where it cannot be one."""
+    if not text.strip() or not _is_simple(text.replace("\n", " ").replace("\t", " ")):
+        return None
+    chomping = "" if text.endswith("\n") else "-"
+    if text.endswith("\n\n"):
+        chomping = "+"
+    digit = "" if not re.match(r"\n*[ \t]", text) else str(column - (owner or 0))
+    lines = text.removesuffix("\n").split("\n")
+    written = [(" " * column + line) if line else "" for line in lines]
+    return indent.newline.join([f"|{digit}{chomping}", *written])
+
+
+def block(value: Json, column: int, indent: Indent) -> list[str]:
+    """The lines of a mapping or list, at a column."""
+    lines: list[str] = []
+    pad = " " * column
+    if isinstance(value, dict):
+        for name, part in value.items():
+            lines += _entry(f"{pad}{key(name)}:", part, column, indent)
+        return lines
+    assert isinstance(value, list)
+    for part in value:
+        if isinstance(part, dict | list) and part:
+            inner = block(part, column + 2, indent)
+            lines += [f"{pad}- {inner[0][column + 2 :]}", *inner[1:]]
+        else:
+            lines += _entry(f"{pad}-", part, column, indent)
+    return lines
+
+
+def _entry(head: str, value: Json, column: int, indent: Indent) -> Iterator[str]:
+    """The lines of an entry, behind its key or dash."""
+    deeper = column + len(indent.unit)
+    if isinstance(value, dict | list) and value:
+        is_list = isinstance(value, list)
+        if is_list and all(isinstance(item, int | float) for item in value):
+            yield f"{head} {flow(value)}"
+            return
+        yield head
+        yield from block(value, column + indent.items if is_list else deeper, indent)
+        return
+    if isinstance(value, str) and "\n" in value:
+        text = literal(value, deeper, indent, owner=column)
+        if text is not None:
+            yield f"{head} {text}"
+            return
+    yield f"{head} {scalar(value) if not isinstance(value, dict | list) else flow(value)}"
+
+
+def brackets(value: Json) -> str:
+    """A value on one line of YAML, with quotes only where they are needed."""
+    if isinstance(value, dict):
+        parts = (f"{key(name)}: {brackets(part)}" for name, part in value.items())
+        return "{" + ", ".join(parts) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(brackets, value)) + "]"
+    return scalar(value, is_flow=True)
+
+
+def scalars(value: Json, style: Style, *, is_json: bool, is_flow: bool) -> Iterator[str]:
+    """How a value may be written on one line, in the style that was there first."""
+    if is_json or isinstance(value, dict | list):
+        yield flow(value)
+        return
+    if isinstance(value, str):
+        if style == "single" and _is_simple(value):
+            yield "'" + value.replace("'", "''") + "'"
+        if style == "double":
+            yield quoted(value)
+        if style == "plain" and value and "\n" not in value:
+            yield value
+    yield scalar(value, is_flow=is_flow)
+    if isinstance(value, str):
+        yield quoted(value)

@@ -1,0 +1,18 @@
+"""Tests of workflows: mocks by the names of steps, rules for models, time that jumps.
+
+    from whorl import testing
+
+    def test_it_stops_when_the_review_approves():
+        review = [{"outputs": {"approved": False}}, {"outputs": {"approved": True}}]
+        outcome = testing.run("polish.yaml", mocks={"write": "a text", "review": review})
+        assert outcome.loop("polish").iterations == 2
+
+With pytest, the fixture `whorl` does the same, and a test that fails shows why its loops ended.
+"""
+
+from __future__ import annotations
+
+from whorl.interfaces.testing.api import Failed, Outcome, Whorl, run
+from whorl.services.testing.running import Call
+
+__all__ = ["Call", "Failed", "Outcome", "Whorl", "run"]

@@ -1,0 +1,92 @@
+"""Runs in virtual time, and what the live view shows of them at any moment of it."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from conformance.literate import read_cases
+from conformance.reading import workflow_of
+from conformance.replies import Script
+from conformance.running import run_simulated
+from whorl.interfaces.cli.live import Focus, framed
+from whorl.interfaces.cli.outline import Outline
+from whorl.interfaces.cli.rows import View
+from whorl.interfaces.progress import Progress
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+from whorl.ir import from_json, to_json
+from whorl.runtimes.folding import Folded, come_to_rest, take
+from whorl.runtimes.journal import Entry, RunId
+
+if TYPE_CHECKING:
+    from conformance.literate import Case
+    from whorl.interpreter.events import Event
+
+CASES = {case.title: case for case in read_cases(Path(__file__).parent / "panes.md")}
+
+
+class Watched:
+    """A run that is looked at while it goes on."""
+
+    def __init__(self, case: Case) -> None:
+        self.events = run_simulated(case, Script(case.blocks.get("replies"))).entries
+        self.workflow = workflow_of(case)
+        self.machine = Machine(Plan(from_json(to_json(self.workflow))))
+        self._folded = Folded(self.machine, 0, RunId("r1"), None)
+        self.progress = Progress(run="r1", workflow=self.workflow.name)
+        self.focus = Focus()
+        self.now = self.began = self.events[0].at
+        self._next = 0
+
+    @property
+    def outline(self) -> Outline:
+        return Outline(self.machine)
+
+    def take(self) -> Event | None:
+        """Takes the next event in; None: there are no more."""
+        if self._next == len(self.events):
+            return None
+        event = self.events[self._next]
+        self._next += 1
+        self.progress.take(event)
+        take(self._folded, Entry(self._next, event))
+        come_to_rest(self._folded)
+        self._folded.forget_journaled()
+        return event
+
+    def ask(self, event: Event) -> None:
+        """Somebody asks something of the run."""
+        take(self._folded, Entry(self._next + 1, event))
+        come_to_rest(self._folded)
+        for told in (event, *self._folded.unsaid):
+            self.progress.take(told)
+
+    def go_to(self, seconds: float) -> None:
+        """Takes in all that happened until so many seconds after the beginning."""
+        self.now = self.began + seconds
+        while self._next < len(self.events) and self.events[self._next].at <= self.now:
+            self.take()
+
+    def pane(self, width: int, height: int, **options: Any) -> str:
+        """What a terminal of that size shows."""
+        outline = self.outline
+        self.focus.follow(outline)
+        view = View(
+            self.progress,
+            self.workflow,
+            self.now,
+            outline,
+            self.focus.path,
+            is_moved=self.focus.is_moved,
+            width=width - 4,
+            height=height - 3,
+            **options,
+        )
+        console = Console(file=io.StringIO(), width=width, height=height, color_system=None)
+        with console.capture() as captured:
+            console.print(framed(view, "whorl run", ["p pause", "q plain lines"]))
+        return captured.get()

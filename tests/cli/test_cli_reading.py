@@ -1,0 +1,268 @@
+"""Results as people read them: texts as texts, JSON folded, each answer under its own prompt."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whorl.interfaces.values import changes
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Whorl
+
+
+# A program that fails with a log of several lines, one of them the number of the try.
+LOG = """
+import sys
+number = int(sys.argv[1])
+print("F", "=== FAILURES ===", "# not a heading", sep="\\n")
+print(f"assert {number} == 3", file=sys.stdout)
+sys.exit(number != 3)
+"""
+GREEN = """
+whorl: 1
+name: green
+steps:
+  work:
+    repeat:
+      until: tests.exit_code == 0
+      at_most: 5
+      steps:
+        tests: {{run: ["{python}", log.py, "{{{{ iteration }}}}"], check: false}}
+"""
+FRUIT = """
+whorl: 1
+name: fruit
+steps:
+  all:
+    each: [apple, pear, plum]
+    at_once: 3
+    steps:
+      echo: {use: slowly, with: {fruit: "{{ item }}"}}
+"""
+# The first answers last.
+SLOWLY = """
+import asyncio
+done: dict = {}
+async def slowly(fruit):
+    after = {"apple": "pear", "pear": "plum"}.get(fruit)
+    mine = done.setdefault(fruit, asyncio.Event())
+    if after:
+        await done.setdefault(after, asyncio.Event()).wait()
+    mine.set()
+    return f"a {fruit}"
+"""
+TOOLS = """
+whorl: 1
+name: tools
+steps:
+  find: {ask: "Find zip", tools: [look]}
+"""
+LOOK = """
+def look(word):
+    \"\"\"Looks a word up.\"\"\"
+    return {"title": "Zip", "text": "first line\\nsecond line"}
+"""
+MARKDOWN = "# Title\n\nSome **bold** words\non two lines.\n\n- one\n- two\n"
+
+
+@pytest.fixture
+def green(whorl: Whorl, project: Path) -> None:
+    """A run whose tests pass in the third iteration."""
+    (project / "log.py").write_text(LOG)
+    (project / "green.yaml").write_text(GREEN.format(python=sys.executable))
+    with (project / "whorl.toml").open("a") as config:
+        config.write("[allow]\ncommands = true\n")
+    assert whorl("run", "green.yaml").code == 0
+
+
+def add_tasks(project: Path, module: str, text: str, name: str) -> None:
+    (project / f"{module}.py").write_text(text)
+    with (project / "whorl.toml").open("a") as config:
+        config.write(f'[tasks]\n{name} = "python:{module}:{name}"\n')
+
+
+def reply(project: Path, match: str, *replies: str) -> None:
+    with (project / "whorl.toml").open("a") as config:
+        config.write(f'[[providers.canned.replies]]\nmatch = "{match}"\n')
+        config.write(f"replies = [{', '.join(replies)}]\n")
+
+
+@pytest.mark.usefixtures("green")
+def test_what_a_command_printed_is_shown_in_lines(whorl: Whorl) -> None:
+    text = whorl("show", "last/work[1]/tests").out
+
+    assert "    stdout:\n      F\n      === FAILURES ===\n" in text
+    assert '    stderr: ""\n    exit_code: 1\n' in text
+    assert "\\n" not in text
+    of_all = whorl("show", "last/work[1]").out
+    assert "tests:\n  stdout:\n    F\n" in of_all
+
+
+@pytest.mark.usefixtures("green")
+def test_logs_are_compared_by_line(whorl: Whorl) -> None:
+    text = whorl("diff", "last", "1", "3").out
+
+    assert "\n-  assert 1 == 3\n+  assert 3 == 3\n" in text
+    assert "\n~exit_code: 1 → 0\n" in text
+    assert "\n   F\n" in text
+
+
+def test_texts_are_compared_by_word_and_objects_by_key(whorl: Whorl, project: Path) -> None:
+    long = "A rather long line of prose about {} which nobody would want to see twice, or even once"
+    replies = [f'{{json = {{n = {n}, t = "{long.format(n)}", same = 1}}}}' for n in (1, 2)]
+    reply(project, "Prose", *replies)
+    (project / "prose.yaml").write_text(
+        "whorl: 1\nsteps: {l: {repeat: {at_most: 2, steps: "
+        '{p: {ask: "Prose", returns: {n: integer, t: string, same: integer}}}}}}\n'
+    )
+    assert whorl("run", "prose.yaml").code == 0
+
+    text = whorl("diff", "1", "2").out
+
+    assert "\n~n: 1 → 2\n" in text
+    assert "about [-1-]{+2+} which nobody" in text
+    assert "same" not in text
+    assert whorl("diff", "1", "2", "--json").json["diff"]["p"] in text
+
+
+def test_answers_stand_under_their_own_prompts(whorl: Whorl, project: Path) -> None:
+    add_tasks(project, "slow_tasks", SLOWLY, "slowly")
+    (project / "fruit.yaml").write_text(FRUIT)
+    assert whorl("run", "fruit.yaml").code == 0
+
+    lines = [text.strip() for text in whorl("show", "last/all").out.splitlines()]
+
+    for number, fruit in enumerate(("apple", "pear", "plum"), 1):
+        at = lines.index(f"all[{number}]/echo  use")
+        asked = [text for text in lines[at + 1 : at + 6] if text]
+        assert asked == [
+            "task:",
+            "slowly",
+            f'with: {{"fruit": "{fruit}"}}',
+            "answer:",
+            f"a {fruit}",
+        ]
+    one = whorl("show", "last/all[2]").out
+    assert "a pear" in one
+    assert "plum" not in one
+
+
+def test_the_turns_of_a_tool_are_a_conversation(whorl: Whorl, project: Path) -> None:
+    add_tasks(project, "look_tasks", LOOK, "look")
+    call = '{calls = [{name = "look", arguments = {word = "zip"}}]}'
+    reply(project, "Find", call, '"It is *Zip*"')
+    (project / "tools.yaml").write_text(TOOLS)
+    assert whorl("run", "tools.yaml").code == 0
+
+    text = whorl("show", "last/find").out
+
+    assert text.count("Find zip") == 1
+    parts = ("  prompt:", "  wants look:", "  → find/:tool1  use", "    ←", "  answer:")
+    places = [text.index(f"\n{part}") for part in parts]
+    assert places == sorted(places)
+    assert "      title: Zip\n      text:\n        first line\n        second line\n" in text
+    assert "turns" not in text
+    assert "    It is *Zip*" in text
+    turn = whorl("show", "last/find/:turn2").out
+    assert "  turns:\n    assistant: wants look\n    tool:\n" in turn
+
+
+def test_an_answer_that_does_not_fit_is_shown_with_its_error(whorl: Whorl, project: Path) -> None:
+    reply(project, "Count", '"seven, I think"', '"seven or so"')
+    (project / "count.yaml").write_text(
+        'whorl: 1\nsteps: {c: {ask: "Count", returns: {n: integer}, retry: 0}}\n'
+    )
+    assert whorl("run", "count.yaml").code == 1
+
+    text = whorl("show", "last/c").out
+
+    assert "✗ [P105]" in text
+    assert "  answer:\n    seven" in text
+
+
+def test_deep_and_long_values_are_folded(whorl: Whorl, project: Path) -> None:
+    (project / "long.yaml").write_text(
+        "whorl: 1\nsteps: {l: {repeat: {at_most: 1, steps: {v: {value: {n: "
+        '"{{ range(100) | list }}", t: "1", u: "one"}}}}}}\n'
+    )
+    assert whorl("run", "long.yaml").code == 0
+
+    text = whorl("show", "last/l[1]/v").out
+
+    assert "    n:\n      - 0\n" in text
+    assert "    … 80 more items\n" in text
+    assert '    t: "1"\n    u: one\n' in text
+    assert "    - 99\n" in whorl("show", "last/l[1]/v", "--full").out
+
+
+@pytest.fixture
+def markdown(whorl: Whorl, project: Path) -> None:
+    reply(project, "Tell", f"'''{MARKDOWN}'''")
+    steps = 'steps: {a: {ask: "Tell"}, b: {ask: "Tell me"}}'
+    (project / "tell.yaml").write_text(f'whorl: 1\n{steps}\noutputs: {{text: "{{{{ a }}}}"}}\n')
+
+
+@pytest.mark.usefixtures("markdown")
+def test_a_pipe_gets_markdown_as_it_is(whorl: Whorl) -> None:
+    assert whorl("run", "tell.yaml").out == MARKDOWN + "\n"
+    shown = "".join(f"    {text}\n" for text in MARKDOWN.rstrip("\n").split("\n"))
+    assert shown in whorl("show", "last/a").out
+
+
+@pytest.mark.usefixtures("markdown")
+@pytest.mark.parametrize("words", [("run", "tell.yaml"), ("show", "last/a"), ("show", "last")])
+def test_a_terminal_gets_markdown_rendered(
+    whorl: Whorl, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    whorl("run", "tell.yaml")
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    text = whorl(*words).out
+
+    assert "**" not in text
+    assert "# Title" not in text
+    assert "bold" in text
+    assert " • " in text
+    assert not any("words" in row and "lines" in row for row in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("a\nb", "a\nb", []),
+        ("a\nb\n", "a\nb", ['~"a\\nb\\n" → "a\\nb"']),
+        ("draft one", "draft two\nmore", ["-draft one", "+draft two", "+more"]),
+        ("x " * 50 + "end", "x " * 50 + "END\nmore", ["~" + "x " * 50 + "[-end-]{+END+}", "+more"]),
+        ("x " * 50, "y " * 50, ["-" + "x " * 50, "+" + "y " * 50]),
+        (1, "1", ['~1 → "1"']),
+        (None, {"a": 1}, ['~null → {"a": 1}']),
+        ({"a": {"b": [1, 2]}}, {"a": {"b": [1, 3]}, "c": 1}, [" a:", "   b:", "~    [2]: 2 → 3",
+                                                              "+c: 1"]),
+        ([1, 2, 3], [1, 3], ["-[2]: 2"]),
+        ({"log": "a\nb\nc"}, {"log": "a\nB\nc"}, [" log:", "   a", "-  b", "+  B", "   c"]),
+    ],
+)  # fmt: skip
+def test_how_values_differ(old: Any, new: Any, lines: list[str]) -> None:
+    assert ["".join(change) for change in changes(old, new)] == lines
+
+
+@pytest.mark.parametrize("hidden", ["<b>x</b>", "<!-- no -->", "![a](b)", "[a]: b"])
+def test_nothing_is_rendered_that_would_hide_a_part(
+    monkeypatch: pytest.MonkeyPatch, hidden: str
+) -> None:
+    from whorl.interfaces.cli.terminal import text_lines
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+
+    assert text_lines(f"# A\n{hidden}") == ["# A", hidden]
+    assert text_lines("# A\nb") != ["# A", "b"]

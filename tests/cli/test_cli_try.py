@@ -1,0 +1,84 @@
+"""`whorl try`: one step or one iteration, with values of a run, typed ones and pinned results."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from command_line import Whorl
+
+
+def tried(whorl: Whorl, *words: str) -> dict[str, Any]:
+    done = whorl("try", "polish.yaml", *words, "--json")
+    assert done.code == 0, done.err
+    shown = whorl("show", "last", "--json", "--deep").json
+    return {record["address"]: record for record in shown["records"]}
+
+
+def test_the_body_of_a_loop_runs_once_from_typed_values(whorl: Whorl, project: Path) -> None:
+    records = tried(whorl, "--at", "polish", "-i", "task=bees", "--value", "polish/hint=a draft")
+
+    assert records["polish[1]/write"]["inputs"]["prompt"] == "Write bees after a draft"
+    assert records["polish[1]/review"]["output"]["score"] == 0.41
+    assert "polish[2]" not in records
+    assert "report" not in records
+
+
+def test_an_iteration_gets_the_values_of_a_run(whorl: Whorl, project: Path) -> None:
+    assert whorl("run", "polish.yaml", "rain").code == 0
+    run = whorl("ls", "--json").json[0]["run"]
+    records = tried(whorl, "--at", "polish", "--values-of", f"{run}/polish[3]")
+    alone = tried(whorl, "--at", "polish/review", "--values-of", f"{run}/polish[2]")
+
+    prompt = records["polish[1]/write"]["inputs"]["prompt"]
+    assert prompt == "Write rain after draft two\nwith two lines"
+    assert alone["review"]["inputs"]["prompt"] == "Review draft two\nwith two lines"
+    assert set(alone) == {"review"} | {name for name in alone if alone[name]["kind"] == "compute"}
+    assert (
+        whorl("try", "polish.yaml", "--at", "polish", "--values-of", f"{run}/polish[9]").code == 2
+    )
+
+
+def test_tries_are_left_out_of_lists_and_costs(whorl: Whorl, project: Path) -> None:
+    tried(whorl, "--at", "polish", "-i", "task=bees")
+
+    assert whorl("ls", "--json").json == []
+    assert [row["key"][:4] for row in whorl("ls", "--all", "--json").json] == ["try:"]
+    assert whorl("cost", "--json").json["lines"] == []
+    assert whorl("cost", "--json", "--by", "step").json["lines"] == []
+    assert whorl("cost", "--all", "--json").json["total"]["calls"] == 2
+    assert whorl("cost", "last", "--json").json["total"]["calls"] == 2
+
+
+def test_a_pinned_step_is_not_run_until_it_is_stale(whorl: Whorl, project: Path) -> None:
+    pin = json.dumps({"approved": True, "score": 1})
+    words = ("--at", "polish", "-i", "task=bees")
+    first = tried(whorl, *words, "--pin", f"review:={pin}", "--keep-pins")
+    again = tried(whorl, *words)
+    file = project / "polish.yaml"
+    file.write_text(file.read_text().replace("score: number}", "score: number, why: string}"))
+    stale = whorl("try", "polish.yaml", *words)
+
+    assert first["polish[1]/review"]["kind"] == again["polish[1]/review"]["kind"] == "compute"
+    assert again["polish[1]/review"]["output"]["score"] == 1
+    assert "pin" not in file.read_text()
+    assert "the pin of polish/review is stale" in stale.err
+    assert whorl("show", "last/polish[1]/review", "--json").json["records"][0]["kind"] == "ask"
+
+
+def test_what_a_try_does_outside_is_asked_about(whorl: Whorl, project: Path) -> None:
+    (project / "c.yaml").write_text("whorl: 1\nsteps:\n  a: {run: 'touch made'}\n")
+    (project / "whorl.toml").write_text("[allow]\ncommands = true\n")
+
+    refused = whorl("try", "c.yaml", "--at", "a")
+    done = whorl("try", "c.yaml", "--at", "a", "--yes")
+
+    assert refused.code == 2
+    assert "C113" in refused.err
+    assert "touch" in refused.err
+    assert done.code == 0
+    assert (project / "made").exists()
+    assert "did you mean" in whorl("try", "polish.yaml", "--at", "review").err

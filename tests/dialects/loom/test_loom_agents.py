@@ -1,0 +1,152 @@
+"""Agents with a real server of models: what it is sent, and what comes of its calls."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loom_project import Answer, Asked, run_in, web
+
+from whorl.dialects import read_workflow
+
+CONFIG = """
+[defaults]
+provider = "own"
+[providers.own]
+kind = "openai"
+base_url = "{url}/v1"
+api_key = "k"
+stream = false
+"""
+
+
+def agent(model: str, words: str, tools: dict[str, Any], **more: Any) -> dict[str, Any]:
+    said = {"deploymentId": model, "messages": [{"role": "System", "content": words}]}
+    return {"type": "Agent", "inputs": {"parameters": said}, "tools": tools, **more}
+
+
+def hand_over(to: str) -> dict[str, Any]:
+    actions = {f"to_{to}": {"type": "AgentHandOff", "inputs": {"name": to}}}
+    return {"description": f"Hand over to {to}", "actions": actions}
+
+
+def answer(text: str = "", **calls: dict[str, Any]) -> dict[str, Any]:
+    wanted = [
+        {"id": f"call_{n}", "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
+        for n, a in calls.items()
+    ]
+    message = {"role": "assistant", "content": text, "tool_calls": wanted}
+    usage = {"prompt_tokens": 3, "completion_tokens": 2}
+    return {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+
+
+LOOK = {
+    "description": "Look a word up",
+    "agentParameterSchema": {"type": "object", "properties": {"a word": {"type": "string"}}},
+    "actions": {"Find": {"type": "Compose", "inputs": "@toUpper(agentParameters('a word'))"}},
+}
+
+
+def test_agents_hand_the_conversation_over_and_tell_models_what_tools_gave(tmp_path: Path) -> None:
+    actions = {
+        "Desk": agent("small", "Route.", {"sales!": hand_over("Sales")}),
+        "Sales": agent("large", "Sell.", {"Look it": LOOK}, runAfter={}),
+    }
+    actions["Desk"]["runAfter"] = {"chat": ["Succeeded"]}
+    triggers = {"chat": {"type": "Request", "kind": "Agent"}}
+    replies = iter(
+        [
+            answer(sales_={}),
+            answer(Look_it={"a word": "tea"}, Nothing={}),
+            answer("It is TEA."),
+        ]
+    )
+
+    def reply(asked: Asked) -> Answer:
+        return Answer(200, next(replies))
+
+    with web(reply) as server:
+        ran = run_in(
+            tmp_path,
+            {"definition": {"triggers": triggers, "actions": actions}, "kind": "Agent"},
+            config=CONFIG.replace("{url}", server.url),
+            given={"body": "what is it?"},
+        )
+
+    assert (ran.document["status"], ran.output) == ("succeeded", "It is TEA.")
+    sent = [asked.json for asked in server.asked]
+    assert [body["model"] for body in sent] == ["small", "large", "large"]
+    assert [tool["function"]["name"] for tool in sent[0]["tools"]] == ["sales_"]
+    assert sent[1]["tools"][0]["function"]["parameters"] == LOOK["agentParameterSchema"]
+    assert [m["role"] for m in sent[1]["messages"]] == ["system", "user", "assistant", "tool"]
+    assert sent[1]["messages"][0]["content"] == "Sell."
+    assert sent[1]["messages"][1]["content"] == "what is it?"
+    told = {m["tool_call_id"]: m["content"] for m in sent[2]["messages"] if m["role"] == "tool"}
+    assert told["call_Look_it"] == "TEA"
+    assert "there is no tool 'Nothing'" in told["call_Nothing"]
+    assert ran.document["usage"]["calls"] == 3
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {"agentHistoryReductionType": "messageCountReduction", "messageCountLimit": 3},
+        {"agentHistoryReductionType": "maximumTokenCountReduction", "maximumTokenCount": 60},
+    ],
+)
+def test_an_agent_keeps_the_newest_of_its_history(tmp_path: Path, kept: dict[str, Any]) -> None:
+    own = agent("small", "Look.", {"Look it": LOOK}, limit={"count": 4})
+    own["inputs"]["parameters"]["agentModelSettings"] = {
+        "agentChatCompletionSettings": {"topP": 0.5},
+        "agentHistoryReductionSettings": kept,
+    }
+    words = iter(["one", "two", "three"])
+
+    def reply(asked: Asked) -> Answer:
+        word = next(words, None)
+        return Answer(200, answer("done") if word is None else answer(Look_it={"a word": word}))
+
+    with web(reply) as server:
+        definition = {"definition": {"actions": {"Own": own}}, "kind": "Agent"}
+        config = CONFIG.replace("{url}", server.url)
+        ran = run_in(tmp_path, definition, config=config)
+
+    assert (ran.document["status"], ran.output) == ("succeeded", "done")
+    sent = [asked.json for asked in server.asked]
+    roles = [[message["role"] for message in body["messages"]] for body in sent]
+    first, pair = ["system", "user"], ["assistant", "tool"]
+    assert roles == [first, first + pair, first + pair, first + pair]
+    assert [body["messages"][-1]["content"] for body in sent[1:]] == ["ONE", "TWO", "THREE"]
+    assert {body["top_p"] for body in sent} == {0.5}
+    # The last time that it may be asked, it has to answer.
+    assert [body.get("tool_choice") for body in sent] == [None, None, None, "none"]
+
+
+def test_an_agent_has_the_tools_of_a_server_that_the_operator_names(tmp_path: Path) -> None:
+    program = Path(__file__).parents[2] / "providers" / "tool_server.py"
+    replies = iter([answer(own__shout={"text": "tea"}), answer("It is TEA.")])
+    config = CONFIG + "[allow]\ncommands = true\n[mcp.own]\n"
+    config += f"command = [{sys.executable!r}, {str(program)!r}]\n"
+    tools = {"own": {"type": "McpClientTool", "kind": "BuiltIn", "inputs": {}}}
+    definition = {"definition": {"actions": {"Own": agent("m", "Shout.", tools)}}, "kind": "Agent"}
+
+    with web(lambda asked: Answer(200, next(replies))) as server:
+        ran = run_in(tmp_path, definition, config=config.replace("{url}", server.url))
+
+    assert (ran.document["status"], ran.output) == ("succeeded", "It is TEA.")
+    first, second = (asked.json for asked in server.asked)
+    assert "own__shout" in [tool["function"]["name"] for tool in first["tools"]]
+    assert second["messages"][-1]["role"] == "tool"
+    assert "TEA" in second["messages"][-1]["content"]
+
+
+def test_servers_beside_other_tools_are_not_offered_which_is_said() -> None:
+    tools = {"own": {"type": "McpClientTool", "inputs": {}}, "Look it": LOOK}
+    definition = {"definition": {"actions": {"Own": agent("m", "Look.", tools)}}}
+    reading = read_workflow(json.dumps(definition), "a.json")
+
+    assert [warning.code for warning in reading.warnings] == ["W023"]
+    assert "'own' are not offered" in reading.warnings[0].message

@@ -1,0 +1,281 @@
+"""Triggers for which a server asks other systems: polls, subscriptions, windows of time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from loom_project import Answer, Asked, web
+
+from trusted import TRUSTED
+from waiting import PATIENCE_S
+from whorl.dialects import read_workflow
+from whorl.interfaces.python.session import Session
+from whorl.runtimes.service.schedules import ScheduleTable
+from whorl.services.project import Catalogue, find_project
+from whorl.services.schedules import firing
+from whorl.services.schedules.firing import Scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from whorl.runtimes.service.schedules import Firing, Schedule
+
+START = 1_800_000_000.0  # a whole minute
+MINUTE = {"frequency": "Minute", "interval": 1}
+
+
+@pytest.fixture(autouse=True)
+def _files_are_looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(firing, "_FOLLOW_S", 0.0)
+
+
+def write(folder: Path, trigger: dict[str, Any], **settings: str) -> Path:
+    shown = {"type": "Compose", "inputs": "@triggerOutputs()"}
+    definition = {"triggers": {"News": trigger}, "actions": {"Show": shown}}
+    file = folder / "Watch" / "workflow.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps({"definition": definition, "kind": "Stateful"}))
+    (folder / "host.json").write_text("{}")
+    (folder / "whorl.toml").write_text("[allow]\nprivate_network = true\n")
+    (folder / "local.settings.json").write_text(json.dumps({"Values": settings}))
+    return file
+
+
+class Server:
+    """What a server has of schedules, on a clock of the test's."""
+
+    def __init__(self, session: Session, folder: Path) -> None:
+        opened = session.opened
+        self.now = START
+        self.store = opened.store
+        self.store.clock = lambda: self.now
+        opened.driving.runtime.url = "https://whorl.example"
+        project = find_project(TRUSTED, folder=folder)
+        self.scheduler = Scheduler(
+            project,
+            opened.providers,
+            opened.driving,
+            Catalogue(project),
+            lambda workflow, trigger: f"https://whorl.example/{workflow}/{trigger}?sig=s",
+        )
+        self.table = ScheduleTable(self.store)
+
+    async def at(self, seconds: float) -> None:
+        """Lets it be so late, and looks until nothing is left to do."""
+        self.now = START + seconds
+        async with asyncio.timeout(PATIENCE_S):
+            await self.scheduler.look()
+            await asyncio.gather(*self.scheduler.asking.values())
+            while any(row.status == "running" for row in self.store.runs()):
+                await asyncio.sleep(0.01)
+
+    @property
+    def schedule(self) -> Schedule:
+        (schedule,) = self.table.all()
+        return schedule
+
+    def firings(self) -> list[Firing]:
+        return list(reversed(self.table.newest(self.schedule, 1_000)))
+
+    def outputs(self) -> list[Any]:
+        """What the trigger gave to each run."""
+        firsts = [next(iter(self.store.read(row.id))) for row in reversed(self.store.runs())]
+        return [first.event.body["input"] for first in firsts]
+
+
+@asynccontextmanager
+async def serving(folder: Path) -> AsyncIterator[Server]:
+    async with Session.of_project(find_project(TRUSTED, folder=folder)) as session:
+        yield Server(session, folder)
+
+
+def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: Path) -> None:
+    answers = [
+        Answer(202, headers={"location": "/news?since=1"}),
+        Answer(200, {"value": [1, 2]}, {"location": "/news?since=2"}),
+        Answer(500, {"error": "down"}),
+        Answer(200, {"value": []}),
+    ]
+
+    async def work() -> None:
+        async with serving(tmp_path) as server:
+            for minute in range(5):
+                await server.at(60 * minute)
+                if minute == 3:
+                    assert "500" in server.schedule.fault
+            firings = server.firings()
+            assert [f.state for f in firings] == ["skipped", "started", "failed", "skipped"]
+            assert firings[0].reason == "there is no news"
+            assert server.schedule.fault == ""
+            assert [given["body"] for given in server.outputs()] == [1, 2]
+
+    with web(lambda asked: answers.pop(0)) as site:
+        trigger = {
+            "type": "Http",
+            "inputs": {
+                "method": "GET",
+                "uri": f"{site.url}/news",
+                "queries": {"q": "a"},
+                "headers": {"x-key": "@appsetting('KEY')"},
+            },
+            "recurrence": MINUTE,
+            "splitOn": "@triggerBody()?['value']",
+        }
+        write(tmp_path, trigger, KEY="k1")
+        asyncio.run(work())
+
+    paths = [asked.path for asked in site.asked]
+    assert paths == ["/news?q=a", "/news?since=1", "/news?since=2", "/news?since=2"]
+    assert {asked.headers["x-key"] for asked in site.asked} == {"k1"}
+
+
+def test_a_connector_is_asked_at_the_address_of_its_connection(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path) as server:
+            await server.at(0)
+            # A server that was busy asks once for all times that have passed.
+            await server.at(21)
+            assert [given["body"] for given in server.outputs()] == [{"subject": "hi"}]
+            reasons = [(f.state, f.reason) for f in server.firings()]
+            assert reasons == [("skipped", "it was asked later"), ("started", "")]
+
+    with web(lambda asked: Answer(200, {"subject": "hi"})) as site:
+        connection = {"referenceName": "mail"}
+        inputs = {"host": {"connection": connection}, "method": "get", "path": "/v2/new"}
+        often = {"frequency": "Second", "interval": 10}
+        write(tmp_path, {"type": "ApiConnection", "inputs": inputs, "recurrence": often})
+        connections = {"managedApiConnections": {"mail": {"connectionRuntimeUrl": site.url}}}
+        (tmp_path / "connections.json").write_text(json.dumps(connections))
+        asyncio.run(work())
+
+    assert [(asked.method, asked.path) for asked in site.asked] == [("GET", "/v2/new")]
+
+
+def test_what_nobody_answers_for_is_said(tmp_path: Path) -> None:
+    inputs = {"host": {"connection": {"referenceName": "mail"}}, "path": "/v2/new"}
+    write(tmp_path, {"type": "ApiConnection", "inputs": inputs, "recurrence": MINUTE})
+
+    async def work() -> None:
+        async with serving(tmp_path) as server:
+            await server.at(0)
+            await server.at(60)
+            assert "nobody answers for the connector 'News'" in server.schedule.fault
+            assert server.store.runs() == []
+
+    asyncio.run(work())
+
+
+def test_another_system_is_given_the_address_and_it_is_taken_back(tmp_path: Path) -> None:
+    def trigger(topic: str) -> dict[str, Any]:
+        subscribe = {
+            "method": "POST",
+            "uri": f"{site.url}/hooks",
+            "body": {"to": "@{listCallbackUrl()}", "topic": topic},
+        }
+        undo = {
+            "method": "DELETE",
+            "uri": f"@{{concat('{site.url}/hooks/', trigger()?['outputs']?['body']?['id'])}}",
+        }
+        return {"type": "HttpWebhook", "inputs": {"subscribe": subscribe, "unsubscribe": undo}}
+
+    def answer(asked: Asked) -> Answer:
+        return Answer(500) if down else Answer(201, {"id": len(site.asked)})
+
+    async def work() -> None:
+        async with serving(tmp_path) as server:
+            await server.at(0)
+            assert "500" in server.schedule.fault
+            down.clear()
+            await server.at(30)
+            assert len(site.asked) == 1
+            await server.at(61)
+            assert server.schedule.fault == ""
+            await server.at(122)
+            write(tmp_path, trigger("b"))
+            await server.at(130)
+            await server.table.pause("Watch.News", paused=True)
+            await server.at(140)
+            await server.table.pause("Watch.News", paused=False)
+            await server.at(300)
+            assert b"hooks/" not in json.dumps(server.schedule.rule).encode()
+            (tmp_path / "Watch" / "workflow.json").unlink()
+            await server.at(310)
+            assert server.table.all() == []
+
+    down = [True]
+    with web(answer) as site:
+        write(tmp_path, trigger("a"))
+        asyncio.run(work())
+
+    asked = [(a.method, a.path, a.json.get("topic") if a.body else None) for a in site.asked]
+    assert asked == [
+        ("POST", "/hooks", "a"),
+        ("POST", "/hooks", "a"),
+        ("DELETE", "/hooks/2", None),
+        ("POST", "/hooks", "b"),
+        ("DELETE", "/hooks/4", None),
+        ("POST", "/hooks", "b"),
+        ("DELETE", "/hooks/6", None),
+    ]
+    assert site.asked[0].json["to"] == "https://whorl.example/Watch/News?sig=s"
+
+
+def test_a_connector_says_itself_where_its_subscription_is_deleted(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with serving(tmp_path) as server:
+            await server.at(0)
+            assert server.schedule.fault == ""
+            (tmp_path / "Watch" / "workflow.json").unlink()
+            await server.at(10)
+
+    with web(lambda asked: Answer(201, headers={"location": "/subscriptions/7"})) as site:
+        body = {"callback_url": "@{listCallbackUrl()}"}
+        connection = {"referenceName": "sentinel"}
+        inputs = {"host": {"connection": connection}, "path": "/subscribe", "body": body}
+        write(tmp_path, {"type": "ApiConnectionWebhook", "inputs": inputs})
+        connections = {"managedApiConnections": {"sentinel": {"connectionRuntimeUrl": site.url}}}
+        (tmp_path / "connections.json").write_text(json.dumps(connections))
+        asyncio.run(work())
+
+    asked = [(asked.method, asked.path) for asked in site.asked]
+    assert asked == [("POST", "/subscribe"), ("DELETE", "/subscriptions/7")]
+
+
+def test_windows_of_time_follow_each_other_and_none_is_left_out(tmp_path: Path) -> None:
+    recurrence = {"frequency": "Hour", "interval": 1, "startTime": "2027-01-15T06:00:00Z"}
+    write(
+        tmp_path,
+        {"type": "SlidingWindow", "recurrence": recurrence, "inputs": {"delay": "PT15M"}},
+    )
+
+    async def work() -> None:
+        async with serving(tmp_path) as server:  # at 08:00
+            await server.at(0)
+            await server.at(15 * 60)
+            assert [f.due - START for f in server.firings()] == [15 * 60]
+            # Nobody was there for two hours.
+            await server.at(2 * 3_600 + 16 * 60)
+            bodies = [given["body"] for given in server.outputs()]
+            assert bodies == [
+                {
+                    "windowStartTime": f"2027-01-15T{hour:02}:00:00Z",
+                    "windowEndTime": f"2027-01-15T{hour + 1:02}:00:00Z",
+                }
+                for hour in (7, 8, 9)
+            ]
+
+    asyncio.run(work())
+
+
+def test_an_action_that_unsubscribes_nobody_says_so() -> None:
+    request = {"method": "POST", "uri": "https://example.com/hooks"}
+    inputs = {"subscribe": request, "unsubscribe": request}
+    for written, codes in ((inputs, ["W030"]), (inputs | {"unsubscribe": {}}, [])):
+        actions = {"Ask": {"type": "HttpWebhook", "inputs": written}}
+        reading = read_workflow(json.dumps({"definition": {"actions": actions}}), "a.json")
+        assert [warning.code for warning in reading.warnings] == codes

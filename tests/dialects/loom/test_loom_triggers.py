@@ -1,0 +1,249 @@
+"""What a trigger's rules make of what it is given: several runs, one, or none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from whorl import ir
+from whorl.dialects import read_workflow
+from whorl.errors import InvalidWorkflow, UsageError
+from whorl.runtimes.local import Start
+from whorl.services.triggers import Starts, starts_of
+
+NOW = 1_800_000_000.0
+
+
+def _read(trigger: dict[str, Any], **more: Any) -> Any:
+    definition = {
+        "triggers": {"manual": {"type": "Request", "kind": "Http"} | trigger},
+        "actions": {"Take": {"type": "Compose", "inputs": "@triggerOutputs()"}} | more,
+    }
+    return read_workflow(json.dumps({"definition": definition}), "orders.json")
+
+
+def _starts(trigger: dict[str, Any], **given: Any) -> Starts:
+    return starts_of(_read(trigger).workflow, Start(given), NOW)
+
+
+def _inputs(starts: Starts) -> list[Any]:
+    return [start.input for start in starts.each]
+
+
+def test_each_item_of_a_list_is_the_body_of_a_run() -> None:
+    trigger = {"splitOn": "@triggerBody()?['orders']"}
+    starts = _starts(trigger, body={"orders": [{"id": 1}, 2]}, headers={"a": "b"})
+
+    assert starts.is_split
+    assert _inputs(starts) == [
+        {"body": {"id": 1}, "headers": {"a": "b"}},
+        {"body": 2, "headers": {"a": "b"}},
+    ]
+    assert _starts(trigger, body={"orders": []}).reason == "the list of trigger 'manual' is empty"
+
+
+def test_the_fields_of_a_body_are_split_as_the_body_is() -> None:
+    schema = {"type": "object", "properties": {"orders": {"type": "array"}}}
+    trigger = {"splitOn": "@triggerBody()['orders']", "inputs": {"schema": schema}}
+
+    assert _inputs(_starts(trigger, orders=[1, 2])) == [{"body": 1}, {"body": 2}]
+
+
+def test_a_condition_is_asked_of_each_item() -> None:
+    conditions = [{"expression": "@equals(triggerBody()?['go'], true)"}]
+    items = [{"go": True, "n": 1}, {"go": False}, {}, {"go": True, "n": 4}]
+    starts = _starts({"splitOn": "@triggerBody()", "conditions": conditions}, body=items)
+
+    assert [given["body"]["n"] for given in _inputs(starts)] == [1, 4]
+    assert starts.skipped == 2
+    assert "is not met: @equals(triggerBody()?['go'], true)" in starts.reason
+    assert not _starts({"conditions": conditions}, body={}).each
+    assert _inputs(_starts({"conditions": conditions}, body=items[0])) == [{"body": items[0]}]
+
+
+def test_runs_are_named_for_whoever_follows_them() -> None:
+    named = {"correlation": {"clientTrackingId": "@{triggerBody()['id']}-x"}}
+    starts = _starts(
+        {"splitOn": "@triggerBody()", "splitOnConfiguration": named}, body=[{"id": 7}, {"id": 8}]
+    )
+
+    assert [given["clientTrackingId"] for given in _inputs(starts)] == ["7-x", "8-x"]
+    assert _inputs(_starts(named, body={"id": 1}))[0]["clientTrackingId"] == "1-x"
+
+
+def test_a_key_starts_each_item_once() -> None:
+    workflow = _read({"splitOn": "@triggerBody()"}).workflow
+    starts = starts_of(workflow, Start({"body": [1, 2]}, key="k"), NOW)
+
+    assert [start.key for start in starts.each] == ["k/1", "k/2"]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "body", "words"),
+    [
+        ({"splitOn": "@triggerBody()?['x']"}, {}, "splits on is nothing"),
+        ({"splitOn": "@triggerBody()"}, {"a": 1}, "splits on is a dict"),
+        ({"splitOn": "@triggerBody()['x']"}, {}, "cannot be computed"),
+        (
+            {
+                "splitOn": "@triggerBody()",
+                "runtimeConfiguration": {"concurrency": {"runs": 3}},
+            },
+            [0] * 101,
+            "has 101 items to split on, and may have 100",
+        ),
+        (
+            {
+                "operationOptions": "EnableSchemaValidation",
+                "inputs": {"schema": {"type": "object", "required": ["id"]}},
+            },
+            {"name": "x"},
+            "does not fit",
+        ),
+    ],
+)
+def test_what_does_not_fit_starts_nothing(trigger: dict[str, Any], body: Any, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as fault:
+        _starts(trigger, body=body)
+
+    assert fault.value.code == "R130"
+
+
+def test_a_schema_is_checked_only_where_the_trigger_asks_for_it() -> None:
+    schema = {"inputs": {"schema": {"type": "object", "required": ["id"]}}}
+
+    assert _inputs(_starts(schema, body={})) == [{"body": {}}]
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        {"splitOn": "orders"},
+        {"conditions": [{"dependsOn": "x"}]},
+        {"runtimeConfiguration": {"concurrency": {"runs": "@parameters('n')"}}},
+        {"operationOptions": "Sometimes"},
+        {"splitOn": "@triggerBdy()"},
+        {"type": "Recurrence", "recurrence": {"interval": 1}},
+        {"type": "SlidingWindow", "recurrence": {"frequency": "Day", "schedule": {"hours": [1]}}},
+        {"type": "Http", "inputs": {"uri": "https://example.com"}},
+    ],
+)
+def test_a_rule_that_is_not_carried_out_is_refused(trigger: dict[str, Any]) -> None:
+    with pytest.raises(InvalidWorkflow) as fault:
+        _read(trigger)
+
+    assert {diagnostic.code for diagnostic in fault.value.diagnostics} <= {"W030", "W008"}
+
+
+@pytest.mark.parametrize(
+    ("type_", "kind", "words"),
+    [
+        ("Recurrence", "recurrence", 'nobody starts it by the clock, since "@parameters('),
+        ("SlidingWindow", "recurrence", 'nobody starts it by the clock, since "@parameters('),
+        ("Http", "poll", 'nobody here looks for its events, since "@parameters('),
+        ("ApiConnectionWebhook", "callback", "nobody here registers it"),
+        ("ServiceProvider", "poll", "nobody here looks for its events"),
+        ("Batch", "other", "nobody here looks for its events"),
+    ],
+)
+def test_a_trigger_that_nobody_watches_says_so(type_: str, kind: str, words: str) -> None:
+    recurrence = {"frequency": "@parameters('often')", "interval": 1}
+    inputs = {"uri": "https://example.com"}
+    reading = _read({"type": type_, "recurrence": recurrence, "inputs": inputs})
+
+    assert reading.workflow.trigger.kind == kind
+    assert [w.code for w in reading.warnings if words in w.message] == ["W030"]
+
+
+def test_a_call_with_a_path_has_its_parameters() -> None:
+    trigger = _read({"inputs": {"method": "get", "relativePath": "/orders/{id}"}}).workflow.trigger
+
+    assert (trigger.methods, trigger.path) == (("GET",), "orders/{id}")
+    assert dict(trigger.gives)["path"] == "relativePathParameters"
+
+
+def test_a_trigger_is_stored_with_its_workflow() -> None:
+    workflow = _read(
+        {
+            "splitOn": "@triggerBody()",
+            "operationOptions": "EnableSchemaValidation",
+            "inputs": {"schema": {"is": "Trigger"}},
+        }
+    ).workflow
+
+    assert ir.from_json(ir.to_json(workflow)) == workflow
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"frequency": "Hour", "interval": 4}, {"frequency": "hour", "interval": 4}),
+        (
+            {
+                "frequency": "Week",
+                "interval": "2",
+                "startTime": "2026-01-05T00:00:00Z",
+                "timeZone": "W. Europe Standard Time",
+                "schedule": {"hours": ["8", 17], "minutes": [30], "weekDays": ["Friday", "monday"]},
+            },
+            {
+                "frequency": "week",
+                "interval": 2,
+                "zone": "Europe/Berlin",
+                "start": "2026-01-05T00:00:00Z",
+                "hours": [8, 17],
+                "minutes": [30],
+                "weekdays": [1, 5],
+            },
+        ),
+    ],
+)
+def test_a_recurrence_is_carried_out(written: dict[str, Any], expected: dict[str, Any]) -> None:
+    reading = _read({"type": "Recurrence", "recurrence": written})
+
+    assert reading.workflow.trigger.recurrence == expected
+    assert [warning.code for warning in reading.warnings] == []
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ({"frequency": "Year", "interval": 1}, "'Year' is no frequency"),
+        ({"frequency": "Day", "interval": 0}, "'0' is no number from 1 to 500"),
+        ({"frequency": "Day", "interval": 1, "count": 3}, "'count' of its recurrence is not known"),
+        ({"frequency": "Day", "interval": 1, "timeZone": "Mars"}, "'Mars' is no time zone"),
+        ({"frequency": "Day", "interval": 1, "startTime": "soon"}, "'soon' is no time"),
+        ({"frequency": "Hour", "interval": 1, "schedule": {"hours": [1]}}, "not known"),
+        ({"frequency": "Day", "interval": 1, "schedule": {"hours": [24]}}, "'24' is no number"),
+        ({"frequency": "Week", "interval": 1, "schedule": {"weekDays": ["Moday"]}}, "weekDays"),
+        (
+            {"frequency": "Month", "interval": 1, "schedule": {"monthlyOccurrences": [{}]}},
+            "with 'monthlyOccurrences' is not known",
+        ),
+    ],
+)
+def test_a_recurrence_that_is_not_carried_out_is_refused(
+    written: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InvalidWorkflow, match=words) as fault:
+        _read({"type": "Recurrence", "recurrence": written})
+
+    assert [diagnostic.code for diagnostic in fault.value.diagnostics] == ["W030"]
+
+
+def test_a_parameter_of_a_recurrence_counts_with_its_own_value() -> None:
+    recurrence = {"frequency": "@{parameters('often')}", "interval": "@parameters('n')"}
+    definition = {
+        "parameters": {
+            "often": {"type": "String", "defaultValue": "Hour"},
+            "n": {"type": "Int", "defaultValue": 2},
+        },
+        "triggers": {"Every": {"type": "Recurrence", "recurrence": recurrence}},
+        "actions": {"Take": {"type": "Compose", "inputs": 1}},
+    }
+    reading = read_workflow(json.dumps({"definition": definition}), "a.json")
+
+    assert reading.workflow.trigger is not None
+    assert reading.workflow.trigger.recurrence == {"frequency": "hour", "interval": 2}

@@ -1,0 +1,324 @@
+"""What a brain learns, finds again and is told about, by the functions that change its memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from orka_runs import run
+from test_orka_memory import perform
+
+from whorl.dialects.orka.brain import episodes, skills
+from whorl.dialects.orka.brain.features import features, likeness, overlap
+from whorl.providers.task import Request
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from whorl.language import Json
+    from whorl.language.libraries import Amendment
+
+NOW = 1_700_000_000.0
+HOUR_S = 3_600.0
+SOLVED = (
+    '{"response":"Verdict: B","confidence":0.9,"domain":"essays",'
+    '"task":"compare two drafts then summarize",'
+    '"steps":["list the differences","weigh each difference","write a verdict"]}'
+)
+NEXT = '{"domain":"law","task":"compare two drafted contracts then summarize"}'
+FILE = """
+orchestrator: {id: brain-min, agents: [solve, keep, next_task, find, rate, again, note, past]}
+agents:
+  - {id: solve, type: openai-answer, prompt: "Solve: {{ get_input() }}."}
+  - {id: keep, type: brain, operation: learn, prompt: "{{ previous_outputs.solve }}"}
+  - {id: next_task, type: openai-answer, prompt: "Describe the next task in JSON."}
+  - {id: find, type: brain, operation: recall, prompt: "{{ previous_outputs.next_task }}"}
+  - id: rate
+    type: brain
+    operation: feedback
+    prompt: '{"skill_id": "{{ previous_outputs.find.skill_id }}", "success": true}'
+  - {id: again, type: brain, operation: recall, prompt: "{{ previous_outputs.next_task }}"}
+  - id: note
+    type: brain
+    operation: record_episode
+    prompt: '{"task_input": "deploy", "domain": "ops", "success": false, "quality": 0.2,
+      "outcome_summary": "Build broke", "what_failed": ["lint"], "failure_analysis": "missing dep",
+      "lessons": "pin versions, run lint"}'
+  - {id: past, type: brain, operation: recall_episodes,
+     prompt: '{"task_input": "deploy", "domain": "ops"}'}
+"""
+
+
+class Brain:
+    """A memory in a list, changed as the store changes it."""
+
+    def __init__(self) -> None:
+        self.records: list[Json] = []
+        self.calls = 0
+
+    def __call__(
+        self, change: Callable[..., Amendment], payload: Any, *, at: float = NOW, **more: Any
+    ) -> Any:
+        self.calls += 1
+        key = f"key-{self.calls}"
+        made = change(self.records, {"payload": payload, "key": key, **more}, at)
+        gone = {*made.drops, *([made.record["id"]] if made.record else [])}
+        kept = [record for record in self.records if cast("Any", record)["id"] not in gone]
+        self.records = [*kept, *([made.record] if made.record else [])]
+        self.warning = made.warning
+        return made.value
+
+
+@pytest.fixture
+def brain() -> Brain:
+    return Brain()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(tmp_path / "store.db")
+    yield opened
+    opened.close()
+
+
+def test_a_whole_file_gives_what_its_agents_read() -> None:
+    ran = run(FILE, [("Solve", [SOLVED]), ("Describe", [NEXT])])
+    keep, find, rate, again, note, past = (
+        ran.outputs[name] for name in ("keep", "find", "rate", "again", "note", "past")
+    )
+
+    assert keep["skill_name"] == "procedural:essays:generation-sequential"
+    assert keep["confidence"] == "0.68"
+    assert keep["skill_steps"][1] == "weigh each difference"
+    assert find["skill_id"] == keep["skill_id"]
+    assert find["skill_type"] == "procedural"
+    assert find["structural_score"] == 1.0
+    assert find["adaptations"] == {}
+    known = 0.35 + 0.25 * find["semantic_score"] + 0.25 * 0.5 + 0.15 * 0.68
+    assert find["combined_score"] == pytest.approx(known, abs=1e-4)
+    assert find["confidence"] == str(find["combined_score"])
+    assert (rate["transfer_count"], rate["transfer_success"]) == (1, True)
+    assert rate["confidence"] == "0.696"
+    gained = again["combined_score"] - find["combined_score"]
+    assert gained == pytest.approx(0.7044 - 0.577, abs=1e-4)
+    assert (note["episode_success"], note["confidence"]) == (False, "0.2")
+    assert past["episode_count"] == 1
+    [episode] = past["episodes"]
+    assert (episode["domain_score"], episode["outcome_relevance"]) == (1.0, 0.9)
+    assert episode["lessons"] == ["pin versions", "run lint"]
+    for words in ("FAILED: Build broke", "pin versions; run lint", "missing dep", "just now"):
+        assert words in past["response"]
+
+
+def test_what_is_learnt_again_is_counted(brain: Brain) -> None:
+    first = brain(skills.learn, SOLVED)
+    second = brain(skills.learn, SOLVED)
+
+    assert second["skill_id"] == first["skill_id"]
+    [kept] = cast("Any", brain.records)
+    assert kept["usage_count"] == 2
+    assert kept["confidence"] == pytest.approx(0.68 + 0.05 * 0.32)
+    assert kept["expires_at"] > NOW + 198 * HOUR_S
+
+
+def test_a_name_in_the_file_decides(brain: Brain) -> None:
+    one = brain(skills.learn, {"skill_name": "A", "task": "write a plan", "steps": ["plan"]})
+    two = brain(skills.learn, {"skill_name": "B", "task": "write a plan", "steps": ["plan"]})
+    again = brain(skills.learn, {"skill_name": "A", "task": "another thing", "steps": ["look"]})
+
+    assert (one["skill_name"], two["skill_name"]) == ("A", "B")
+    assert again["skill_id"] == one["skill_id"]
+
+
+def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:
+    task = {"task": "deploy the service", "domain": "ops"}
+    recipe = brain(skills.learn_recipe, {**task, "agents": ["build", {"id": "ship"}]})
+    path = brain(skills.learn_path, {**task, "path": "build → ship", "score": 0.9})
+    anti = brain(skills.learn_anti, {**task, "what_failed": "ship before build", "why": "order"})
+
+    assert recipe["skill_name"] == "recipe:ops:sequential-build+ship"
+    assert path["skill_name"] == "path:ops:build→ship"
+    assert path["confidence"] == "0.8"
+    assert anti["skill_name"] == "anti:ops:ship-before-build"
+    assert anti["skill_type"] == "anti_pattern"
+    assert "anti-pattern" in anti["skill_tags"]
+    assert len(brain.records) == 3
+    only = brain(skills.find, {**task, "skill_types": ["anti_pattern"], "min_score": 0.1})
+    assert only["skill_name"] == anti["skill_name"]
+    assert "order" in only["internal_reasoning"]
+
+
+def test_what_did_not_succeed_is_not_learnt(brain: Brain) -> None:
+    value = brain(skills.learn_path, {"path": ["a", "b"], "success": "no"})
+
+    assert value["confidence"] == "0.0"
+    assert "skill_id" not in value
+    assert brain.records == []
+
+
+@pytest.mark.parametrize("payload", ["", {}, "Yes.", {"response": "It is 42."}, '"{}"', None])
+def test_nothing_to_learn_is_said(brain: Brain, payload: Json) -> None:
+    assert brain(skills.learn, payload)["confidence"] == "0.0"
+    assert brain.records == []
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        {"steps": ["check it"], "task": "t"},
+        '{"steps": ["check it"], "task": "t"}',
+        "{'steps': ['check it'], 'task': 't'}",
+        '```json\n{"steps": ["check it"], "task": "t"}\n```',
+        '"{\\"steps\\": [\\"check it\\"]}"',
+        "First validate the records of each table, please",
+    ],
+)
+def test_payloads_are_read_in_every_form(brain: Brain, payload: Json) -> None:
+    assert brain(skills.learn, payload)["skill_steps"]
+
+
+@pytest.mark.parametrize("payload", ["(" * 5_000, "{" * 5_000, "{'a': 9" + "9" * 9_000 + "}"])
+def test_hostile_payloads_are_texts(brain: Brain, payload: str) -> None:
+    assert "confidence" in brain(skills.find, payload)
+
+
+def test_a_confidence_that_is_no_number_is_warned_of(brain: Brain) -> None:
+    value = brain(skills.learn, {"steps": ["check it"], "confidence": "high"})
+
+    assert value["confidence"] == "0.6"
+    assert "'confidence' is 'high'" in brain.warning
+
+
+def test_skills_expire(brain: Brain) -> None:
+    brain(skills.learn, SOLVED)
+    assert brain(skills.find, NEXT, at=NOW + 190 * HOUR_S)["skill_name"]
+    assert "skill_name" not in brain(skills.find, NEXT, at=NOW + 210 * HOUR_S)
+    assert brain.records == []
+
+
+def test_skills_transfer_to_another_domain(brain: Brain) -> None:
+    brain(
+        skills.learn,
+        {
+            "domain": "data_engineering",
+            "task": "validate records before deduplication",
+            "skill_name": "Validate-Before-Dedup",
+            "response": "Validate each record, then deduplicate, so corrupt rows are not merged.",
+            "steps": ["validate record schema", "run deduplication"],
+        },
+    )
+    task = "How do I clean up corrupt entries before merging duplicate customer records?"
+    found = brain(skills.find, {"task": task, "domain": "crm", "min_score": 0.2})
+
+    assert found["skill_name"] == "Validate-Before-Dedup"
+    assert found["semantic_score"] > 0.2
+    assert "remove_structures" in found["adaptations"]
+    stranger = {"task": "draw a cat", "domain": "art", "min_score": 0.2}
+    assert brain(skills.find, stranger)["all_candidates"] == []
+
+
+def test_feedback_about_nothing_known(brain: Brain) -> None:
+    assert "transfer_success" not in brain(skills.feedback, {})
+    value = brain(skills.feedback, {"skill_id": "ghost"})
+
+    assert value["transfer_success"] is False
+    assert "ghost" in brain.warning
+
+
+def test_failures_make_a_skill_less_sure(brain: Brain) -> None:
+    skill = brain(skills.learn, SOLVED)["skill_id"]
+    value = brain(skills.feedback, {"skill_id": skill, "success": "false"})
+
+    assert value["confidence"] == "0.612"
+    assert cast("Any", brain.records)[0]["success_rate"] == 0.5
+
+
+def test_advice_for_a_scout(brain: Brain) -> None:
+    task = {"task": "answer a ticket", "domain": "support"}
+    brain(skills.learn_path, {**task, "path": ["classify", "answer"], "score": 0.8})
+    brain(skills.learn_anti, {**task, "what_failed": "escalate at once", "why": "costly"})
+    boosts = brain(
+        skills.advise,
+        None,
+        question="answer this ticket",
+        paths=[["classify", "answer"], ["answer"], ["escalate"]],
+    )
+
+    assert boosts[0] > 0
+    assert boosts[1] == 0
+    assert boosts[2] < 0
+
+
+def test_episodes_are_found_by_meaning_of_their_words(brain: Brain) -> None:
+    brain(
+        episodes.record,
+        {
+            "domain": "data_engineering",
+            "task": "etl pipeline ordering",
+            "outcome_summary": "Validating records before deduplication caught corrupt rows early.",
+            "lessons": ["Always validate records before removing duplicates."],
+            "success": True,
+            "quality": 0.9,
+        },
+    )
+    brain(
+        episodes.record,
+        {"domain": "frontend", "task": "css", "outcome_summary": "Flexbox fixed the navbar."},
+    )
+    asked = "How do I stop corrupt entries from spreading when I remove duplicate rows?"
+    value = brain(episodes.find, {"task_input": asked, "domain": "data_engineering"})
+
+    assert value["episode_count"] == 1
+    assert "validate records" in value["response"]
+    assert "Flexbox" not in value["response"]
+    assert value["episodes"][0]["semantic_score"] > 0.3
+
+
+def test_episodes_of_one_domain_are_bounded_and_aged(brain: Brain) -> None:
+    for number in range(episodes.PER_DOMAIN_MAX + 20):
+        brain(episodes.record, {"domain": "ops", "task": f"deploy {number}"}, at=NOW + number)
+
+    assert len(brain.records) == episodes.PER_DOMAIN_MAX
+    later = brain(episodes.find, {"domain": "ops", "top_k": 1}, at=NOW + 50 * HOUR_S)
+    assert "2 days ago" in later["response"]
+    assert later["episode_count"] == 1
+    short = brain(episodes.find, {"domain": "ops", "max_tokens": 20})
+    assert len(short["response"]) <= 80
+
+
+def test_failures_can_be_left_out(brain: Brain) -> None:
+    brain(episodes.record, {"domain": "ops", "task": "deploy", "success": "no"})
+    asked = {"domain": "ops", "include_failures": "no"}
+
+    assert brain(episodes.find, asked)["episode_count"] == 0
+
+
+def test_words_are_compared_by_their_stems() -> None:
+    assert overlap("removing duplicates", "remove each duplicate") == 1.0
+    assert overlap("cats", "dogs") == 0.0
+    assert overlap("", "dogs") == 0.0
+    one, other = features("compare a and b", "", None), features("compare c and d", "", None)
+    assert likeness(one, other) == pytest.approx(0.65)
+
+
+def test_the_store_changes_a_skill_in_one_step_and_once(store: SqliteStore) -> None:
+    def asked(key: str, change: str, payload: Json) -> Request:
+        inputs: dict[str, Json] = {"operation": "amend", "namespace": "brain/skills"}
+        inputs |= {"library": "orka", "change": change, "with": {"payload": payload}}
+        return Request("run", "one", "memory", inputs, key=key)
+
+    learnt, again, other, found = perform(
+        store,
+        asked("a", "learn", SOLVED),
+        asked("a", "learn", SOLVED),
+        asked("b", "learn", SOLVED),
+        asked("c", "recall", NEXT),
+    )
+
+    assert again == learnt
+    assert other["skill_id"] == found["skill_id"] == learnt["skill_id"] == "a"
+    [kept] = cast("Any", store.memory("memory/brain/skills"))
+    assert kept["usage_count"] == 2
+    assert kept["run"] == "run"

@@ -1,0 +1,180 @@
+"""Workflows are taken over from the database of the public system, without its keys."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import pytest
+from studio_files import edges, node
+
+from trusted import TRUSTED
+from whorl.errors import UsageError
+from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.group import build_group, run_safely
+from whorl.services.importing import take_over
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "secret-1234567"
+TABLES = """
+CREATE TABLE _meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE mcp_servers (id TEXT, name TEXT, command TEXT, args TEXT, env TEXT, enabled INTEGER);
+CREATE TABLE triggers (id TEXT, workflow_id TEXT, trigger_type TEXT, enabled INTEGER);
+CREATE TABLE workflows (id TEXT PRIMARY KEY, name TEXT, description TEXT, graph_json TEXT,
+    is_archived INTEGER NOT NULL DEFAULT 0, updated_at TEXT);
+"""
+TOPIC = {"name": "topic", "default": "tea"}
+POLISH: dict[str, Any] = {
+    "nodes": [
+        {"id": "in", "type": "input", "data": TOPIC, "measured": {"width": 200}},
+        node("lp", "loop", maxIterations=3),
+        node("w", "llm", provider="local", model="", prompt="Improve: {{input}}"),
+        node("ex", "exit"),
+        node("out", "output"),
+    ],
+    "edges": edges("in > lp > w.prompt", "w.response > ex > out"),
+}
+CALLER: dict[str, Any] = {
+    "nodes": [node("in", "input", default="t"), node("sub", "subworkflow", workflowId="id-1"),
+              node("gone", "subworkflow", workflowId="id-3"), node("out", "output")],
+    "edges": edges("in > sub > out"),
+}  # fmt: skip
+
+
+def database(path: Path, **changes: Any) -> Path:
+    rows: dict[str, list[tuple[Any, ...]]] = {
+        "_meta": [("schema_version", "8")],
+        "settings": [
+            ("provider.local.base_url", '"http://127.0.0.1:9000/v1"'),
+            ("provider.local.model_name", '"m"'),
+            ("provider.local.api_key", json.dumps(SECRET)),
+            ("default.provider", '"local"'),
+        ],
+        "mcp_servers": [
+            ("s1", "files", "python3", '["a b.py"]', '{"ROOT": "docs", "API_TOKEN": "hush"}', 1),
+            ("s2", "off", "never", "[]", "{}", 0),
+        ],
+        "triggers": [("t1", "id-1", "cron", 1), ("t2", "id-2", "webhook", 0)],
+        "workflows": [
+            ("id-1", "Polish a text", "Three rounds", json.dumps(POLISH), 0, "2026-02-02"),
+            ("id-2", "Caller", "", json.dumps(CALLER), 0, "2026-02-01"),
+            ("id-3", "Old", "", '{"nodes": [], "edges": []}', 1, "2026-01-01"),
+            ("id-4", "Polish, a TEXT!", "", json.dumps(POLISH), 0, "2026-01-02"),
+            ("id-5", "Broken", "", "{", 0, "2026-01-03"),
+        ],
+    } | changes
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA journal_mode = WAL")
+    for statement in TABLES.split(";"):
+        connection.execute(statement)
+    for table, values in rows.items():
+        for row in values:
+            connection.execute(f"INSERT INTO {table} VALUES({','.join('?' * len(row))})", row)
+    connection.close()
+    return path
+
+
+def test_workflows_are_files_that_name_each_other(tmp_path: Path) -> None:
+    taken = take_over(database(tmp_path / "data.db"))
+
+    assert [*taken.files] == ["polish-a-text.json", "caller.json", "polish-a-text-id-4.json"]
+    caller = json.loads(taken.files["caller.json"])
+    assert caller["name"] == "Caller"
+    assert caller["nodes"][1]["data"]["workflowId"] == "polish-a-text.json"
+    assert json.loads(taken.files["polish-a-text.json"])["description"] == "Three rounds"
+    assert taken.notes == (
+        "'Caller' calls 'Old', which is archived",
+        "'Broken' is not taken over: its graph is no JSON object",
+        "the cron trigger of 'Polish a text' is not taken over",
+    )
+    assert "old.json" in take_over(tmp_path / "data.db", archived=True).files
+
+
+def test_lines_for_the_configuration_hold_no_key(tmp_path: Path) -> None:
+    taken = take_over(database(tmp_path / "data.db"))
+
+    assert taken.lines == (
+        "[defaults]",
+        'provider = "local"',
+        "[providers.local]",
+        'kind = "openai"',
+        'base_url = "http://127.0.0.1:9000/v1"',
+        'model = "m"',
+        'api_key = "env:LOCAL_API_KEY"  # set LOCAL_API_KEY: keys are not copied',
+        "[mcp.files]",
+        'command = ["python3", "a b.py"]',
+        'env = {ROOT = "docs", API_TOKEN = "env:API_TOKEN"}',
+        "[allow]",
+        'commands = ["python3"]',
+    )
+    told = "\n".join([*taken.lines, *taken.notes, *taken.files.values()])
+    assert SECRET not in told
+    assert "hush" not in told
+
+
+def test_a_newer_database_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
+    taken = take_over(database(tmp_path / "data.db", _meta=[("schema_version", "11")]))
+
+    assert "the version 11" in taken.notes[0]
+    assert taken.files
+
+
+@pytest.mark.parametrize("content", [b"", b"no database", None])
+def test_what_is_no_such_database_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "data.db"
+    if content is not None:
+        path.write_bytes(content)
+
+    with pytest.raises(UsageError) as caught:
+        take_over(path)
+    assert caught.value.code == "W901"
+
+
+def test_the_newest_rows_are_read_while_the_program_runs(tmp_path: Path) -> None:
+    path = database(tmp_path / "data.db")
+    program = apsw.Connection(str(path))
+    program.execute("UPDATE workflows SET name = 'Renamed' WHERE id = 'id-1'")
+    before = sorted(entry.name for entry in tmp_path.iterdir())
+
+    assert "renamed.json" in take_over(path).files
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == before
+    program.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, text in TRUSTED.items():
+        monkeypatch.setenv(name, text)
+    (tmp_path / "whorl.toml").write_text(
+        '[providers.local]\nkind = "scripted"\nmodel = "m"\n'
+        '[[providers.local.replies]]\nmatch = "."\nreplies = ["A", "B", "C"]\n'
+    )
+    database(tmp_path / "data.db", workflows=[
+        ("id-1", "Polish a text", "", json.dumps(POLISH), 0, "2"),
+        ("id-2", "Caller", "", json.dumps({**CALLER, "nodes": [
+            each for each in CALLER["nodes"] if each["id"] != "gone"]}), 0, "1"),
+    ])  # fmt: skip
+    return tmp_path
+
+
+def whorl(*words: str) -> int:
+    return run_safely(build_group(COMMANDS), words)
+
+
+def test_imported_workflows_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert whorl("import", "data.db", "flows") == 0
+    assert "wrote flows/caller.json" in capsys.readouterr().err
+    assert whorl("run", "flows/caller.json", "x", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+
+    assert document["output"] == "C"
+    assert document["loops"][0]["iterations"] == 3
+    assert whorl("import", "data.db", "flows") == 2
+    assert "would be overwritten" in capsys.readouterr().err
+    assert whorl("import", "data.db", "flows", "--force", "--json") == 0
+    assert len(json.loads(capsys.readouterr().out)["files"]) == 2

@@ -1,0 +1,143 @@
+"""Operations on canvases and graphs: ids, edges, containers, mappings, texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from drawn import ROOT, read
+
+from whorl.dialects import NoFiles, read_workflow
+from whorl.dialects.editing.edit import Edited, edit
+from whorl.dialects.editing.operations import read_operations
+from whorl.errors import EditRefused
+
+STUDIO = ROOT / "src/whorl/templates/studio/self-refine.json"
+SHODAN = ROOT / "examples/shodan/review.yaml"
+
+
+def apply(path: Any, *operations: dict[str, Any], text: str = "") -> Edited:
+    return edit(text or read(path), path.name, read_operations(operations), NoFiles())
+
+
+def test_a_container_is_taken_away_and_put_around_the_nodes_again() -> None:
+    bare = apply(STUDIO, {"operation": "unwrap", "at": "refine"})
+    wrap = {"operation": "wrap", "at": ["write", "critic", "merge"], "kind": "repeat"}
+    again = apply(STUDIO, {**wrap, "name": "refine"}, text=bare.text)
+
+    before = read_workflow(read(STUDIO), STUDIO.name).workflow
+    after = read_workflow(again.text, STUDIO.name).workflow
+    assert {node.path for node in again.sketch.nodes if node.parent} == {
+        "refine/write", "refine/critic", "refine/merge", "refine/exit"
+    }  # fmt: skip
+    assert [name for name, _ in before.outputs] == [name for name, _ in after.outputs]
+
+
+def test_a_renamed_node_is_renamed_in_edges_and_texts_alone() -> None:
+    edited = apply(STUDIO, {"operation": "rename", "at": "refine/write", "name": "author"})
+
+    assert '"write"' not in edited.text
+    assert edited.text.count("{{author.output}}") == 2
+    assert "Write/revise" in edited.text
+    assert read_workflow(edited.text, STUDIO.name).workflow
+
+
+def test_a_place_changes_two_numbers() -> None:
+    edited = apply(STUDIO, {"operation": "place", "at": "task", "x": 7, "y": 120})
+
+    assert [patch.text for patch in edited.patches] == ["7"]
+
+
+def test_a_loop_from_the_palette_brings_its_exit_and_splits_an_edge() -> None:
+    edge = {"from": {"at": "task"}, "to": {"at": "refine"}}
+    loop = {"operation": "add", "into": "", "kind": "loop", "name": "more", "on_edge": edge}
+    inner = {"from": {"at": "more"}, "to": {"at": "more/exit"}}
+    node = {"operation": "add", "into": "more", "kind": "llm", "name": "inside", "on_edge": inner}
+    edited = apply(STUDIO, loop, node)
+
+    parents = {node.path: node.parent for node in edited.sketch.nodes}
+    assert parents["more/inside"] == "more"
+    assert read_workflow(edited.text, STUDIO.name).workflow
+
+
+@pytest.mark.parametrize(
+    ("path", "operation", "code"),
+    [
+        (STUDIO, {"operation": "connect", "from": {"at": "text"}, "to": {"at": "task"}}, "C109"),
+        (STUDIO, {"operation": "remove", "at": "refine/write"}, "C106"),
+        (STUDIO, {"operation": "rename", "at": "task", "name": "text"}, "C104"),
+        (SHODAN, {"operation": "remove", "at": "review-loop/review"}, "C106"),
+        (SHODAN, {"operation": "move", "at": "review-loop/review", "into": ""}, "C109"),
+        (SHODAN, {"operation": "wrap", "at": "review-loop", "kind": "each"}, "C105"),
+    ],
+)
+def test_what_a_canvas_cannot_say_is_refused(path: Any, operation: Any, code: str) -> None:
+    with pytest.raises(EditRefused) as refused:
+        apply(path, operation)
+
+    assert refused.value.diagnostic.code == code
+
+
+def test_a_renamed_node_of_a_loop_is_renamed_in_its_mappings() -> None:
+    edited = apply(SHODAN, {"operation": "rename", "at": "review-loop/review", "name": "judge"})
+
+    assert "output: judge.approved" in edited.text
+    assert "{type: previous, node: judge, output: feedback}" in edited.text
+    assert "target: judge," in edited.text
+    assert "Review this" in edited.text
+
+
+def test_a_second_edge_into_an_input_is_refused() -> None:
+    loop = "review-loop"
+    added = {"operation": "add", "into": loop, "kind": "constant", "name": "k"}
+    ends = {"from": {"at": f"{loop}/k", "port": "value"}, "to": {"at": f"{loop}/review"}}
+    ends["to"]["port"] = "code"
+
+    with pytest.raises(EditRefused) as refused:
+        apply(SHODAN, added, {"operation": "connect", **ends})
+
+    assert refused.value.diagnostic.code == "C109"
+
+
+ORKA = """\
+orchestrator:
+  id: o
+  strategy: sequential
+  agents: [first, second, third]
+agents:
+  - {id: first, type: openai-answer, prompt: "a {{ input }}"}
+  # in the middle
+  - {id: second, type: openai-answer, prompt: b}
+  - {id: third, type: openai-answer, prompt: c}
+"""
+ACTIONS = """\
+{"definition": {"actions": {
+  "a": {"type": "Compose", "inputs": 1, "runAfter": {}},
+  "b": {"type": "Compose", "inputs": 2, "runAfter": {"a": ["Succeeded"]}}
+}}}
+"""
+STEPS = """\
+$schema: workflow/v2.0
+name: w
+steps:
+  - {name: a, template: x}
+  - {name: b, template: y, needs: [a]}
+"""
+
+
+def lists(text: str, file: str, **operation: Any) -> str:
+    return edit(text, file, read_operations([operation]), NoFiles()).text
+
+
+def test_steps_in_lists_are_removed_with_the_orders_that_name_them() -> None:
+    orka = lists(ORKA, "a.yaml", operation="remove", at="second")
+    moved = lists(ORKA, "a.yaml", operation="move", at="third", into="", after="first")
+    first = lists(ORKA, "a.yaml", operation="move", at="second", into="", after=None)
+
+    assert "agents: [first, third]" in orka
+    assert "middle" not in orka
+    assert "agents: [first, third, second]" in moved
+    assert moved.index("id: third") < moved.index("# in the middle")
+    assert "agents: [second, first, third]" in first
+    assert '"a"' not in lists(ACTIONS, "a.json", operation="remove", at="a")
+    assert "needs" not in lists(STEPS, "a.yaml", operation="remove", at="a")

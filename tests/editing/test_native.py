@@ -1,0 +1,166 @@
+"""Operations on native files: readers follow their steps, and what cannot follow is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl.dialects import NoFiles, read_workflow
+from whorl.dialects.editing.edit import Edited, edit
+from whorl.dialects.editing.operations import read_operations
+from whorl.errors import EditRefused
+
+FILE = """\
+whorl: 1
+inputs: {task: string}
+budget: 1
+steps:
+  # first
+  write: {ask: "Write {{ task }}"}
+  review-it:
+    ask: "Review {{ write }}"
+    returns: {ok: boolean}
+
+  polish:
+    repeat:
+      until:
+        - check.ok
+        - score: {from: "{{ check.score }}", at_least: 0.9, of: draft}
+        - branch: {route: "true"}
+      at_most: 3
+      carry: {last: "{{ draft }}"}
+      steps:
+        draft:
+          ask: "{{ write }} {{ previous.draft | default('') }} {{ results['review-it'].ok }}"
+        check:
+          ask: "Check {{ draft }}"
+          after: draft
+          returns: {ok: boolean, score: number}
+        route:
+          choose:
+            on: check.ok
+            cases:
+              "true": {done: {value: "{{ draft }}"}}
+              "false": {again: {value: "x"}}
+outputs:
+  text: "{{ polish.draft }} {{ polish.check.ok }} {{ results['review-it'].ok }}"
+"""
+
+
+def apply(*operations: dict[str, Any], text: str = FILE, rewires: bool = True) -> Edited:
+    return edit(text, "a.yaml", read_operations(operations), NoFiles(), rewires=rewires)
+
+
+def test_a_renamed_step_takes_all_its_readers_along() -> None:
+    edited = apply({"operation": "rename", "at": "polish/draft", "name": "re-do"})
+
+    assert "draft" not in edited.text
+    assert "previous['re-do']" in edited.text
+    assert "of: re-do" in edited.text
+    assert "after: re-do" in edited.text
+    assert "polish['re-do']" in edited.text
+    assert read_workflow(edited.text, "a.yaml").workflow
+    back = apply({"operation": "rename", "at": "polish/re-do", "name": "draft"}, text=edited.text)
+    assert read_workflow(back.text, "a.yaml").workflow
+
+
+def test_a_name_with_a_dash_is_read_through_results() -> None:
+    edited = apply({"operation": "rename", "at": "review-it", "name": "review"})
+
+    assert edited.text.count("results['review'].ok") == 2
+    assert {one.path for one in edited.rewired} == {"polish/draft", ""}
+
+
+def test_a_wrapped_step_is_read_through_its_loop_and_comes_back_byte_for_byte() -> None:
+    wrap = {"operation": "wrap", "at": ["write"], "kind": "repeat", "name": "tries"}
+    edited = apply(wrap)
+
+    assert "{{ tries.write }}" in edited.text
+    assert "      steps:\n        # first\n        write: {ask:" in edited.text
+    assert read_workflow(edited.text, "a.yaml").workflow
+    assert apply({"operation": "unwrap", "at": "tries"}, text=edited.text).text == FILE
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        ({"operation": "remove", "at": "write"}, "reads write"),
+        ({"operation": "unwrap", "at": "polish"}, ""),
+        ({"operation": "rename", "at": "write", "name": "task"}, ""),
+        ({"operation": "wrap", "at": ["write"], "kind": "each", "fields": {"each": "[1]"}}, "see"),
+        ({"operation": "wrap", "at": ["write", "polish"], "kind": "repeat"}, "beside"),
+        ({"operation": "rename", "at": "write", "name": "polish"}, "already"),
+        ({"operation": "rename", "at": "write", "name": "loop"}, "cannot be called"),
+        ({"operation": "move", "at": "polish", "into": "polish"}, "into itself"),
+        ({"operation": "disconnect", "from": {"at": "write"}, "to": {"at": "review-it"}}, "order"),
+    ],
+)
+def test_what_cannot_follow_is_refused(operation: dict[str, Any], words: str) -> None:
+    with pytest.raises(EditRefused) as refused:
+        apply(operation)
+
+    assert words in refused.value.diagnostic.message
+
+
+def test_readers_can_be_left_alone() -> None:
+    edited = apply({"operation": "remove", "at": "write"}, rewires=False)
+
+    assert "Write {{ task }}" not in edited.text
+    assert "{{ write }}" in edited.text
+
+
+def test_operations_are_applied_all_or_none() -> None:
+    with pytest.raises(EditRefused) as refused:
+        apply(
+            {"operation": "set", "at": "write", "field": ["ask"], "value": "x"},
+            {"operation": "remove", "at": "nothing"},
+        )
+
+    assert refused.value.operation == 1
+
+
+def test_steps_go_into_cases_and_empty_loops() -> None:
+    edited = apply(
+        {"operation": "add", "into": "polish/route", "case": "false", "kind": "ask", "after": None},
+        {"operation": "add", "into": "", "kind": "repeat", "name": "more", "after": "write"},
+        {"operation": "add", "into": "more", "kind": "ask"},
+        {"operation": "move", "at": ["more/ask"], "into": "polish", "after": "polish/draft"},
+    )
+
+    assert edited.select == ["polish/ask"]
+    nodes = [(node.path, node.case) for node in edited.sketch.nodes]
+    assert ("polish/route/ask", "false") in nodes
+    assert [path for path, _ in nodes if path.startswith("more")] == ["more"]
+
+
+def test_an_order_and_a_feedback_are_written_and_removed() -> None:
+    order = {"from": {"at": "polish/check"}, "to": {"at": "polish/draft"}}
+    feed = {"from": {"at": "polish/check", "port": "score"}, "to": {"at": "polish"}}
+    edited = apply(
+        {"operation": "disconnect", "from": {"at": "polish/draft"}, "to": {"at": "polish/check"}},
+        {"operation": "connect", "kind": "feedback", **feed},
+    )
+
+    assert "after: draft" not in edited.text
+    assert 'carry: {last: "{{ draft }}", score: "{{ check.score }}"}' in edited.text
+    with pytest.raises(EditRefused):
+        apply({"operation": "connect", **order})
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"operation": "rename", "at": "a", "name": "z"},
+        {"operation": "remove", "at": "a"},
+        {"operation": "wrap", "at": ["a"], "kind": "repeat", "name": "l"},
+    ],
+)
+def test_readers_that_are_left_are_listed_with_their_lines(operation: dict[str, Any]) -> None:
+    text = "whorl: 1\nbudget: 1\nsteps:\n  a: {ask: x}\n  b: {ask: '{{ a }}', after: a}\n"
+
+    left = edit(text, "a.yaml", read_operations([operation]), NoFiles(), rewires=False)
+
+    assert "{{ a }}" in left.text
+    assert {(one.path, one.field) for one in left.rewired} == {("b", "ask"), ("b", "after")}
+    assert all(left.text.splitlines()[one.line - 1].startswith("  b:") for one in left.rewired)

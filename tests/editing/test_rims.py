@@ -1,0 +1,167 @@
+"""Nodes that go into inline loops and out of them: edges become mappings, and mappings edges."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from drawn import ROOT, read
+
+from whorl.dialects import NoFiles, ProjectFiles, read_workflow
+from whorl.dialects.editing.edit import Edited, edit
+from whorl.dialects.editing.operations import read_operations
+from whorl.dialects.reader import parse
+from whorl.errors import EditRefused
+from whorl.source import plain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLAT = """\
+version: 1
+metadata: {name: flat}
+nodes:
+  - id: start
+    data: {nodeType: trigger, label: Start}
+  # writes it
+  - id: coder
+    data:
+      nodeType: agent
+      runner: demo
+      prompt: "Write {{ task }}"
+      inputs: [{name: task, type: string}]
+      outputs: [{name: code, type: string}]
+  - id: review
+    data:
+      nodeType: agent
+      runner: demo
+      prompt: "Review {{ code }}"
+      inputs: [{name: code, type: string}]
+      outputs: [{name: approved, type: boolean}, {name: notes, type: string}]
+  - id: report
+    data:
+      nodeType: agent
+      runner: demo
+      prompt: "Report {{ text }} after {{ review.approved }}"
+      inputs: [{name: text, type: string}]
+edges:
+  - {id: a, source: start, target: coder, sourceHandle: "output:text", targetHandle: "input:task"}
+  - {id: b, source: coder, target: review, sourceHandle: "output:code", targetHandle: "input:code"}
+  - {id: c, source: review, target: report, sourceHandle: "output:notes", targetHandle: input:text}
+"""
+WRAP = {
+    "operation": "wrap", "at": ["coder", "review"], "kind": "repeat", "name": "turns",
+    "fields": {"until": "review.approved", "at_most": 4},
+}  # fmt: skip
+
+
+def apply(text: str, *operations: dict[str, Any]) -> Edited:
+    return edit(text, "a.yaml", read_operations(operations), NoFiles())
+
+
+def loop_of(text: str) -> Any:
+    nodes = plain(parse(text, "a.yaml").root)["nodes"]
+    return next(node["data"] for node in nodes if node["id"] == "turns")
+
+
+def test_a_loop_around_nodes_gets_ports_edges_and_mappings() -> None:
+    edited = apply(FLAT, WRAP)
+    data = loop_of(edited.text)
+
+    assert not read_workflow(edited.text, "a.yaml").warnings
+    assert [node["id"] for node in data["inlineWorkflow"]["nodes"]] == ["coder", "review"]
+    assert [edge["id"] for edge in data["inlineWorkflow"]["edges"]] == ["b"]
+    assert data["inputMappings"] == [
+        {"source": {"type": "outer", "name": "task"},
+         "target": {"node": "coder", "input": "task"}, "iterations": "all"}
+    ]  # fmt: skip
+    assert [(one["source"], one["target"]) for one in data["outputMappings"]] == [
+        ({"node": "review", "output": "notes"}, "notes"),
+        ({"node": "review", "output": "approved"}, "approved"),
+    ]
+    assert data["continueWhile"]["output"] == "review.approved"
+    assert data["maxIterations"] == 4
+    assert "{{ turns.approved }}" in edited.text
+    assert 'target: turns, sourceHandle: "output:text", targetHandle: "input:task"' in edited.text
+    assert "# writes it" in edited.text
+
+
+def test_a_loop_that_is_taken_away_leaves_the_nodes_connected_as_they_were() -> None:
+    edited = apply(FLAT, WRAP, {"operation": "unwrap", "at": "turns"})
+
+    before, after = (plain(parse(text, "a.yaml").root) for text in (FLAT, edited.text))
+
+    def gist(graph: Any) -> Any:
+        ends = ("source", "sourceHandle", "target", "targetHandle")
+        return (
+            sorted((node["id"], str(node["data"])) for node in graph["nodes"]),
+            sorted(tuple(edge[end] for end in ends) for edge in graph["edges"]),
+        )
+
+    assert gist(after) == gist(before)
+
+
+def test_a_node_goes_out_of_a_loop_and_in_again() -> None:
+    wrap = {**WRAP, "at": ["coder", "review", "report"]}
+    out = apply(FLAT, wrap, {"operation": "move", "at": "turns/report", "into": ""})
+    again = apply(out.text, {"operation": "move", "at": "report", "into": "turns"})
+
+    assert {"report", "turns/coder", "turns/review"} < {node.path for node in out.sketch.nodes}
+    assert read_workflow(out.text, "a.yaml").workflow
+    assert ("turns", "report", "notes", "text") in [
+        (edge.source, edge.target, edge.from_port, edge.to_port) for edge in out.sketch.edges
+    ]
+    assert ("turns/review", "turns/report", "notes", "text") in [
+        (edge.source, edge.target, edge.from_port, edge.to_port) for edge in again.sketch.edges
+    ]
+    assert read_workflow(again.text, "a.yaml").workflow
+
+
+def test_two_levels_are_crossed_one_after_the_other() -> None:
+    inner = {**WRAP, "at": ["turns/coder"], "name": "tries", "fields": {"until": "coder.code"}}
+    deep = apply(FLAT, WRAP, inner)
+    out = apply(deep.text, {"operation": "move", "at": "turns/tries/coder", "into": "turns"})
+
+    assert deep.sketch.node("turns/tries/coder") is not None
+    assert read_workflow(deep.text, "a.yaml").workflow
+    assert [edge.target for edge in out.sketch.edges if edge.source == "turns/coder"] == [
+        "turns/review"
+    ]
+    assert "input: task" in out.text
+
+
+@pytest.mark.parametrize(
+    ("operation", "words"),
+    [
+        ({"operation": "move", "at": "review-loop/review", "into": ""}, "names it"),
+        ({"operation": "move", "at": "review-loop/coder", "into": ""}, "fed back"),
+        ({"operation": "unwrap", "at": "review-loop/coder"}, "no inline loop"),
+    ],
+)
+def test_what_a_rim_cannot_let_through_is_refused(operation: Any, words: str) -> None:
+    with pytest.raises(EditRefused) as refused:
+        apply(read(ROOT / "examples/shodan/review.yaml"), operation)
+
+    assert words in refused.value.diagnostic.message
+
+
+def test_the_inside_of_a_loop_goes_to_a_file_and_back(tmp_path: Path) -> None:
+    text, files = read(ROOT / "examples/shodan/review.yaml"), ProjectFiles(str(tmp_path))
+    file = str(tmp_path / "a.yaml")
+
+    def applied(text: str, **operation: Any) -> Edited:
+        return edit(text, file, read_operations([operation]), files)
+
+    out = applied(text, operation="extract", at="review-loop", file="body.yaml")
+    (tmp_path / "body.yaml").write_text(out.others["body.yaml"])
+    again = applied(out.text, operation="inline", at="review-loop")
+
+    assert "# Any configured provider" in out.others["body.yaml"]
+    assert "inlineWorkflow" not in out.text
+    assert read_workflow(out.text, file, files).workflow
+    before, after = (
+        plain(parse(each, file).root)["nodes"][0]["data"] for each in (text, again.text)
+    )
+    assert {**before, "workflowRef": None} == {**after, "workflowRef": None}
+    with pytest.raises(EditRefused):
+        applied(text, operation="extract", at="review-loop", file="body.yaml")

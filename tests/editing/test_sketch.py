@@ -1,0 +1,39 @@
+"""The picture of a file against the graph of the workflow that it is read as."""
+
+from __future__ import annotations
+
+import pytest
+from drawn import corpora, own_files, read
+
+from whorl.dialects import ProjectFiles, read_workflow
+from whorl.dialects.editing.edit import open_text
+from whorl.errors import EditRefused, InvalidWorkflow
+from whorl.interfaces.http.routes.workflows import graph_of
+
+DRAWN = ("native", "studio", "shodan")
+
+
+@pytest.mark.parametrize("dialect", DRAWN)
+def test_each_drawn_step_is_in_the_graph_with_its_holder(dialect: str) -> None:
+    seen = 0
+    for name, path in [*own_files(), *corpora()]:
+        if name != dialect:
+            continue
+        text, files = read(path), ProjectFiles(str(path.parent))
+        try:
+            graph = graph_of(read_workflow(text, str(path), files).workflow)
+            _, changes = open_text(text, str(path), files)
+        except (InvalidWorkflow, EditRefused):
+            continue
+        nodes = {node.path: node.parent for node in graph.nodes}
+        drawn = {
+            node.path: node.parent
+            for node in changes.sketch.nodes
+            # These stand for the ports of what holds them, or for nothing that runs.
+            if not node.kind.startswith("interface-") and node.kind != "note"
+        }
+        seen += len(drawn)
+
+        assert {path: nodes.get(path) for path in drawn} == drawn, path
+
+    assert seen > 10

@@ -1,0 +1,183 @@
+"""Changes of texts: only the characters that a change needs, and back again byte for byte."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whorl.dialects.reader import parse
+from whorl.errors import EditRefused
+from whorl.source.editing.editor import Editor
+from whorl.source.editing.patches import Patch, apply, in_utf16
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def editor(text: str, file: str = "a.yaml") -> Editor:
+    is_json = file.endswith("json")
+    return Editor(text, lambda source: parse(source, file, lenient=True), is_json=is_json)
+
+
+FILE = """\
+# top
+whorl: 1
+
+steps:
+  write:
+    ask: |
+      Hello {{ x }}
+
+      there
+    model: a  # the model
+
+  # the review
+  review:
+    ask: "Check {{ write }} \\u00e9"
+  empty: {}
+  list: [1, 2,  3]
+"""
+CHANGES: dict[str, tuple[Callable[[Editor], Any], str, str]] = {
+    "part of a literal": (
+        lambda e: e.set(["steps", "write", "ask"], "Hello {{ y }}\n\nthere\n"),
+        "{{ x }}",
+        "{{ y }}",
+    ),
+    "an escape stays": (
+        lambda e: e.set(["steps", "review", "ask"], "See {{ write }} é"),
+        "Check",
+        "See",
+    ),
+    "a plain text that needs quotes": (
+        lambda e: e.set(["steps", "write", "model"], "a: b"),
+        "model: a ",
+        'model: "a: b" ',
+    ),
+    "an item of a list in brackets": (
+        lambda e: e.set(["steps", "list"], [1, 3]),
+        "[1, 2,  3]",
+        "[1,  3]",
+    ),
+    "an empty mapping is filled in lines": (
+        lambda e: e.set(["steps", "empty", "run"], "ls"),
+        "  empty: {}\n",
+        "  empty:\n    run: ls\n",
+    ),
+    "a step with the comment above it": (
+        lambda e: e.unset(["steps", "review"]),
+        '\n  # the review\n  review:\n    ask: "Check {{ write }} \\u00e9"\n',
+        "",
+    ),
+    "a key": (lambda e: e.rename((1, 0), "draft one"), "  write:", '  "draft one":'),
+    "a new step with the gap of its neighbours": (
+        lambda e: e.insert((1,), 1, "more", {"run": "ls"}),
+        "# the model\n",
+        "# the model\n\n  more:\n    run: ls\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("end", ["\n", "", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_change_is_its_own_characters_and_can_be_taken_back(
+    name: str, end: str, mark: str
+) -> None:
+    change, before, after = CHANGES[name]
+    text = FILE
+    if end == "\r\n":
+        text, before, after = (part.replace("\n", "\r\n") for part in (text, before, after))
+    text = mark + (text.rstrip("\n") if not end else text)
+    assert text.count(before) == 1
+    edited = editor(text)
+
+    change(edited)
+
+    assert edited.text == text.replace(before, after)
+    assert apply(text, edited.patches()) == edited.text
+    edited.take_back()
+    assert edited.text == text
+
+
+def test_a_remark_behind_a_value_is_no_part_of_a_new_text_of_lines() -> None:
+    edited = editor(FILE)
+
+    edited.set(["steps", "write", "model"], "a\nb")
+
+    assert '    model: "a\\nb"  # the model\n' in edited.text
+
+
+REFUSED = {
+    "C102 anchor": ("a: &x\n  b: 1\nc: *x\n", ["a", "b"]),
+    "C102 alias": ("a: &x {b: 1}\nc: *x\n", ["c", "b"]),
+    "C102 repeated": ("a: 1\na: 2\n", ["a"]),
+    "C102 long key": ("? a\n: b\n", ["a"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_shared_is_refused_and_nothing_changes(name: str) -> None:
+    text, keys = REFUSED[name]
+    edited = editor(text)
+
+    with pytest.raises(EditRefused) as refused:
+        edited.unset(list(keys))
+
+    assert refused.value.diagnostic.code == name[:4]
+    assert edited.text == text
+
+
+JSON = '{\n  "nodes": [\n    {"id": "a", "x": 1.50},\n    {"id": "b"}\n  ],\n  "edges": []\n}\n'
+
+
+def test_new_items_of_json_are_written_as_their_neighbours_are() -> None:
+    edited = editor(JSON, "a.json")
+
+    edited.insert((0,), 2, None, {"id": "c"})
+    edited.insert((1,), 0, None, {"id": "e"})
+
+    assert '    {"id": "b"},\n    {"id": "c"}\n  ],' in edited.text
+    assert '"edges": [\n    {\n      "id": "e"\n    }\n  ]' in edited.text
+    edited.take_back()
+    assert edited.text == JSON
+
+
+def test_offsets_count_utf16_units_for_browsers() -> None:
+    text = "a: '😀😀'\nb: 1\n"
+    edited = editor(text)
+
+    edited.set(["b"], 2)
+    edited.set(["a"], "😀x")
+
+    patches = in_utf16(text, edited.patches())
+    units = text.encode("utf-16-le")
+    for start, end, new in reversed(patches):
+        units = units[: 2 * start] + new.encode("utf-16-le") + units[2 * end :]
+    assert units.decode("utf-16-le") == edited.text == "a: '😀x'\nb: 2\n"
+    assert patches == [Patch(6, 8, "x"), Patch(13, 14, "2")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("a: {x: 1, 'y': [2,  3]} # why\n", "a: # why\n  x: 1\n  'y': [2,  3]\n"),
+        ("a: [1, {b: c}]\n", "a:\n  - 1\n  - {b: c}\n"),
+        ('a: {"b":1}\n', "a:\n  b: 1\n"),
+        ("l:\n  - {a: 1, b: 2}\n", "l:\n  - a: 1\n    b: 2\n"),
+    ],
+)
+def test_brackets_are_opened_to_lines(before: str, after: str) -> None:
+    edited = editor(before, "a.yaml")
+    edited.open((0, 0) if before[0] == "l" else (0,))
+
+    assert edited.text == after
+    edited.take_back()
+    assert edited.text == before
+
+
+def test_brackets_with_remarks_are_not_opened() -> None:
+    edited = editor("a: {x: 1, # one\n  y: 2}\n", "a.yaml")
+
+    with pytest.raises(EditRefused):
+        edited.open((0,))

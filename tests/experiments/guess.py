@@ -1,0 +1,102 @@
+"""A loop that guesses with canned replies, an experiment on it, and the commands in process."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from whorl.interfaces.cli import COMMANDS
+from whorl.interfaces.cli.group import build_group, run_safely
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FLOW = """
+whorl: 1
+name: guess
+inputs: {n: integer}
+steps:
+  polish:
+    repeat:
+      until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]
+      at_most: 2
+      steps:
+        write: {ask: "Guess {{ n }} now {{ iteration }}"}
+        review: {ask: "Review {{ write }}", returns: {score: number}}
+outputs: {text: "{{ polish.write }}"}
+"""
+EXPERIMENT = """
+experiment: 1
+name: guess
+workflow: guess.yaml
+cases: cases.csv
+variants:
+  longer: {loops: {polish: {at_most: 4, return: best}}}
+grade: "(outputs.text | length) / 10"
+explore: {polish: 5}
+at_once: 6
+"""
+CONFIG = """
+[defaults]
+provider = "demo"
+model = "scripted"
+[providers.demo]
+kind = "scripted"
+[[providers.demo.replies]]
+match = "Guess"
+by = "iteration"
+replies = ["a", "ab", "abc", "abcd", "abcde"]
+[[providers.demo.replies]]
+match = "Review"
+by = "iteration"
+replies = [
+    {json = {score = 0.1}},
+    {json = {score = 0.3}},
+    {json = {score = 0.5}},
+    {json = {score = 0.8}},
+    {json = {score = 0.95}},
+]
+[prices.scripted]
+input = 10.0
+output = 100.0
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "guess.yaml").write_text(FLOW)
+    (tmp_path / "guess.experiment.yaml").write_text(EXPERIMENT)
+    (tmp_path / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(12)))
+    (tmp_path / "whorl.toml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WHORL_TRUST", "1")
+    return tmp_path
+
+
+@dataclass
+class Done:
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+def whorl(*words: str) -> Done:
+    out, beside = io.TextIOWrapper(io.BytesIO()), io.TextIOWrapper(io.BytesIO())
+    with redirect_stdout(out), redirect_stderr(beside):
+        code = run_safely(build_group(COMMANDS), [*words, "--config", "whorl.toml"])
+    texts = []
+    for stream in (out, beside):
+        stream.seek(0)
+        texts.append(stream.read())
+    return Done(code, *texts)
+
+
+def run_json(*words: str) -> Any:
+    done = whorl(*words, "--json")
+    assert done.exit_code == 0, done
+    return json.loads(done.stdout)

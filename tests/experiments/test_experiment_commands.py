@@ -1,0 +1,250 @@
+"""Commands around experiments: graders that run, gates, the background, pruning, cleaning up."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from waiting import wait_until
+from whorl.runtimes.service.experiments import ExperimentTable
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["folder"]
+
+FILE = "guess.experiment.yaml"
+GRADE = 'grade: "(outputs.text | length) / 10"\n'
+REPLY = '[[providers.demo.replies]]\nmatch = "How good"\nreplies = [{json = {grade = 0.25}}]\n'
+
+
+def test_a_model_and_a_command_grade_by_runs_of_their_own(folder: Path) -> None:
+    graders = """
+grade:
+  model: {ask: "How good is {{ outputs.text }}?", returns: {grade: number}}
+  command: {run: ["test", "{{ outputs.text }}", "=", "ab"]}
+  asked: {run: ["test", "{{ results.write }}", "=", "{{ case.n }}"]}
+grade_iterations: returned
+"""
+    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, graders))
+    with (folder / "whorl.toml").open("a") as file:
+        file.write(REPLY + '[allow]\ncommands = ["test"]\n')
+
+    found = run_json("experiment", "run", FILE)
+    again = run_json("experiment", "run", FILE)
+
+    base = [row["grades"] for row in found["rows"] if row["variant"] == "base"]
+    longer = [row["grades"] for row in found["rows"] if row["variant"] == "longer"]
+    assert base == [{"model": 0.25, "command": 1, "asked": 0}] * 12
+    assert longer == [{"model": 0.25, "command": 0, "asked": 0}] * 12
+    assert found["spent_usd"] == again["spent_usd"]
+
+
+def test_a_command_that_is_not_allowed_grades_nothing(folder: Path) -> None:
+    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, "grade: {run: [rm, x]}\n"))
+
+    refused = whorl("experiment", "run", FILE)
+
+    assert refused.exit_code == 2
+    assert "rm" in refused.stderr
+    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
+        assert store.runs(limit=5) == []
+
+
+def test_a_gate_is_undecided_where_few_cases_differ_much(folder: Path) -> None:
+    """Half of the cases are better by 0.1 and half worse: nothing is certain."""
+    text = EXPERIMENT.replace(GRADE, 'grade: "0.5 + (n % 2 - 0.5) * run.iterations / 10"\n')
+    text = text.replace("(n % 2", "((case.n | int) % 2")
+    (folder / FILE).write_text(text)
+    options = ("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
+
+    found = run_json(*options)
+    lax, strict = whorl(*options, "--markdown"), whorl(*options, "--strict")
+
+    assert found["verdict"] == "undecided"
+    assert "cases do not decide; about" in found["reasons"][0]
+    assert (lax.exit_code, strict.exit_code) == (0, 1)
+    rows = [line for line in lax.stdout.splitlines() if line.startswith("|")]
+    assert len(rows) == 4
+    assert {row.count("|") for row in rows} == {8}
+    assert rows[3].startswith("| longer |")
+    assert "### guess: 12 cases" in lax.stdout
+
+
+def test_a_report_in_markdown_and_for_spreadsheets(folder: Path) -> None:
+    run_json("experiment", "run", FILE)
+
+    shown = whorl("experiment", "report", FILE, "--markdown").stdout
+    sheet = whorl("experiment", "report", FILE, "--csv").stdout.splitlines()
+
+    assert "| variant | grade (95 %) | to base |" in shown
+    assert "+0.20 (+0.20 to +0.20) better" in shown
+    assert len(sheet) == 25
+    assert sheet[0].startswith("case,variant,repeat,run,status")
+
+
+def test_pruning_spares_the_runs_of_experiments(folder: Path) -> None:
+    run_json("experiment", "run", FILE)
+    whorl("run", "guess.yaml", "-i", "n=1")
+
+    spared = run_json("prune", "--older-than", "0s")
+    gone = run_json("prune", "--older-than", "0s", "--experiments")
+
+    assert len(spared["runs"]) == 1
+    assert len(gone["runs"]) == 24
+
+
+def test_what_is_kept_about_runs_is_bounded_and_goes_with_them(folder: Path) -> None:
+    run_json("experiment", "run", FILE)
+    run_json("what-if", FILE)
+    kept = list((folder / ".whorl" / "facts").glob("*.z"))
+    whorl("experiment", "rm", "guess")
+
+    assert len(kept) == 1
+    assert list((folder / ".whorl" / "facts").glob("*.z")) == []
+
+
+def test_dollars_that_are_expected_are_told_after_the_first_case(folder: Path) -> None:
+    (folder / FILE).write_text(EXPERIMENT.replace("at_once: 6", "at_once: 1"))
+
+    done = whorl("experiment", "run", FILE)
+    spent = json.loads(whorl("experiment", "report", FILE, "--json").stdout)["spent_usd"]
+
+    line = next(line for line in done.stderr.splitlines() if "after 1 case" in line)
+    about = float(line.partition("about $")[2].partition(" ")[0])
+    assert about == pytest.approx(spent, rel=0.05)
+
+
+def test_rows_that_nobody_can_run_say_what_is_left_to_gain(folder: Path) -> None:
+    """What is solved at the fourth guess ends there; what never is, with the best by score."""
+    solved = 'solved: "grade >= 0.4"\n'
+    (folder / FILE).write_text(EXPERIMENT + solved)
+    run_json("experiment", "run", FILE)
+
+    ideal = run_json("what-if", FILE)["ideal"]
+    (folder / FILE).write_text(EXPERIMENT + solved.replace("0.4", "0.9"))
+    never = run_json("what-if", FILE)["ideal"]["the judge is always right"]
+
+    wanted = {
+        "no loop at all": (0.1, 1),
+        "the judge is always right": (0.4, 4),
+        "the best that was made": (0.5, 5),
+    }
+    found = {name: (row["grade"], row["iterations"]) for name, row in ideal.items()}
+    assert found == {name: (pytest.approx(grade), n) for name, (grade, n) in wanted.items()}
+    assert (never["grade"], never["iterations"]) == (pytest.approx(0.5), 5)
+    costs = [row["cost_usd"] for row in ideal.values()]
+    assert costs == sorted(costs)
+
+
+@pytest.mark.slow
+def test_an_experiment_runs_in_the_background(folder: Path) -> None:
+    words = ["experiment", "run", FILE, "--detach", "--config", "whorl.toml"]
+    command = [sys.executable, "-m", "whorl.interfaces.cli", *words]
+    begun = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    def ended() -> Any:
+        with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
+            asked = ExperimentTable(store).all()["guess"]
+            return asked if asked.state != "asked" else None
+
+    wait_until(lambda: ended() is not None)
+    found = run_json("experiment", "report", FILE)
+    stopped = whorl("experiment", "stop", "guess")
+
+    assert begun.stdout == "guess\n"
+    assert ended().state == "done"
+    assert found["done"] == 24
+    assert stopped.exit_code == 2
+
+
+@pytest.mark.slow
+def test_an_interrupt_leaves_trials_where_they_are(folder: Path) -> None:
+    """The loops would go on for hours; a server, or the same command, would go on with them."""
+    flow = (folder / "guess.yaml").read_text().replace("at_most: 2", "at_most: 90\n      wait: 1h")
+    (folder / "guess.yaml").write_text(flow.replace("at_least: 0.9}", "at_least: 2, high: 3}"))
+    (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
+    words = ["experiment", "run", FILE, "--config", "whorl.toml"]
+    # What a shell runs in the background ignores the signal, and so would the process.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen([sys.executable, "-m", "whorl.interfaces.cli", *words])
+    path = folder / ".whorl" / "whorl.db"
+
+    def statuses() -> set[str]:
+        with closing(SqliteStore(path)) as store:
+            return {row.status for row in store.runs(limit=50) if row.calls}
+
+    wait_until(lambda: process.poll() is not None or (path.exists() and "running" in statuses()))
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(60) == 130
+    assert "interrupted" in statuses()
+    assert "running" not in statuses()
+
+
+def test_a_rule_is_asked_of_all_runs_of_one_version(folder: Path) -> None:
+    flow = (folder / "guess.yaml").read_text()
+    whorl("run", "guess.yaml", "-i", "n=1")
+    (folder / "guess.yaml").write_text(flow.replace("Guess", "Guess again"))
+    for number in ("2", "3"):
+        whorl("run", "guess.yaml", "-i", f"n={number}")
+    asked = ("what-if", "--workflow", "guess", "--at-most", "1")
+
+    newest, shown = run_json(*asked), whorl(*asked)
+    unknown = whorl(*asked, "--version", "zz")
+    both = whorl("what-if", "last", "--workflow", "guess", "--at-most", "1")
+
+    assert [each["answer"]["iterations"] for each in newest] == [1, 1]
+    assert "1 run of other versions left out" in shown.stderr
+    assert "2 of 2 runs answered, on average: 2.0 iterations became 1.0" in shown.stdout
+    assert "X110" in unknown.stderr
+    known = unknown.stderr.partition("known: ")[2].split(",")
+    older = run_json(*asked, "--version", known[1].split()[0].strip(". "))
+    assert len(older) == 1
+    assert both.exit_code == 2
+
+
+JUDGED = EXPERIMENT.replace("guess.yaml", "judged.yaml").replace(
+    GRADE, 'grade: "1 if results.write | length > 2 else 0"\n'
+)
+
+
+def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> None:
+    """A judge with one vote is asked for two more on each of five guesses of twelve cases."""
+    flow = (folder / "guess.yaml").read_text()
+    rule = 'until: [{judge: {question: "Is it long?", of: write}}]'
+    score = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'
+    (folder / "judged.yaml").write_text(flow.replace(score, rule))
+    (folder / FILE).write_text(JUDGED)
+    replies = 'match = "Is it long"\nby = "iteration"\nreplies = ["NO", "NO", "YES"]\n'
+    with (folder / "whorl.toml").open("a") as file:
+        file.write(f"[[providers.demo.replies]]\n{replies}")
+    run_json("experiment", "run", FILE)
+    asked = ("what-if", FILE, "--until", '{judge: {question: "Is it long?", of: write, votes: 3}}')
+    judged = ("judge", FILE, "--against", "grade")
+
+    before = run_json(*asked)
+    free = whorl(*judged, "--votes", "3")
+    paid = whorl(*judged, "--votes", "3", "--budget", "5", "--json")
+    again = whorl(*asked, "--extend", "--budget", "5", "--json")
+
+    assert [row["why"] for row in before["not_ranked"]] == [
+        "the judge has 1 votes in iteration 1, not 3"
+    ]
+    assert (free.exit_code, "X111" in free.stderr) == (2, True)
+    found = json.loads(paid.stdout)
+    assert found["results"] == 60
+    assert set(found["votes"]) == {"1", "3"}
+    assert found["loop"]["yours"][1] < found["loop"]["3"][1]
+    assert "120 votes to ask for" in paid.stderr
+    assert "0 votes to ask for" in again.stderr
+    rows = json.loads(again.stdout)["rules"]
+    assert any("judge (3 votes)" in row["rule"] for row in rows)

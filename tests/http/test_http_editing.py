@@ -1,0 +1,215 @@
+"""Editing over HTTP: pictures and operations for everybody, saving where the operator allows it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import TOKEN, connected, make_project
+
+from whorl.interfaces.http.server import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from served import Client
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_project(tmp_path_factory.mktemp("edited"))
+
+
+@pytest.fixture(scope="module")
+def editor(folder: Path) -> Iterator[Client]:
+    """A client of a server that saves files."""
+    with connected(folder, Place(token=TOKEN, edits=True)) as client:
+        yield client
+
+
+def put(client: Client, **body: Any) -> tuple[int, Any]:
+    answer = client.http.put("/api/workflows/source", json=body)
+    return answer.status_code, answer.json()
+
+
+def test_a_file_is_drawn_with_its_problems(editor: Client) -> None:
+    drawn = editor.get("/workflows/sketch", file="polish.yaml")
+    broken = editor.post(
+        "/workflows/sketch", {"name": "a.yaml", "text": "whorl: 1\nsteps: [\n"}, 200
+    )
+
+    paths = [node["path"] for node in drawn["sketch"]["nodes"]]
+    assert paths == ["polish", "polish/write", "polish/length", "polish/review", "report"]
+    assert drawn["etag"].startswith('"sha256:')
+    assert drawn["sketch"]["nodes"][1]["span"]["line"] > 1
+    assert drawn["sketch"]["fields"]["whorl"] == 1
+    assert "steps" not in drawn["sketch"]["fields"]
+    assert broken["sketch"] is None
+    assert broken["diagnostics"][0]["line"]
+
+
+def test_operations_give_patches_in_utf16_units_and_save_nothing(
+    editor: Client, folder: Path
+) -> None:
+    text = 'whorl: 1\nname: "😀"\nsteps:\n  a: {ask: "😀 one"}\n  b: {ask: "{{ a }}"}\n'
+    operations = [{"operation": "rename", "at": "a", "name": "first"}]
+    body = {"name": "new.yaml", "text": text, "operations": operations}
+
+    edited = editor.post("/workflows/edit", body, 200)
+
+    units = text.encode("utf-16-le")
+    for patch in reversed(edited["patches"]):
+        new = patch["text"].encode("utf-16-le")
+        units = units[: 2 * patch["start"]] + new + units[2 * patch["end"] :]
+    assert units.decode("utf-16-le") == edited["text"]
+    assert edited["rewired"] == [{"path": "b", "field": "ask", "line": 5}]
+    assert edited["select"] == ["first"]
+    assert edited["diagnostics"] is not None
+    assert not (folder / "new.yaml").exists()
+
+
+def test_a_refused_operation_says_which_and_where(editor: Client) -> None:
+    text = editor.get("/workflows/sketch", file="polish.yaml")["text"]
+    operations = [
+        {"operation": "set", "at": "report", "field": ["ask"], "value": "x"},
+        {"operation": "remove", "at": "polish/write"},
+    ]
+
+    body = {"name": "polish.yaml", "text": text, "operations": operations}
+    error = editor.post("/workflows/edit", body, 422)["error"]
+
+    assert (error["code"], error["operation"]) == ("C106", 1)
+    assert error["line"]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    [{"operation": "explode"}, {"operation": "set", "at": "a"}, {"operation": "unwrap", "at": 1},
+     {"operation": "rename", "at": "a", "name": "b", "more": 1}, {}],
+)  # fmt: skip
+def test_the_shapes_of_operations_are_closed(editor: Client, operation: dict[str, Any]) -> None:
+    body = {"name": "a.yaml", "text": "whorl: 1\nsteps: {a: {ask: x}}\n", "operations": [operation]}
+
+    assert editor.post("/workflows/edit", body, 400)["error"]["code"] == "W900"
+
+
+def test_a_save_needs_the_version_that_it_was_made_from(editor: Client, folder: Path) -> None:
+    (folder / "timed.yaml").chmod(0o640)
+    drawn = editor.get("/workflows/sketch", file="timed.yaml")
+    new = drawn["text"].replace("Now?", "Then?")
+
+    status, saved = put(editor, file="timed.yaml", text=new, etag=drawn["etag"])
+    again, refused = put(editor, file="timed.yaml", text="x", etag=drawn["etag"])
+
+    assert (status, again) == (200, 409)
+    assert (folder / "timed.yaml").read_text() == new
+    assert (folder / "timed.yaml").stat().st_mode & 0o777 == 0o640
+    assert refused["current"] == {"text": new, "etag": saved["etag"]}
+    assert editor.get("/workflows/etag", file="timed.yaml")["etag"] == saved["etag"]
+    assert [name for name in os.listdir(folder) if name.startswith(".timed")] == []
+
+
+NEW = "whorl: 1\nsteps: {a: {ask: x}}\n"
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["whorl.toml", ".whorl/x.yaml", "../x.yaml", "/tmp/x.yaml", ".hidden.yaml", "no/such.yaml",
+     "link.yaml", "linked/x.yaml", "hard.yaml", "flows/../x.yaml", "x.txt", "a\\b.yaml"],
+)  # fmt: skip
+def test_only_workflow_files_of_the_project_are_written(
+    editor: Client, folder: Path, file: str
+) -> None:
+    if not (folder / "link.yaml").exists():
+        (folder / "link.yaml").symlink_to(folder / "gated.yaml")
+        (folder / "linked").symlink_to(folder / "flows")
+        os.link(folder / "slow.yaml", folder / "hard.yaml")
+    before = {path: path.read_bytes() for path in folder.rglob("*.yaml")}
+
+    status, answer = put(editor, file=file, text=NEW, etag=None)
+
+    assert status in (400, 403, 404, 409), answer
+    assert {path: path.read_bytes() for path in folder.rglob("*.yaml")} == before
+
+
+def test_other_data_is_not_written_over(editor: Client, folder: Path) -> None:
+    from whorl.services.editing import etag_of
+
+    etag = etag_of((folder / "notes.json").read_bytes())
+
+    assert put(editor, file="notes.json", text=NEW, etag=etag)[0] == 403
+    assert put(editor, file="more.json", text='{"some": "data"}', etag=None)[0] == 403
+
+
+def test_without_permission_nothing_is_written(shared: Client) -> None:
+    drawn = shared.get("/workflows/sketch", file="polish.yaml")
+
+    status, answer = put(shared, file="polish.yaml", text=NEW, etag=drawn["etag"])
+
+    assert (status, answer["error"]["code"]) == (403, "C112")
+    assert shared.get("/project")["edit"] is False
+    assert shared.get("/workflows/etag", file="polish.yaml")["etag"] == drawn["etag"]
+
+
+def test_new_files_come_from_templates_copies_and_nothing(editor: Client, folder: Path) -> None:
+    for body in (
+        {"file": "made-1.yaml", "template": "self-refine"},
+        {"file": "made-2.json", "template": "self-refine"},
+        {"file": "made-3.yaml", "copy_of": "gated.yaml"},
+        {"file": "made-4.yaml", "convert": "made-2.json"},
+        *({"file": f"made-{name}.yaml", "empty": name} for name in ("native", "shodan")),
+        {"file": "made-studio.json", "empty": "studio"},
+    ):
+        made = editor.post("/workflows", body, 200)
+        mistakes = [one for one in made["diagnostics"] if one["severity"] == "error"]
+        assert mistakes == [], body
+        assert (folder / made["file"]).exists()
+    assert editor.post("/workflows", {"file": "made-1.yaml", "empty": "native"}, 409)
+    assert editor.post("/workflows", {"file": "x.yaml"}, 400)
+
+
+@pytest.mark.parametrize("dialect", ["native", "studio", "shodan"])
+def test_each_kind_of_a_palette_can_be_added(editor: Client, dialect: str) -> None:
+    from whorl.dialects.editing.palette import changes_of
+
+    groups = editor.get("/palette", dialect=dialect)["groups"]
+    name = "a.json" if dialect == "studio" else "a.yaml"
+    text = changes_of(dialect).empty
+    kinds = [kind["kind"] for group in groups for kind in group["kinds"]]
+
+    for kind in kinds:
+        operations = [{"operation": "add", "into": "", "kind": kind}]
+        body = {"name": name, "text": text, "operations": operations}
+        edited = editor.post("/workflows/edit", body, 200)
+        added = edited["select"][0]
+        assert added in [node["path"] for node in edited["sketch"]["nodes"]], kind
+        # What is missing is said of the file, not of its spelling.
+        codes = {one["code"] for one in edited["diagnostics"] if one["severity"] == "error"}
+        assert not codes & {"W001", "W003", "W004", "W009"}, (kind, edited["diagnostics"])
+    assert len(kinds) > 10
+
+
+def test_a_problem_belongs_to_the_innermost_step_that_it_stands_in(editor: Client) -> None:
+    text = (
+        "whorl: 1\nwrong: 1\nsteps:\n  a:\n    repeat:\n      at_most: 2\n      steps:\n"
+        "        b: {ask: '{{ nobody }}'}\n        c: {ask: x, odd: 1}\n"
+    )
+
+    drawn = editor.post("/workflows/sketch", {"name": "a.yaml", "text": text}, 200)
+
+    nodes = {(found["line"], found["node"]) for found in drawn["diagnostics"]}
+    assert {(2, None), (8, "a/b"), (9, "a/c")} <= nodes
+
+
+def test_names_in_scope_come_with_types_and_readers(editor: Client) -> None:
+    text = editor.get("/workflows/sketch", file="polish.yaml")["text"]
+    body = {"name": "polish.yaml", "text": text, "at": "polish/review"}
+
+    names = {one["name"]: one for one in editor.post("/workflows/names", body, 200)["names"]}
+    refused = editor.post("/workflows/names", {**body, "at": "nobody"}, 422)
+
+    assert names["write"]["step"] == "polish/write"
+    assert names["write"]["readers"][0]["line"] > 1
+    assert refused["error"]["code"] == "C105"

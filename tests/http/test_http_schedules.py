@@ -1,0 +1,148 @@
+"""Schedules over HTTP and on the command line, and over a restart of everything."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+from contextlib import closing, suppress
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import Client, connected, make_project
+
+from waiting import PATIENCE_S, wait_until
+from whorl.runtimes.service.schedules import ScheduleTable
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.schedules.firing import key_of
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from whorl.runtimes.service.schedules import Firing
+
+
+def test_schedules_are_made_listed_steered_and_removed(client: Client) -> None:
+    new = {
+        "workflow": "polish.yaml",
+        "cron": "0 7 * * mon-fri",
+        "zone": "Europe/Berlin",
+        "inputs": {"task": "a haiku"},
+        "budget_usd": 0.5,
+    }
+    made = client.post("/schedules", new, 201)
+    assert (made["name"], made["when"]) == ("polish", "0 7 * * mon-fri (Europe/Berlin)")
+    assert (made["file"], made["next"] > 0, made["trouble"]) == ("polish.yaml", True, "")
+    client.post("/schedules", new, 409)
+    assert client.get("/schedules")["schedules"] == [made]
+    assert client.post("/schedules/polish/pause", {}, 200)["paused"]
+    assert client.post("/schedules/polish/pause", {}, 200)["next"] is None
+    client.post("/schedules/polish/run", {}, 202)
+
+    def has_started() -> bool:
+        firings = client.get("/schedules")["schedules"][0]["firings"]
+        return [firing["state"] for firing in firings] == ["started"]
+
+    wait_until(has_started)
+    run = client.get("/schedules")["schedules"][0]["firings"][0]["run"]
+    assert client.wait(run)["status"] == "succeeded"
+    assert not client.post("/schedules/polish/resume", {}, 200)["paused"]
+    assert client.http.delete("/api/schedules/polish").status_code == 200
+    assert client.http.delete("/api/schedules/polish").status_code == 404
+    assert client.get(f"/runs/{run}")["status"] == "succeeded"
+    deeds = [(row["action"], row["file"]) for row in client.get("/audit")["audit"]]
+    assert deeds[-1] == ("add schedule", "polish.yaml")
+    assert ("pause schedule", "polish") in deeds
+
+
+@pytest.mark.parametrize(
+    ("new", "status", "code"),
+    [
+        ({"workflow": "polish.yaml"}, 400, "W900"),
+        ({"workflow": "polish.yaml", "cron": "@daily", "every": "1h"}, 400, "W900"),
+        ({"workflow": "gated.yaml", "cron": "61 * * * *"}, 400, "W916"),
+        ({"workflow": "gated.yaml", "cron": "@daily", "zone": "Mars/Base"}, 400, "W916"),
+        ({"workflow": "gated.yaml", "every": "1ms"}, 400, "W916"),
+        ({"workflow": "gated.yaml", "every": "1h", "inputs": {"a": 1}}, 400, "R111"),
+        ({"workflow": "nothing.yaml", "every": "1h"}, 404, "W016"),
+        ({"workflow": "../a.yaml", "every": "1h"}, 404, "W016"),
+        ({"workflow": "gated.yaml", "every": "1h", "name": "a b"}, 400, "W900"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    shared: Client, new: dict[str, Any], status: int, code: str
+) -> None:
+    answer = shared.http.post("/api/schedules", json=new)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+
+def test_health_counts_schedules_that_cannot_start_anything(tmp_path: Path) -> None:
+    folder = make_project(tmp_path)
+    with connected(folder) as client:
+        client.post("/schedules", {"workflow": "gated.yaml", "cron": "@yearly"}, 201)
+    (folder / "gated.yaml").unlink()
+    with connected(folder) as client:
+        health = lambda: client.http.get("/healthz").json()  # noqa: E731
+        wait_until(lambda: health()["schedules_in_trouble"] == 1)
+        assert "gated.yaml" in client.get("/schedules")["schedules"][0]["trouble"]
+
+
+def firings(project: Path) -> list[Firing]:
+    with closing(SqliteStore(project / ".whorl" / "whorl.db")) as store:
+        table = ScheduleTable(store)
+        return [f for schedule in table.all() for f in reversed(table.newest(schedule, 1_000))]
+
+
+def served(spawn: Callable[..., subprocess.Popen[str]]) -> subprocess.Popen[str]:
+    """A server in a process of its own, once it listens."""
+    server = spawn("serve", "--port", "0", "--no-open")
+    assert server.stdout is not None
+    assert re.match("http://", server.stdout.readline())
+    return server
+
+
+def end(server: subprocess.Popen[str], how: signal.Signals) -> None:
+    server.send_signal(how)
+    server.communicate(timeout=PATIENCE_S)
+
+
+@pytest.mark.slow
+def test_a_schedule_goes_on_over_a_restart_of_everything(
+    project: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """Servers are killed and stopped, two at a time; no time is made twice, none is left out."""
+    (project / "tick.yaml").write_text('whorl: 1\nname: tick\nsteps:\n  a: {value: "1"}\n')
+    words = ("--every", "2s", "--backfill", "--overlap", "parallel", "--json")
+    out, err = spawn("schedule", "add", "tick.yaml", *words).communicate(timeout=PATIENCE_S)
+    assert json.loads(out)["when"] == "every 2s", err
+    servers: list[subprocess.Popen[str]] = []
+    try:
+        for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGTERM):
+            before = started(project)
+            servers = [served(spawn), served(spawn)]
+            wait_until(lambda known=before: len(started(project) - known) >= 2)
+            for server in servers:
+                end(server, how)
+    finally:
+        for server in servers:
+            with suppress(ProcessLookupError):
+                server.kill()
+            server.communicate()
+
+    dues = [firing.due for firing in firings(project)]
+    assert {after - before for before, after in pairwise(dues)} == {2.0}
+    with closing(SqliteStore(project / ".whorl" / "whorl.db")) as store:
+        runs = {row.id: row.key for row in store.runs(limit=10_000)}
+        (schedule,) = ScheduleTable(store).all()
+    # Of a start that was not noted, the next server would have found the run.
+    assert started(project) <= set(runs)
+    made = {key_of(schedule, due) for due in dues}
+    assert len(made & set(runs.values())) >= 8
+    assert len(runs) <= len(dues)
+
+
+def started(project: Path) -> set[str]:
+    return {firing.run for firing in firings(project) if firing.state == "started"}

@@ -1,0 +1,179 @@
+"""What operators look at: metrics, health, readiness, and the log in JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+import signal
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client.parser import text_string_to_metric_families
+from served import Client, connected
+
+from waiting import PATIENCE_S, wait_until
+from whorl.interfaces.http.logs import JsonLines
+from whorl.interpreter.events import Event
+from whorl.providers.redaction import Secret
+from whorl.runtimes.journal import Entry, RunId
+from whorl.services.metrics import NAMES_MAX, OTHER, Metrics, text_of_families
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Spawn = Callable[..., subprocess.Popen[str]]
+
+
+def _parsed(text: str) -> dict[str, dict[tuple[str, ...], float]]:
+    """The samples of a page by their names and the values of their labels."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+    for family in text_string_to_metric_families(text):
+        assert family.documentation, family.name
+        for sample in family.samples:
+            place = found.setdefault(sample.name, {})
+            labels = tuple(sample.labels.values())
+            assert labels not in place
+            place[labels] = sample.value
+    return found
+
+
+def _metrics(client: Client) -> dict[str, dict[tuple[str, ...], float]]:
+    answer = client.http.get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return _parsed(answer.text)
+
+
+def _settled(client: Client, ended: int) -> dict[str, dict[tuple[str, ...], float]]:
+    """The metrics once so many runs have ended, and none is driven: they come after the journal."""
+    found: dict[str, dict[tuple[str, ...], float]] = {}
+
+    def is_settled() -> bool:
+        found.clear()
+        found.update(_metrics(client))
+        counted = sum(found.get("whorl_runs_ended_total", {}).values())
+        return counted == ended and found["whorl_runs_driven"] == {(): 0}
+
+    wait_until(is_settled)
+    return found
+
+
+def test_metrics_tell_what_runs_did(client: Client) -> None:
+    done = client.wait(client.start("polish.yaml", inputs={"task": "x"}))
+    client.wait(client.start("gated.yaml"), "waiting")
+    client.wait(client.start("failing.yaml"), "failed")
+    found = _settled(client, 2)
+
+    assert found["whorl_runs_ended_total"] == {
+        ("polish", "succeeded"): 1,
+        ("failing", "failed"): 1,
+    }
+    assert found["whorl_iterations_total"] == {("polish",): 3}
+    assert found["whorl_loops_ended_total"] == {("polish", "condition_met"): 1}
+    usage = done["result"]["usage"]
+    calls = found["whorl_calls_total"]
+    assert sum(calls.values()) == usage["calls"] + 3
+    assert {outcome for _, outcome in calls} <= {"answered", "failed"}
+    assert found["whorl_call_seconds_count"][("ask",)] == usage["calls"] + 3
+    assert found["whorl_run_seconds_count"] == {("polish",): 1, ("failing",): 1}
+    assert found["whorl_runs"] == {("gated", "waiting"): 1}
+    assert found["whorl_runs_driven"] == {(): 0}
+    assert found["whorl_store_bytes"][()] > 0
+    assert found["whorl_event_loop_lag_seconds"][()] >= 0
+
+
+def test_money_and_tokens_are_those_of_the_runs(client: Client) -> None:
+    done = client.wait(client.start("polish.yaml", inputs={"task": "x"}))
+    found = _settled(client, 1)
+    usage = done["result"]["usage"]
+
+    assert round(sum(found["whorl_cost_usd_total"].values()), 9) == round(usage["cost_usd"], 9)
+    tokens = usage["input_tokens"] + usage["output_tokens"]
+    assert sum(found["whorl_tokens_total"].values()) == tokens
+
+
+class Anything:
+    """Says the same of every run."""
+
+    def name(self, run: RunId) -> str:
+        return f'w"{run}\\\n'
+
+    def created_at(self, run: RunId) -> float:
+        return 0.0
+
+
+def test_the_number_of_series_is_bounded_and_names_are_escaped() -> None:
+    metrics = Metrics()
+    for number in range(NAMES_MAX + 50):
+        usage: Any = {"calls": 1, "input_tokens": 5, "output_tokens": 1, "cost_usd": 0.5}
+        events = [
+            Event("task.started", "a", 1.0, {"kind": "ask"}),
+            Event("task.held", "a", 2.0, {}),
+            Event("task.finished", "a", 4.0, {"usage": usage, "model": f"m{number}"}),
+            Event("task.in_doubt", "b", 4.0, {}),
+            Event("run.finished", "", 2.0e6, {"status": "succeeded"}),
+        ]
+        entries = [Entry(seq, event) for seq, event in enumerate(events, 1)]
+        metrics.take(RunId(f"r{number}"), entries, Anything())
+    found = _parsed(text_of_families(metrics.families()))
+
+    ended = found["whorl_runs_ended_total"]
+    assert len(ended) == NAMES_MAX + 1
+    assert ended[(OTHER, "succeeded")] == 50
+    assert ended[('w"r1\\\n', "succeeded")] == 1
+    assert len(found["whorl_cost_usd_total"]) == NAMES_MAX + 1
+    assert sum(found["whorl_cost_usd_total"].values()) == 0.5 * (NAMES_MAX + 50)
+    buckets = found["whorl_call_seconds_bucket"]
+    assert buckets[("ask", "2.5")] == 0
+    assert buckets[("ask", "5.0")] == buckets[("ask", "+Inf")] == NAMES_MAX + 50
+    assert found["whorl_run_seconds_bucket"][(OTHER, "86400.0")] == 0
+    assert found["whorl_calls_in_doubt_total"] == {(): NAMES_MAX + 50}
+
+
+def test_who_is_ready_and_who_may_see_numbers(project: Path) -> None:
+    with connected(project) as client:
+        stranger = Client(client.address, token="")
+        assert stranger.http.get("/metrics").status_code == 401
+        assert stranger.http.get("/readyz").json() == {"status": "ready"}
+        assert stranger.http.get("/healthz").status_code == 200
+        shutil.rmtree(project / ".whorl")
+        wait_until(lambda: stranger.http.get("/readyz").status_code == 503)
+        assert stranger.http.get("/readyz").json()["error"]["code"] == "R907"
+        stranger.close()
+
+
+def test_the_log_in_json_names_runs_and_requests_and_no_secrets(
+    project: Path, spawn: Spawn
+) -> None:
+    process = spawn("serve", "--port", "0", "--no-open", "--log", "json")
+    assert process.stdout is not None
+    address, _, token = process.stdout.readline().strip().partition("/#token=")
+    client = Client(address, token)
+    run = client.start("polish.yaml", inputs={"task": "x"})
+    client.wait(run)
+    client.http.get("/hooks/workflows/a/b?sig=5ecret")
+    client.close()
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=PATIENCE_S)
+
+    lines = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+    assert {"time", "level", "logger", "message"} <= set(lines[0])
+    ended = next(line for line in lines if "has ended" in line["message"])
+    assert (ended["run"], ended["level"]) == (run, "info")
+    started = next(line for line in lines if line.get("path") == "/api/runs")
+    assert (started["method"], started["status"]) == ("POST", 201)
+    assert token not in err
+    assert "5ecret" not in err
+
+
+def test_a_line_of_the_log_shows_no_secret() -> None:
+    formatter = JsonLines((Secret("hunter2-hunter2"),))
+    record = logging.LogRecord(
+        "whorl", 30, "", 1, "run %s is left: %s", ("r1", "k=hunter2-hunter2"), None
+    )
+    line = json.loads(formatter.format(record))
+
+    assert line["run"] == "r1"
+    assert "hunter2" not in line["message"]

@@ -1,0 +1,221 @@
+"""Runs of a workflow that wait for their turn, where only so many of them run at once."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from served import Client, connected
+
+from waiting import PATIENCE_S, wait_until
+from whorl.errors import UsageError
+from whorl.interpreter.events import Event
+from whorl.ir import Block, Trigger, Workflow
+from whorl.providers.settings.sections import settings_from
+from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.preflight import limit_of
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
+    Spawn = Callable[..., subprocess.Popen[str]]
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "logic-apps"
+GATE = """
+whorl: 1
+name: one
+inputs: {n: number}
+steps:
+  hold: {run: "while [ ! -e go{{ n }} ]; do sleep 0.02; done"}
+"""
+
+
+@pytest.fixture
+def queued(project: Path) -> Path:
+    """A project in which one run of a workflow runs at once, and ends when a file is there."""
+    with (project / "whorl.toml").open("a") as file:
+        file.write("\n[queue]\none = 1\n")
+    (project / "one.yaml").write_text(GATE)
+    return project
+
+
+def _start(client: Client, number: int) -> str:
+    return client.start("one.yaml", inputs={"n": number})
+
+
+def _positions(client: Client, *runs: str) -> list[Any]:
+    found = {run["id"]: run for run in client.get("/runs")["runs"]}
+    return [found[run]["position"] for run in runs]
+
+
+def _go(project: Path, *numbers: int) -> None:
+    for number in numbers:
+        (project / f"go{number}").touch()
+
+
+def test_more_runs_wait_in_order_and_hold_up_no_others(queued: Path) -> None:
+    with connected(queued) as client:
+        runs = [_start(client, number) for number in range(4)]
+        wait_until(lambda: _positions(client, *runs) == [None, 1, 2, 3])
+        second = client.get(f"/runs/{runs[1]}")
+        assert (second["status"], second["driver"]) == ("running", "nobody")
+        assert second["held"] == "waits for its turn, as number 1"
+        assert 'whorl_queue_length{workflow="one"} 3.0' in client.http.get("/metrics").text
+        # Another workflow has its own turn.
+        client.wait(client.start("polish.yaml", inputs={"task": "x"}), "succeeded")
+        # Out of order: the second one ends its wait before the first one does, and stays second.
+        _go(queued, 1)
+        assert _positions(client, *runs) == [None, 1, 2, 3]
+        _go(queued, 0)
+        client.wait(runs[1], "succeeded")
+        wait_until(lambda: _positions(client, *runs) == [None, None, None, 1])
+        _go(queued, 2, 3)
+        for run in runs:
+            client.wait(run, "succeeded")
+        began = [client.get(f"/runs/{run}/events")["events"][1]["at"] for run in runs]
+        assert began == sorted(began)
+
+
+def test_who_waits_can_be_cancelled(queued: Path) -> None:
+    with connected(queued) as client:
+        runs = [_start(client, number) for number in range(3)]
+        wait_until(lambda: _positions(client, *runs) == [None, 1, 2])
+        client.post(f"/runs/{runs[1]}/cancel")
+        client.wait(runs[1], "cancelled")
+        wait_until(lambda: _positions(client, *runs) == [None, None, 1])
+        # Nobody jumps the queue by going on with what has not begun.
+        client.post(f"/runs/{runs[2]}/resume", status=409)
+        _go(queued, 0, 2)
+        client.wait(runs[2], "succeeded")
+
+
+def test_the_queue_outlives_its_servers(queued: Path, spawn: Spawn) -> None:
+    """The server is killed; two others go on together, and the limit holds for both."""
+    process = spawn("serve", "--port", "0", "--no-open")
+    assert process.stdout is not None
+    address, _, token = process.stdout.readline().strip().partition("/#token=")
+    first = Client(address, token)
+    runs = [_start(first, number) for number in range(3)]
+    wait_until(lambda: _positions(first, *runs) == [None, 1, 2])
+    first.close()
+    process.kill()
+    process.communicate(timeout=PATIENCE_S)
+    with connected(queued) as one, connected(queued) as other:
+        wait_until(lambda: one.get(f"/runs/{runs[0]}")["driver"] in ("here", "elsewhere"))
+        assert _positions(other, *runs) == [None, 1, 2]
+        late = _start(other, 3)
+        wait_until(lambda: _positions(one, *runs, late) == [None, 1, 2, 3])
+        _go(queued, 0, 1, 2, 3)
+        for run in (*runs, late):
+            one.wait(run, "succeeded")
+        ends = [one.get(f"/runs/{run}")["updated_at"] for run in (*runs, late)]
+        assert ends == sorted(ends)
+
+
+def test_a_run_in_the_background_waits_without_a_server(queued: Path, spawn: Spawn) -> None:
+    runs = []
+    for number in range(2):
+        process = spawn("run", "one.yaml", "-i", f"n:={number}", "--detach")
+        out, err = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0, err
+        runs.append(out.strip())
+    with closing(SqliteStore(queued / ".whorl" / "whorl.db")) as store:
+        wait_until(lambda: store.is_owned(runs[0]))
+        assert [store.run(run).position for run in runs] == [None, 1]
+        shown = spawn("ls").communicate(timeout=PATIENCE_S)[0]
+        assert "waits for its turn, as number 1" in shown
+        _go(queued, 0, 1)
+        wait_until(lambda: all(store.run(run).status == "succeeded" for run in runs))
+
+
+def test_a_run_at_a_terminal_waits_for_nobody(queued: Path, spawn: Spawn) -> None:
+    with connected(queued) as client:
+        _start(client, 0)
+        _go(queued, 7)
+        process = spawn("run", "one.yaml", "-i", "n:=7")
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 0
+        _go(queued, 0)
+
+
+def test_of_a_list_no_more_run_at_once_than_a_server_takes_up(tmp_path: Path) -> None:
+    shutil.copytree(EXAMPLE, tmp_path, dirs_exist_ok=True)
+    with (tmp_path / "whorl.toml").open("a") as file:
+        file.write("\n[server]\nmax_concurrent = 2\n")
+    orders = [{"item": "eggs", "count": number} for number in range(1, 7)]
+    body = {"workflow": "Import/workflow.json", "inputs": {"body": {"orders": orders}}}
+    with connected(tmp_path) as client:
+        runs = client.post("/runs", body, 201)["runs"]
+        totals = [client.wait(run, "succeeded")["result"]["outputs"]["total"] for run in runs]
+
+    assert totals == [3, 6, 9, 12, 15, 18]
+    with closing(SqliteStore(tmp_path / ".whorl" / "whorl.db")) as store:
+        assert store.queue_length("Import") == 0
+        # The last one has taken a place that another one has left.
+        assert store.is_queued(runs[-1]) is False
+
+
+async def _made(store: SqliteStore, *names: str) -> list[str]:
+    runs = []
+    for number, name in enumerate(names):
+        run = RunId(f"r{number}-{name}")
+        made = NewRun(run, {}, "h", name, "native", at_once=2, origin="server")
+        await store.create(made, Event("run.started", "", 1.0, {}))
+        runs.append(run)
+    return runs
+
+
+def test_places_are_taken_in_order_and_given_back(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with SqliteStore(tmp_path / "s.db") as store:
+            *runs, other = await _made(store, "a", "a", "a", "a", "b")
+            assert store.next_in_queue(10) == [runs[0], other]
+            assert not await store.admit(runs[1])
+            assert await store.admit(runs[0])
+            assert await store.admit(runs[1])
+            assert not await store.admit(runs[2])
+            assert store.next_in_queue(10) == [other]
+            assert store.queue_length("a") == 2
+            assert store.stranded(10) == []
+            owner = await store.claim(runs[0])
+            await store.append(runs[0], owner, [Event("run.waiting", "", 2.0, {})])
+            # It waits for a person, and its place is free.
+            assert store.next_in_queue(10) == [runs[2], other]
+            await store.hold(runs[1], "its task is not known")
+            assert await store.admit(runs[2])
+            assert await store.admit(runs[3])
+            assert [store.run(run).position for run in runs] == [None] * 4
+
+    asyncio.run(check())
+
+
+def test_deleting_a_run_that_waits_makes_room(tmp_path: Path) -> None:
+    async def check() -> None:
+        async with SqliteStore(tmp_path / "s.db") as store:
+            first, second = await _made(store, "a", "a")
+            owner = await store.claim(first)
+            await store.append(first, owner, [Event("run.finished", "", 2.0, {"status": "failed"})])
+            await store.release(first, owner)
+            await store.prune(-10.0)
+            assert store.run(second).position == 1
+            assert store.next_in_queue(1) == [second]
+
+    asyncio.run(check())
+
+
+def test_the_operator_and_the_file_say_how_many(tmp_path: Path) -> None:
+    settings = settings_from({"queue": {"a": 2, "*": 9}}, {})
+
+    def limit(name: str, own: int | None = None) -> int | None:
+        trigger = Trigger(name="t", concurrency=own) if own else None
+        return limit_of(Workflow(name=name, body=Block(()), trigger=trigger), settings)
+
+    assert [limit("a"), limit("b"), limit("a", 1), limit("b", 20)] == [2, 9, 1, 9]
+    with pytest.raises(UsageError, match="queue"):
+        settings_from({"queue": {"a": 0}}, {})

@@ -1,0 +1,140 @@
+"""The wheel alone, in an empty folder, on each Python that is here: first steps as a stranger's."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import whorl
+from waiting import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent.parent
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+REVIEW = {"approved": True, "score": 0.95, "feedback": "Keep it.", "good": True, "advice": ""}
+
+
+def python(version: str) -> str | None:
+    """Where a Python of a version is, if there is one that works."""
+    if sys.version_info[:2] == tuple(map(int, version.split("."))):
+        return sys.executable
+    kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
+    for found in (shutil.which(f"python{version}"), *map(str, kept)):
+        if found is None:
+            continue
+        asked = subprocess.run([found, "-c", "import venv"], capture_output=True, check=False)
+        if asked.returncode == 0:
+            return found
+    return None
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    command = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-c", command, str(out)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return out / done.stdout.split()[-1]
+
+
+class Model(BaseHTTPRequestHandler):
+    """Answers as OpenAI's servers do: an object where one is asked for, else some words."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        wants = "response_format" in asked
+        words = json.dumps(REVIEW) if wants else "Rain on the tin roof."
+        message = {"role": "assistant", "content": words}
+        usage = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        body = json.dumps({"model": asked["model"], "choices": [choice], "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, version: str) -> None:
+    own = python(version)
+    if own is None:
+        pytest.skip(f"there is no Python {version} here")
+    uv = [str(Path(sys.executable).parent / "uv"), "--quiet"]
+    folder, venv = tmp_path / "empty", tmp_path / "venv"
+    folder.mkdir()
+    install = [*uv, "pip", "install", "--python", str(venv)]
+    pins = ["--require-hashes", "-r", str(ROOT / "requirements" / "run.txt")]
+    subprocess.run([*uv, "venv", "--python", own, str(venv)], check=True)
+    subprocess.run([*install, *pins], check=True)
+    subprocess.run([*install, "--no-deps", str(wheel)], check=True)
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    keys = {"OPENAI_API_KEY": "sk-none", "OPENAI_BASE_URL": model}
+    home = {"HOME": str(tmp_path / "home"), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+    def command(*words: str) -> str:
+        done = subprocess.run(
+            [str(venv / "bin" / "whorl"), *words],
+            cwd=folder,
+            env=kept | keys | home,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+        return done.stdout
+
+    assert whorl.__version__ in command("--version")
+    command("init")
+    command("new", "self-refine", "loop.yaml")
+    command("validate", "loop.yaml")
+    ended = json.loads(command("run", "loop.yaml", "rain", "--json"))
+    assert ended["status"] == "succeeded"
+    assert ended["run"] in command("ls")
+    assert json.loads(command("schema"))["type"] == "object"
+    serve = [str(venv / "bin" / "whorl"), "serve", "--no-open", "--port", "0"]
+    with subprocess.Popen(
+        serve,
+        cwd=folder,
+        env=kept | keys | home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as served:
+        assert served.stdout is not None
+        link = next(found for line in served.stdout if (found := re.search(r"http://\S+", line)))
+        with urllib.request.urlopen(link[0].partition("#")[0], timeout=PATIENCE_S) as answer:
+            page = answer.read().decode()
+        served.terminate()
+    assert "<title>Whorl" in page

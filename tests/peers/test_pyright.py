@@ -1,0 +1,51 @@
+"""The public interface as pyright sees it: the examples, and the program that uses all of it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from programs import program
+
+ROOT = Path(__file__).parents[2]
+WRONG = """
+import whorl
+
+
+@whorl.step
+def double(number: int) -> int:
+    return number * 2
+
+
+@whorl.workflow
+def twice(number: int) -> int:
+    return double("four")
+
+
+async def main(run: whorl.Run) -> None:
+    async for event in run.stream(whorl.Token):
+        print(event.number)
+"""
+
+
+@pytest.mark.slow
+def test_the_examples_are_sound_and_mistakes_are_seen(tmp_path: Path) -> None:
+    programs = [ROOT / "tests" / "typing" / "api.py", *(ROOT / "examples" / "python").glob("*.py")]
+    for path in programs:
+        shutil.copy(path, tmp_path)
+    (tmp_path / "wrong.py").write_text(WRONG)
+    settings = {"extraPaths": [str(ROOT / "src")], "pythonVersion": "3.11"}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    words = [*program("pyright"), "--outputjson", "--pythonpath", sys.executable]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout)
+    found = [(Path(each["file"]).name, each["message"]) for each in report["generalDiagnostics"]]
+
+    assert report["summary"]["filesAnalyzed"] == len(programs) + 1
+    assert [file for file, _ in found] == ["wrong.py", "wrong.py"], found
+    assert '"Literal[\'four\']" is not assignable to "int"' in found[0][1]
+    assert 'Cannot access attribute "number" for class "Token"' in found[1][1]

@@ -1,0 +1,94 @@
+"""The judge on the wire: its reason is asked for in every format, and is not needed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from provider_server import Seen, send
+from wires import Format, every_format, fault_of, perform
+
+from whorl.providers.task import Request
+
+if TYPE_CHECKING:
+    import asyncio
+
+WHY = "give your reason in one sentence"
+INPUTS: dict[str, Any] = {"question": "It is done", "text": "Two is open.", "model": "one/m"}
+REQUEST = Request("r", "l[1]/:judge", "judge", INPUTS, key="k")
+
+
+def answering(form: Format, text: str, *, cut: bool = False) -> Any:
+    async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        reply = form.plain(text)
+        if cut:
+            reply |= {"stop_reason": "max_tokens", "done_reason": "length"}
+            for choice in reply.get("choices", ()):
+                choice["finish_reason"] = "length"
+        send(writer, reply)
+
+    return answer
+
+
+@every_format
+@pytest.mark.parametrize("streams", [True, False])
+def test_a_verdict_has_its_reason_and_its_evidence(form: Format, streams: bool) -> None:
+    said = 'NO. The second point is open.\nEVIDENCE: "Two is open."'
+    request = replace(REQUEST, inputs=INPUTS | {"evidence": True})
+
+    async def stream(seen: Seen, writer: asyncio.StreamWriter) -> None:
+        if not streams:
+            send(writer, form.plain(said))
+            return
+        send(writer, b"".join(form.pieces([said[:9], said[9:]])), kind=form.stream_type)
+
+    reply, server, _ = perform(form, stream, request, stream=streams)
+
+    assert WHY in json.dumps(server.seen[0].json)
+    assert reply.value == {
+        "verdict": "not_met",
+        "answer": said,
+        "reason": "The second point is open.",
+        "evidence": "Two is open.",
+        "evidence_in_text": True,
+    }
+
+
+@every_format
+def test_a_verdict_without_a_reason_is_a_verdict(form: Format) -> None:
+    reply, _, _ = perform(form, answering(form, "YES"), REQUEST)
+
+    assert reply.value == {"verdict": "met", "answer": "YES"}
+
+
+@every_format
+def test_a_reason_that_is_cut_leaves_the_verdict(form: Format) -> None:
+    request = replace(REQUEST, cap=64)
+
+    reply, _, _ = perform(form, answering(form, "**No**, since the sec", cut=True), request)
+
+    assert reply.value["verdict"] == "not_met"  # type: ignore[index,call-overload]
+    assert "warnings" not in reply.detail
+    fault = fault_of(form, answering(form, "I think that the sec", cut=True), request)
+    assert fault.code == "P118"
+
+
+@every_format
+def test_reasons_can_be_switched_off_by_the_file_and_by_the_operator(form: Format) -> None:
+    off: dict[str, Any] = {"defaults": {"judge_reasons": False}}
+    wants = {"reason": True}
+    said = answering(form, "NO, it is open")
+
+    by_file, server, _ = perform(form, said, replace(REQUEST, inputs=INPUTS | {"reason": False}))
+    assert WHY not in json.dumps(server.seen[0].json)
+    assert by_file.value == {"verdict": "not_met", "answer": "NO, it is open"}
+
+    by_operator, server, _ = perform(form, said, REQUEST, extra=off)
+    assert WHY not in json.dumps(server.seen[0].json)
+    assert by_operator.value == by_file.value
+
+    asked, server, _ = perform(form, said, replace(REQUEST, inputs=INPUTS | wants), extra=off)
+    assert WHY in json.dumps(server.seen[0].json)
+    assert asked.value["reason"] == "it is open"  # type: ignore[index,call-overload]

@@ -1,0 +1,1 @@
+"""What comes of the public files of other systems."""

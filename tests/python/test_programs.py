@@ -1,0 +1,212 @@
+"""The programs of examples/python do what they say, in fewer lines than those of a peer."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import whorl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ("essay", "until_green", "research", "gate", "many", "service")
+TOOLS = ROOT / "tests" / "providers" / "tool_server.py"
+
+
+def _rule(match: str, *replies: object) -> dict[str, object]:
+    """Replies by the iteration of the loop around the step."""
+    return {"match": match, "by": "iteration", "replies": list(replies)}
+
+
+def _review(score: float) -> dict[str, object]:
+    return {"json": {"score": score, "feedback": f"more than {score}"}}
+
+
+REPLIES = [
+    _rule("Write about", "one", "two", "three"),
+    _rule("Review this", _review(0.4), _review(0.8), _review(0.6)),
+    _rule("Write solution.py", "def double(n): return n", "def double(n): return 2 * n"),
+    _rule(
+        "Is this enough",
+        {"json": {"enough": False, "query": "tides", "answer": ""}},
+        {"json": {"enough": True, "query": "", "answer": "the moon"}},
+    ),
+    _rule("Write a letter", "long", "short"),
+    {"match": "Summarise", "replies": ["a sentence"]},
+]
+
+
+def write_project(place: Path) -> None:
+    """Makes a project whose model has these replies."""
+    tools = place / "tools.py"
+    text = TOOLS.read_text().replace("shout", "find").replace('given["text"]', 'given["query"]')
+    tools.write_text(text)
+    model = {"kind": "scripted", "replies": REPLIES}
+    table = {
+        "defaults": {"provider": "demo", "model": "scripted"},
+        "providers": {"demo": model},
+        "prices": {"scripted": {"input": 0.5, "output": 2.0}},
+        "allow": {"commands": True, "private_network": True},
+        "mcp": {"notes": {"command": [sys.executable, str(tools)]}},
+    }
+    lines = [f"[{name}]\n{_toml(part)}" for name, part in table.items()]
+    (place / "whorl.toml").write_text("\n".join(lines))
+
+
+@pytest.fixture
+def examples(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a project with replies; the programs can be imported."""
+    write_project(place)
+    monkeypatch.syspath_prepend(str(ROOT / "examples" / "python"))
+    yield place
+    for name in PROGRAMS:
+        sys.modules.pop(name, None)
+
+
+def _toml(table: dict[str, Any]) -> str:
+    return "\n".join(f"{name} = {_inline(value)}" for name, value in table.items())
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {_inline(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline, value))}]"
+    return json.dumps(value)
+
+
+@pytest.mark.usefixtures("examples")
+def test_the_best_of_three_essays_is_given() -> None:
+    result = whorl.run_sync(import_module("essay").essay, {"topic": "rain"})
+
+    assert result.outputs == {"text": "two", "score": 0.8, "why": "max_iterations"}
+    assert [turn.score for turn in result.iterations()] == [0.4, 0.8, 0.6]
+
+
+@pytest.mark.usefixtures("examples")
+def test_code_is_written_until_its_tests_pass() -> None:
+    given = {"task": "double(n)", "tests": "from solution import double\nassert double(2) == 4"}
+    result = whorl.run_sync(import_module("until_green").until_green, given)
+
+    assert result.outputs["passed"] is True
+    assert (result.loops[0].iterations, result.outputs["why"]) == (2, "condition_met")
+    first = result.iterations()[0].values["run_tests"]
+    assert isinstance(first, dict)
+    assert "AssertionError" in str(first["output"])
+
+
+class _Search(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f"found by {self.path}".encode())
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
+        pass
+
+
+@pytest.mark.usefixtures("examples")
+def test_research_asks_the_web_and_a_server_of_tools() -> None:
+    server = HTTPServer(("127.0.0.1", 0), _Search)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        given = {"question": "why", "search_url": f"http://127.0.0.1:{server.server_port}/"}
+        result = whorl.run_sync(import_module("research").research, given)
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+    assert (result.error, result.outputs) == (None, {"answer": "the moon", "searches": 2})
+    notes = str(result.iterations()[1].values["notes"])
+    assert "found by /?q=tides" in notes
+    assert "TIDES" in notes
+
+
+@pytest.mark.usefixtures("examples")
+def test_a_person_decides_inside_of_a_loop() -> None:
+    main = import_module("gate").main
+    result = asyncio.run(main("rain", [(False, "Shorter."), (True, "")]))
+
+    assert result.outputs == {"text": "short", "approved": True}
+
+
+@pytest.mark.usefixtures("examples")
+def test_fifty_pages_are_summarised_within_a_budget() -> None:
+    pages = [f"Page {number}" for number in range(50)]
+    result = whorl.run_sync(import_module("many").summaries, {"pages": pages})
+
+    assert (result.error, result.outputs) == (None, {"sentences": ["a sentence"] * 50})
+    assert (result.usage.calls, 0 < result.usage.cost_usd < 0.25) == (50, True)
+
+
+async def post(app: Any, path: str, query: str) -> tuple[int, list[str]]:
+    """What an ASGI application answers, in the pieces that it sends."""
+    status, pieces = 0, []
+    asked = asyncio.Event()
+
+    async def receive() -> dict[str, Any]:
+        if not asked.is_set():
+            asked.set()
+            return {"type": "http.request", "body": b"", "more_body": False}
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def send(message: dict[str, Any]) -> None:
+        nonlocal status
+        status = message.get("status", status)
+        if message.get("body"):
+            pieces.append(message["body"].decode())
+
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": query.encode()}
+    scope |= {"headers": [], "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http"}
+    await app(scope, receive, send)
+    return status, pieces
+
+
+@pytest.mark.usefixtures("examples")
+def test_twenty_requests_at_once_are_streamed_by_one_application() -> None:
+    service = import_module("service")
+
+    async def main() -> list[tuple[int, list[str]]]:
+        async with service.app.router.lifespan_context(service.app):
+            asked = [post(service.app, "/essays", f"topic=rain+{n}") for n in range(20)]
+            return await asyncio.gather(*asked)
+
+    answers = asyncio.run(main())
+
+    assert {status for status, _ in answers} == {200}
+    for _, pieces in answers:
+        turns = [piece for piece in pieces if piece.startswith("event: iteration")]
+        assert [turn.split("data: ")[1].strip() for turn in turns] == ["1 0.4", "2 0.8", "3 0.6"]
+        assert any("'one'" in piece for piece in pieces)
+        assert pieces[-1] == "event: end\ndata: succeeded\n\n"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_has_at_most_as_many_lines_as_that_of_a_peer(name: str) -> None:
+    ours, theirs = (ROOT / folder / f"{name}.py" for folder in ("examples/python", "bench/peers"))
+
+    assert _lines(ours) <= _lines(theirs)
+
+
+def _lines(path: Path) -> int:
+    """The lines of a program without comments, blank lines and its description."""
+    text = path.read_text()
+    described = ast.get_docstring(ast.parse(text), clean=False) or ""
+    lines = [line.strip() for line in text.splitlines()]
+    return sum(bool(line) and not line.startswith("#") for line in lines) - (
+        described.count("\n") + 1
+    )

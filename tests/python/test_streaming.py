@@ -1,0 +1,212 @@
+"""What a program sees of a run while it goes on, and of its past."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+import whorl
+from waiting import PATIENCE_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.usefixtures("place")
+
+
+@dataclass
+class Text:
+    words: str = ""
+
+
+@whorl.step
+async def write(text: Text) -> str:
+    call = whorl.current_call()
+    for letter in "ab":
+        call.emit(letter)
+        await asyncio.sleep(0)
+    call.used(3, 2, 0.01)
+    return text.words + "ab"
+
+
+@whorl.workflow
+def growing() -> str:
+    with whorl.loop(Text(), at_most=5, best=True) as grow:
+        grow.state.words = write(grow.state)
+        grow.score(grow.iteration / 4, at_least=0.5)
+    return grow.state.words
+
+
+@whorl.workflow
+def gated() -> bool:
+    yes = whorl.approve("go on?", show={"text": "x"})
+    return yes.approved
+
+
+async def _all_of(run: whorl.Run) -> list[whorl.StreamEvent]:
+    return [event async for event in run.stream()]
+
+
+def test_a_stream_has_tokens_iterations_verdicts_costs_and_the_end() -> None:
+    async def main() -> list[whorl.StreamEvent]:
+        async with whorl.Session() as session:
+            return await _all_of(await session.start(growing))
+
+    events = asyncio.run(main())
+    text = {
+        at: "".join(e.text for e in events if isinstance(e, whorl.Token) and e.address == at)
+        for at in ("grow[1]/write", "grow[2]/write")
+    }
+    kinds = [type(event).__name__ for event in events if not isinstance(event, whorl.Token)]
+    turns = [event for event in events if isinstance(event, whorl.IterationFinished)]
+
+    assert text == {"grow[1]/write": "ab", "grow[2]/write": "ab"}
+    turn = ["IterationStarted", "StepStarted", "StepFinished", "IterationFinished"]
+    assert kinds == ["RunStarted", *turn, *turn, "LoopFinished", "RunFinished"]
+    assert [(turn.number, turn.score, turn.met, turn.by) for turn in turns] == [
+        (1, 0.25, False, None),
+        (2, 0.5, True, "score"),
+    ]
+    assert [turn.usage.cost_usd for turn in turns] == [0.01, 0.01]
+    assert turns[1].verdicts[0]["at_least"] == 0.5
+    for turn_at in ("grow[1]/write", "grow[2]/write"):
+        at = [e for e in events if e.address == turn_at]
+        assert isinstance(at[0], whorl.StepStarted)
+        assert isinstance(at[-1], whorl.StepFinished)
+
+
+def test_a_stream_is_narrowed_by_kind_and_place() -> None:
+    async def main() -> tuple[list[int], list[str]]:
+        async with whorl.Session() as session:
+            run = await session.start(growing)
+            numbers = [turn.number async for turn in run.stream(whorl.IterationFinished)]
+            second = [event.address async for event in run.stream(at="grow[2]")]
+            return numbers, second
+
+    numbers, second = asyncio.run(main())
+
+    assert numbers == [1, 2]
+    assert set(second) == {"grow[2]", "grow[2]/write"}
+
+
+def test_a_slow_reader_gets_all_text_and_holds_nobody_up() -> None:
+    """It looks at an event only once the run has ended."""
+
+    async def main() -> tuple[str, str]:
+        async with whorl.Session() as session:
+            run = await session.start(growing)
+            events = run.stream()
+            first = await anext(events)
+            result = await run.result()
+            later = [first] + [event async for event in events]
+            words = "".join(each.text for each in later if isinstance(each, whorl.Token))
+            return words, str(result.output)
+
+    assert asyncio.run(main()) == ("abab", "abab")
+
+
+def test_a_stream_ends_at_a_question_and_goes_on_after_it() -> None:
+    async def main() -> tuple[whorl.GateOpened, list[whorl.StreamEvent]]:
+        async with whorl.Session() as session:
+            run = await session.start(gated)
+            before = await _all_of(run)
+            gate = next(event for event in before if isinstance(event, whorl.GateOpened))
+            await run.decide(True, feedback="fine")
+            return gate, [event async for event in run.stream(after=gate.seq)]
+
+    gate, after = asyncio.run(main())
+    decided = [event for event in after if isinstance(event, whorl.GateDecided)]
+
+    assert (gate.address, gate.message, gate.show) == ("yes", "go on?", {"text": "x"})
+    assert [(each.approved, each.feedback) for each in decided] == [(True, "fine")]
+    assert isinstance(after[-1], whorl.RunFinished)
+
+
+_OTHER = """
+import asyncio, whorl
+
+async def main():
+    async with whorl.Session() as session:
+        run = session.run("last")
+        print(run.id, flush=True)
+        kinds = whorl.Token, whorl.IterationFinished, whorl.RunFinished
+        async for event in run.stream(*kinds):
+            words = event.text if isinstance(event, whorl.Token) else type(event).__name__
+            print(words, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_another_process_streams_the_same_run(place: Path) -> None:
+    """The run goes on once the other process has seen the text of a step that is under way."""
+    seen = place / "seen"
+
+    @whorl.step
+    async def wait_for_other(number: int) -> int:
+        call = whorl.current_call()
+        async with asyncio.timeout(PATIENCE_S):
+            while number == 1 and not seen.exists():
+                call.emit("é")
+                await asyncio.sleep(0.01)
+        call.emit(f"({number}) {'long ' * 15_000}")
+        return number
+
+    @whorl.workflow
+    def slow() -> int:
+        with whorl.loop(at_most=2) as turns:
+            number = wait_for_other(turns.iteration)
+        return number  # noqa: RET504 - a step does not return
+
+    async def main() -> str:
+        async with whorl.Session() as session:
+            await session.start(slow)
+            other = await asyncio.create_subprocess_exec(
+                sys.executable, "-c", _OTHER, stdout=subprocess.PIPE
+            )
+            assert other.stdout is not None
+            words = (await other.stdout.readuntil("é".encode())).decode()
+            seen.touch()
+            words += (await other.stdout.read()).decode()
+            await other.wait()
+            return words
+
+    words = asyncio.run(main()).replace("\n", "")
+
+    assert words.index("(1) ") < words.index("IterationFinished") < words.index("(2) ")
+    assert words.endswith("long IterationFinishedRunFinished")
+    assert words.count("long ") == 30_000
+    assert not any((place / ".whorl" / "whorl.db-live").iterdir())
+
+
+def test_the_past_of_a_run_is_in_its_result_and_in_the_session() -> None:
+    result = whorl.run_sync(growing)
+    first, second = result.iterations()
+
+    assert (first.values["write"], second.values["write"]) == ("ab", "abab")
+    assert (first.score, second.score, second.met, second.by) == (0.25, 0.5, True, "score")
+
+    async def main() -> None:
+        async with whorl.Session() as session:
+            run = session.run("last")
+            assert [row.id for row in session.runs(status="succeeded")] == [run.id]
+            assert session.runs(name="other") == ()
+            assert run.iterations("grow")[1].values == second.values
+            why = run.why()["loops"][0]
+            assert why["exit_reason"] == "condition_met"
+            assert why["iterations"][1]["facts"][0]["score"] == 0.5
+            assert "+abab" in run.diff(1, 2)["write"]
+            by_step = run.cost("step")
+            assert [(line.name, line.calls) for line in by_step.lines] == [("grow/write", 2)]
+            assert session.cost("run").total.cost_usd == pytest.approx(0.02)
+            assert json.loads(json.dumps(run.cost("iteration").document()))["total"]["calls"] == 2
+            with pytest.raises(whorl.UsageError, match="there is no result of a step 'wrote'"):
+                run.diff(1, 2, step="wrote")
+
+    asyncio.run(main())

@@ -1,0 +1,304 @@
+"""Long work is done in slices: wherever they end, its outcome and its journal are the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from simulation.turns import JumpingTurns
+from whorl.dialects.reader import read_workflow
+from whorl.interpreter.events import FED_KINDS, Event
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+from whorl.interpreter.state import ENDLESS, OutOfTurn
+from whorl.runtimes.driver import Driver
+from whorl.runtimes.folding import STEPS_AT_END, Replay, fold
+from whorl.runtimes.journal import RunId
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime, VirtualLoop
+from whorl.runtimes.turns import SLICE_STEPS
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from whorl.runtimes.journal import Entry
+
+COUNTING = """
+whorl: 1
+name: counting
+steps:
+  many:
+    repeat:
+      until: "false"
+      at_most: {iterations: 2000%s}
+      steps:
+        a: {value: "{{ range(3) | list }}"}
+  after: {value: "{{ many.a }}"}
+"""
+ITEMS = """
+whorl: 1
+name: items
+steps:
+  many:
+    each: "{{ range(3000) }}"
+    as: i
+    steps:
+      a: {value: "{{ i }}"}
+      b: {value: "{{ a + 1 }}"}
+"""
+
+
+class NoWorkers:
+    """Nothing in these workflows is performed."""
+
+    def kind(self, name: str) -> Any:
+        raise AssertionError(name)
+
+    def effect(self, name: str, inputs: object) -> Any:
+        raise AssertionError(name)
+
+    def redacted(self, value: Any) -> Any:
+        return value
+
+
+class World:
+    """A run whose slices take virtual time."""
+
+    def __init__(self, source: str) -> None:
+        self.workflow = read_workflow(source, "test.whorl.yaml").workflow
+        self.runtime = SimulatedRuntime(NoWorkers())
+        self.journal: MemoryJournal = self.runtime.journal
+        self.run = self.runtime.start(self.workflow, {})
+        self.driver: Driver | None = None
+
+    def drive(self, turns: JumpingTurns, *, cpu_max_s: float = 1e9) -> str:
+        loop = VirtualLoop()
+        folded = fold(self.journal, self.run, to_drive=True)
+        loop.jump(max(0.0, folded.machine.now - loop.now()))
+
+        async def work() -> str:
+            owner = await self.journal.claim(self.run)
+            about = (self.run, folded, owner, self.journal, NoWorkers(), loop.now)
+            self.driver = Driver(*about, turns=turns, cpu_max_s=cpu_max_s)  # type: ignore[arg-type]
+            return await self.driver.drive()
+
+        return _until_done(work(), loop)
+
+    def entries(self) -> list[Entry]:
+        return list(self.journal.read(self.run))
+
+    def kinds(self) -> list[str]:
+        return [entry.event.kind for entry in self.entries()]
+
+    def check_replay(self) -> Machine:
+        """From its start the journal leads to the same notes, and to where snapshots lead."""
+        replay = Replay(self.journal, self.run)
+        for entry in self.entries():
+            replay.take(entry)
+        replay.finish()
+        said = [entry.event for entry in self.entries() if entry.event.kind not in FED_KINDS]
+        assert said == replay.folded.unsaid
+        machine = fold(self.journal, self.run).machine
+        machine.advance()
+        assert machine.snapshot() == replay.folded.machine.snapshot()
+        return machine
+
+
+def _until_done(work: Coroutine[Any, Any, str], loop: VirtualLoop) -> str:
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()
+
+
+def _sliced(plan: Plan, events: list[Event], random: Random) -> tuple[list[Event], str]:
+    machine = Machine(plan)
+    for event in events:
+        machine.take(event)
+        while machine.is_busy:
+            machine.advance(steps=random.randint(2, 6), fuel=random.choice((1, 40, 10_000)))
+    return machine.take_notes(), machine.snapshot()
+
+
+@pytest.mark.parametrize("source", [COUNTING % "", ITEMS], ids=["repeat", "each"])
+def test_slices_change_neither_notes_nor_state(source: str) -> None:
+    plan = Plan(read_workflow(source, "test.whorl.yaml").workflow)
+    started = Event("run.started", "", 5.0, {"run": "r", "seed": "s"})
+    whole = Machine(plan)
+    whole.feed(started)
+
+    for seed in range(3):
+        assert _sliced(plan, [started], Random(seed)) == (
+            whole.take_notes() if seed == 0 else _sliced(plan, [started], Random(9))[0],
+            whole.snapshot(),
+        )
+
+
+def test_between_two_slices_others_have_their_turn() -> None:
+    world = World(ITEMS)
+    ticks: list[int] = []
+    turns = JumpingTurns(0.001, ticks.append)
+
+    assert world.drive(turns) == "succeeded"
+    # Each item is a block that is entered and left, with two nodes in it.
+    assert turns.count >= (3 * 3000 - STEPS_AT_END) // SLICE_STEPS
+    world.check_replay()
+
+
+def test_a_time_limit_ends_a_loop_that_only_computes() -> None:
+    world = World(COUNTING % ", time: 2s")
+    assert world.drive(JumpingTurns(0.5)) == "succeeded"
+
+    fired = next(e.event for e in world.entries() if e.event.kind == "timer.fired")
+    assert fired.body["step"]
+    ended = next(e.event for e in world.entries() if e.event.kind == "loop.finished")
+    assert ended.body["exit_reason"] == "timeout"
+    assert 0 < ended.body["iterations"] < 2000  # type: ignore[operator]
+    assert world.check_replay().status == "succeeded"
+
+
+def test_an_iteration_that_only_computes_has_a_time_too() -> None:
+    steps = "".join(f"        s{n}: {{value: '{{{{ range(9) | list }}}}'}}\n" for n in range(900))
+    world = World(COUNTING.replace("%s", ", each_time: 1s").replace("  after", steps + "  after"))
+    assert world.drive(JumpingTurns(0.6)) == "failed"
+    machine = world.check_replay()
+    assert machine.state["result"]["error"]["code"] == "R101"  # type: ignore[index]
+
+
+def test_a_computing_run_is_cancelled_at_once() -> None:
+    world = World(COUNTING % "")
+
+    def cancel(count: int) -> None:
+        if count == 3:
+            assert world.driver is not None
+            world.driver.deliver(Event("run.cancelled", "", world.runtime.now() + 9, {}))
+
+    turns = JumpingTurns(0.001, cancel)
+    assert world.drive(turns) == "cancelled"
+    assert turns.count <= 6
+    assert world.check_replay().status == "cancelled"
+
+
+def test_a_computing_run_is_paused_and_goes_on_where_it_was() -> None:
+    world = World(COUNTING % "")
+
+    def pause(count: int) -> None:
+        if count == 3:
+            assert world.driver is not None
+            world.driver.deliver(Event("run.paused", "", world.runtime.now() + 9, {}))
+
+    assert world.drive(JumpingTurns(0.001, pause)) == "paused"
+    begun = world.kinds().count("iteration.started")
+    assert 0 < begun < 2000
+    world.runtime.resume(world.run, (Event("run.resumed", "", 2e9, {}),))
+    assert world.kinds().count("iteration.started") == 2000
+    assert world.check_replay().status == "succeeded"
+
+
+def test_a_computing_run_is_stopped_and_resumed_where_it_was() -> None:
+    world = World(COUNTING % "")
+
+    def stop(count: int) -> None:
+        if count == 3:
+            assert world.driver is not None
+            world.driver.stop()
+
+    assert world.drive(JumpingTurns(0.001, stop)) == "stopped"
+    assert 0 < world.kinds().count("iteration.started") < 2000
+    assert world.drive(JumpingTurns(0.001)) == "succeeded"
+    assert world.kinds().count("iteration.started") == 2000
+    world.check_replay()
+
+
+def test_a_run_that_has_computed_too_long_fails_and_says_what_raises_the_limit() -> None:
+    world = World(COUNTING % "")
+    assert world.drive(JumpingTurns(1.0), cpu_max_s=3.0) == "failed"
+
+    assert "run.exhausted" in world.kinds()
+    machine = world.check_replay()
+    error = machine.state["result"]["error"]  # type: ignore[index]
+    assert (error["code"], error["facts"]) == ("R105", {"cpu_s": 3.0})
+
+
+def test_snapshots_in_the_midst_of_work_lead_to_the_same_end() -> None:
+    world = World(COUNTING % "")
+    taken: list[bool] = []
+    snapshot = world.journal.snapshot
+
+    async def noted(run: RunId, owner: int, seq: int, state: Any) -> None:
+        assert world.driver is not None
+        taken.append(world.driver.machine.is_busy)
+        await snapshot(run, owner, seq, state)
+
+    def stop(count: int) -> None:
+        if count == 4:
+            assert world.driver is not None
+            world.driver.stop()
+
+    world.journal.snapshot = noted  # type: ignore[method-assign]
+    lives = 0
+    while world.drive(JumpingTurns(0.001, stop)) == "stopped":
+        lives += 1
+        assert lives < 100
+    assert lives > 2
+    assert any(taken)
+    assert world.kinds().count("iteration.started") == 2000
+    world.check_replay()
+
+
+def test_what_is_half_computed_is_in_no_snapshot() -> None:
+    plan = Plan(read_workflow(COUNTING % "", "test.whorl.yaml").workflow)
+    machine = Machine(plan)
+    machine.feed(Event("run.started", "", 5.0, {"run": "r", "seed": "s"}))
+
+    def items() -> Any:
+        for _ in range(9):
+            yield
+        return ["done"]
+
+    machine.steps_end = machine.steps + 2
+    with pytest.raises(OutOfTurn):
+        machine.collect("x", items)
+    assert not machine.is_whole
+    machine.steps_end = ENDLESS
+    assert machine.snapshot(in_pieces=True) == machine.snapshot()
+    assert machine.collect("x", items) == ["done"]
+    assert machine.is_whole
+
+
+@pytest.mark.parametrize("behaviour", [None, 1, 2])
+def test_a_run_keeps_the_prices_of_the_version_that_began_it(behaviour: int | None) -> None:
+    """What a run has computed once it computes again, whatever things cost by then."""
+    long_path = ".".join("abcdefghijklm")
+    source = f"""
+whorl: 1
+steps:
+  rows: {{value: "{{{{ range(17000) | list }}}}"}}
+  dear: {{value: "{{{{ rows | map(attribute='{long_path}') | list | length }}}}"}}
+"""
+    machine = Machine(Plan(read_workflow(source, "test.whorl.yaml").workflow))
+    body: dict[str, Any] = {} if behaviour is None else {"behaviour": behaviour}
+    machine.feed(Event("run.started", "", 5.0, {"run": "r", "seed": "s", **body}))
+
+    assert machine.status == ("failed" if behaviour == 2 else "succeeded")
+    restored = Machine.restore(machine.plan, machine.snapshot())
+    assert restored.meter.prices == (behaviour or 1)
+
+
+def test_golden_journals_are_the_same_in_slices() -> None:
+    from journals.recorded import read
+
+    folder = Path(__file__).parents[1] / "journals" / "v1"
+    for file in sorted(folder.glob("*.json")):
+        recorded = read(file.read_text(encoding="utf-8"))
+        journal, run = recorded.journal(), RunId(recorded.run)
+        events = [entry.event for entry in journal.read(run) if entry.event.kind in FED_KINDS]
+        if any(event.kind == "run.forked" or "step" in event.body for event in events):
+            continue
+        plan = fold(journal, run).machine.plan
+        whole = Machine(plan)
+        for event in events:
+            whole.feed(event)
+        assert _sliced(plan, events, Random(1)) == (whole.take_notes(), whole.snapshot())

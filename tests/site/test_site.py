@@ -1,0 +1,127 @@
+"""The site: all links lead somewhere, it needs nobody else, it is found, read and light."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from waiting import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Page
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(ROOT / "tests" / "web"))
+PAGES = sorted(page.relative_to(DOCS).with_suffix("") for page in DOCS.rglob("*.md"))
+# What a reader loads for the first page, and for any other one.
+FIRST_MAX_BYTES = 400_000
+PAGE_MAX_BYTES = 1_500_000
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves files, and does not talk."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its own name
+        """Nothing."""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make site` does."""
+    pytest.importorskip("sphinx", reason="Sphinx is not installed")
+    out = tmp_path_factory.mktemp("site")
+    strict = ("--nitpicky", "--fail-on-warning", "--keep-going")
+    argv = [sys.executable, "-m", "sphinx", "--quiet", *strict, "-d", str(out / "trees")]
+    done = subprocess.run(
+        [*argv, str(DOCS), str(out / "html")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out / "html"
+
+
+@pytest.fixture(scope="module")
+def address(built: Path) -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(Quiet, directory=str(built))
+    )
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def page(address: str) -> Iterator[Page]:
+    from browsed import CHROMIUM, FLAGS
+
+    if not Path(CHROMIUM).exists():
+        pytest.skip(f"there is no {CHROMIUM}: the page is tested with Debian's chromium")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(PATIENCE_S * 1000)
+        yield page
+        browser.close()
+
+
+def test_every_page_is_there_and_as_markdown(built: Path) -> None:
+    listed = (built / "llms.txt").read_text()
+
+    for name in PAGES:
+        assert (built / name).with_suffix(".html").exists()
+        assert (built / name).with_suffix(".md").read_text().startswith("# ")
+        assert f"]({name}.md)" in listed
+
+
+def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:
+    loads = re.compile(
+        r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["'](?:https?:)?//|"""
+        r"""<link\b[^>]*\bhref=["'](?:https?:)?//|"""
+        r"""url\(["']?(?:https?:)?//|@import ["'](?:https?:)?//"""
+    )
+    for file in built.rglob("*"):
+        if file.suffix in (".html", ".css"):
+            assert loads.search(file.read_text()) is None, file
+
+
+def test_pages_are_light(built: Path) -> None:
+    first = (built / "index.html").read_text()
+    own = re.findall(r"""(?:src|href)=["'](_static/[^"'?]+)""", first)
+    size = len(first) + sum((built / name).stat().st_size for name in set(own))
+
+    assert size <= FIRST_MAX_BYTES
+    for file in built.rglob("*.html"):
+        assert file.stat().st_size <= PAGE_MAX_BYTES, file
+
+
+def test_a_reader_finds_a_page_by_its_words(address: str, page: Page) -> None:
+    page.goto(f"{address}/search.html?q=plateau")
+
+    page.locator("#search-results li a").first.wait_for()
+
+
+@pytest.mark.parametrize("name", ["index", "guides/coming-from-langgraph", "reference/native"])
+def test_pages_can_be_read_by_everybody(address: str, page: Page, name: str) -> None:
+    from browsed import AXE, serious_findings
+
+    if not AXE.exists():
+        pytest.skip("there is no axe-core: `npm ci` in web/ installs it")
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.goto(f"{address}/{name}.html")
+        assert (
+            serious_findings(page, "color-contrast", "image-alt", "link-name", "html-has-lang")
+            == []
+        )

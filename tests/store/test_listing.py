@@ -1,0 +1,223 @@
+"""Lists of runs by what is asked of them, and what a store keeps of their charges."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import pytest
+from journal_makers import START, event, new_run, started
+
+from whorl.runtimes.sqlite import SqliteStore, Which
+from whorl.services.costs import WAYS, costs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+
+HOUR = 3600.0
+
+
+def paid(address: str, hours: float = 0, /, cost: float | None = 0.25, **body: Json) -> Event:
+    usage: Json = {"calls": 1, "input_tokens": 10, "output_tokens": 2, "cost_usd": cost}
+    return event("task.finished", address, START + hours * HOUR, usage=usage, **body)
+
+
+def begun(address: str, **inputs: Json) -> Event:
+    return event("task.started", address, inputs=inputs, reserve={"calls": 1})
+
+
+CHARGE: Json = {"calls": 1, "input_tokens": 5, "output_tokens": 5, "cost_usd": 1.0, "in_doubt": 1}
+RESERVE: Json = {"calls": 1, "tokens": 8, "cost_usd": 0.5}
+FREE: Json = {"calls": 1, "input_tokens": 0, "output_tokens": 0, "cost_usd": 0.0}
+# What calls can come to, in runs by name.
+RUNS: dict[str, list[Event]] = {
+    "first": [
+        event("task.finished", "polish[1]/tests", usage=FREE),
+        paid("polish[1]/write", model="p/m"),
+        paid("polish[2]/write#2", 1, model="p/m"),
+        paid("polish[2]/:judge", 30, cost=None, model="other", provider="q"),
+    ],
+    "second": [
+        event("task.finished", "edit", agent="coder", usage=FREE),
+        begun("all[1]/a", model="p/m"),
+        begun("all[2]/a", model="p/m"),
+        begun("all[3]/a"),
+        event("node.finished", "all[1]/a", status="cancelled", usage=CHARGE),
+        event("node.finished", "all[2]/a", status="cancelled", usage=CHARGE),
+        paid("all[2]/a", 2, cost=0.125, model="p/m"),
+        event("task.in_doubt", "all[3]/a", START + 50 * HOUR, reserve=RESERVE),
+    ],
+    "third": [],
+}
+
+
+@pytest.fixture
+def filled(path: Path) -> Iterator[SqliteStore]:
+    """The runs above, each made a day after the one before."""
+    now = [START]
+    store = SqliteStore(path, clock=lambda: now[0])
+
+    async def write() -> None:
+        for name, events in RUNS.items():
+            made = new_run(name, name=f"{name} flow", file=f"{name}.yaml", key=f"key {name}")
+            given: Json = {"task": f"A Harbour in {name}", "deep": {"n": ["Grüße"]}}
+            run, _ = await store.create(made, event("run.started", input=given))
+            owner = await store.claim(run)
+            for each in events:
+                await store.append(run, owner, [each])
+            await store.release(run, owner)
+            now[0] += 24 * HOUR
+
+    asyncio.run(write())
+    yield store
+    store.close()
+
+
+@pytest.mark.parametrize(
+    ("which", "ids"),
+    [
+        ({}, ["third", "second", "first"]),
+        ({"is_reversed": True}, ["first", "second", "third"]),
+        ({"text": "harbour in SEC"}, ["second"]),
+        ({"text": "grüsse"}, ["third", "second", "first"]),
+        ({"text": "input"}, []),
+        ({"text": "key first"}, ["first"]),
+        ({"text": "third.yaml"}, ["third"]),
+        ({"since": START + 24 * HOUR}, ["third", "second"]),
+        ({"until": START + 24 * HOUR}, ["first"]),
+        ({"cost_min": 0.5}, ["second", "first"]),
+        ({"cost_min": 1.0, "cost_max": 2.0}, ["second"]),
+        ({"cost_max": 0.25}, ["third"]),
+        ({"sort": "cost"}, ["second", "first", "third"]),
+        ({"sort": "cost", "is_reversed": True}, ["third", "first", "second"]),
+        ({"sort": "tokens"}, ["first", "second", "third"]),
+        ({"sort": "calls"}, ["second", "first", "third"]),
+        ({"sort": "score"}, ["third", "second", "first"]),
+        ({"sort": "updated"}, ["second", "first", "third"]),
+        ({"status": "interrupted"}, ["third", "second", "first"]),
+        ({"status": "running"}, []),
+    ],
+)
+def test_runs_are_chosen_and_sorted(
+    filled: SqliteStore, which: dict[str, Any], ids: list[str]
+) -> None:
+    chosen = Which(**which)
+
+    assert [row.id for row in filled.list_runs(chosen)] == ids
+    one_by_one: list[str] = []
+    while rows := filled.list_runs(chosen, 1, one_by_one[-1] if one_by_one else None):
+        one_by_one += [row.id for row in rows]
+    assert one_by_one == ids
+
+
+def test_a_run_is_found_by_the_reason_of_any_of_its_loops(store: SqliteStore) -> None:
+    async def write() -> None:
+        for name, reasons in (("a", ("budget", "condition_met")), ("b", ("condition_met",))):
+            run, owner = await started(store, name)
+            for at, reason in enumerate(reasons):
+                loop = f"all[{at + 1}]/l"
+                ended: dict[str, Json] = {"iterations": 1, "exit_reason": reason}
+                mark: Json = "budget" if reason == "budget" else None
+                events = [
+                    event("loop.started", loop),
+                    event("loop.finished", loop, mark=mark, **ended),
+                ]
+                await store.append(run, owner, events)
+            await store.append(run, owner, [event("loop.started", "after")])
+            await store.append(run, owner, [event("run.finished", status="succeeded")])
+
+    asyncio.run(write())
+
+    assert [row.id for row in store.list_runs(Which(ended="budget"))] == ["a"]
+    assert [row.id for row in store.list_runs(Which(ended="condition_met"))] == ["b", "a"]
+    assert store.list_runs(Which(ended="failed")) == []
+    assert store.exits("a") == {"budget": 1, "condition_met": 1, "": 1}
+
+
+@pytest.mark.parametrize("since", [0.0, START + HOUR, START + 1.5 * HOUR, START + 40 * HOUR, 9e9])
+def test_what_is_kept_of_charges_is_what_the_journals_tell(
+    filled: SqliteStore, path: Path, since: float
+) -> None:
+    kept = {by: costs_of(filled, by, since=since).document() for by in WAYS}
+    of_one = {by: costs_of(filled, by, run=filled.resolve("second")).document() for by in WAYS}
+    assert filled.runs_not_kept() == []
+    file = apsw.Connection(str(path))
+    file.execute("DELETE FROM spending WHERE loop <> 'all'")
+    file.close()
+    assert filled.runs_not_kept() == ["first", "second"]
+
+    assert {by: costs_of(filled, by, since=since).document() for by in WAYS} == kept
+    again = {by: costs_of(filled, by, run=filled.resolve("second")).document() for by in WAYS}
+    assert again == of_one
+
+
+def test_charges_are_told_by_model_and_by_loop(filled: SqliteStore) -> None:
+    by_model = {line.name: line for line in costs_of(filled, "model").lines}
+    names = ["p/m", "(model not known)", "q/other", "agent coder", "(no model)"]
+
+    assert sorted(by_model) == sorted(names)
+    assert (by_model["p/m"].calls, by_model["p/m"].cost_usd) == (4, 1.625)
+    assert (by_model["q/other"].unpriced_calls, by_model["q/other"].cost_usd) == (1, 0.0)
+    assert (by_model["(model not known)"].in_doubt, by_model["p/m"].in_doubt) == (1, 1)
+    total = costs_of(filled, "loop").total
+    assert (total.calls, total.model_calls) == (8, 7)
+    assert [line.name for line in costs_of(filled, "loop").lines] == [
+        "all",
+        "polish",
+        "(outside of loops)",
+    ]
+    days = [line.name for line in costs_of(filled, "day").lines]
+    assert days == ["2023-11-14", "2023-11-15", "2023-11-16", "2023-11-17"]
+
+
+def test_a_run_that_was_deleted_leaves_no_charges(filled: SqliteStore) -> None:
+    asyncio.run(filled.prune(0.0, ("interrupted",)))
+
+    assert costs_of(filled, "workflow").lines == []
+
+
+def test_only_the_time_in_which_a_run_works_is_its_duration(store: SqliteStore) -> None:
+    kinds = [("task.finished", 2), ("run.finished", 3), ("run.continued", 1000),
+             ("run.paused", 1004), ("run.resumed", 2000), ("run.finished", 2001)]  # fmt: skip
+
+    async def write() -> None:
+        run, owner = await started(store)
+        for kind, seconds in kinds:
+            await store.append(run, owner, [event(kind, "", START + seconds, status="succeeded")])
+            await store.release(run, owner)
+            owner = await store.claim(run)
+
+    asyncio.run(write())
+
+    assert store.runs()[0].seconds == 8.0
+
+
+def test_a_store_that_was_made_without_them_gets_the_tables_and_columns(path: Path) -> None:
+    async def write(store: SqliteStore, name: str) -> None:
+        run, owner = await started(store, name)
+        await store.append(run, owner, [paid("a", model="m")])
+        await store.append(run, owner, [event("loop.started", "l")])
+        ended: dict[str, Json] = {"exit_reason": "budget", "iterations": 1}
+        await store.append(run, owner, [event("loop.finished", "l", **ended)])
+
+    store = SqliteStore(path)
+    asyncio.run(write(store, "old"))
+    store.close()
+    file = apsw.Connection(str(path))
+    file.execute("DROP TABLE spending; ALTER TABLE loops DROP COLUMN exit_reason;")
+    file.execute("ALTER TABLE progress DROP COLUMN seconds")
+    file.close()
+
+    store = SqliteStore(path)
+    asyncio.run(write(store, "new"))
+
+    assert [row.id for row in store.list_runs(Which(ended="budget"))] == ["new", "old"]
+    assert (store.exits("old"), store.exits("new")) == ({}, {"budget": 1})
+    assert costs_of(store, "model").total.calls == 2
+    assert store.runs_not_kept() == ["old"]
+    store.close()

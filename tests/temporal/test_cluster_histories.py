@@ -1,0 +1,77 @@
+"""Histories that earlier versions wrote are replayed: by Temporal's own check, and by readers."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
+
+from temporal.histories import CONVERTER, FOLDER, beginning_of, entries_of, read
+from whorl.interpreter import BEHAVIOUR
+from whorl.runtimes.temporal.worker import DRIVEN
+from whorl.runtimes.temporal.workflow import Run
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from temporalio.client import WorkflowHistory
+
+FILES = sorted(FOLDER.glob("*/*.json.gz"))
+
+
+def _failures(histories: list[WorkflowHistory]) -> dict[str, Exception]:
+    """What Temporal has against the commands that this version gives, by execution."""
+    replayer = Replayer(
+        workflows=[Run], workflow_runner=UnsandboxedWorkflowRunner(), data_converter=CONVERTER
+    )
+
+    async def given() -> AsyncIterator[WorkflowHistory]:
+        for history in histories:
+            yield history
+
+    async def replay() -> dict[str, Exception]:
+        results = await replayer.replay_workflows(given(), raise_on_replay_failure=False)
+        return dict(results.replay_failures)
+
+    return asyncio.run(replay())
+
+
+def test_every_history_is_replayed_with_the_same_commands() -> None:
+    recorded = [read(file) for file in FILES]
+
+    assert _failures([history for each in recorded for history in each.histories()]) == {}
+    assert {file.parent.name for file in FILES} >= {str(BEHAVIOUR)}
+    assert {int(file.parent.name) for file in FILES} <= set(DRIVEN)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name.partition(".")[0])
+def test_a_history_gives_the_entries_that_it_gave(file: Path) -> None:
+    recorded = read(file)
+
+    assert asyncio.run(entries_of(recorded)) == recorded.entries
+
+
+def test_what_is_recorded_is_continued_reopened_and_forked() -> None:
+    recorded = [read(file) for file in FILES]
+    histories = [history for each in recorded for history in each.histories()]
+    begun = [asyncio.run(beginning_of(history)) for history in histories]
+    kinds = {entry["kind"] for each in recorded for entry in each.entries}
+
+    assert {"run.continued", "run.resumed", "gate.decided", "timer.fired"} <= kinds
+    assert any(beginning.past for beginning in begun)
+    assert any(beginning.before for beginning in begun)
+    assert max(len(each.executions) for each in recorded) > 2
+
+
+def test_another_address_is_found() -> None:
+    [file] = [file for file in FILES if file.name == "carry.json.gz"]
+    [history, *_] = read(file).histories()
+    scheduled = [
+        e for e in history.events if e.activity_task_scheduled_event_attributes.activity_id
+    ]
+    scheduled[0].activity_task_scheduled_event_attributes.activity_id = "elsewhere"
+
+    assert len(_failures([history])) == 1

@@ -1,0 +1,319 @@
+"""Runs on a real server: keys, requests, forks, mirrors, large values, encryption, kills."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
+
+from conformance.replies import Script, ScriptedWorkers
+from temporal.histories import record
+from waiting import PATIENCE_S
+from whorl.dialects import read_workflow
+from whorl.errors import StoreError, UsageError
+from whorl.interpreter import BEHAVIOUR
+from whorl.interpreter.events import Event
+from whorl.providers.redaction import Secret
+from whorl.providers.settings import TemporalSettings
+from whorl.runtimes.forking import Fork
+from whorl.runtimes.local import Start
+from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.temporal.limits import check_runnable
+from whorl.runtimes.temporal.mirror import Mirror
+from whorl.runtimes.temporal.payloads import new_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from temporal.cluster import Server
+    from whorl.ir import Workflow
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.temporal.messages import Beginning
+    from whorl.runtimes.temporal.runtime import TemporalRuntime
+
+pytestmark = pytest.mark.slow
+
+POLISH = """
+whorl: 1
+name: polish
+steps:
+  polish:
+    repeat:
+      until: [iteration >= 3]
+      at_most: 5
+      steps:
+        write: {ask: "Write {{ iteration }}"}
+  ok: {approve: "Is it good?"}
+outputs: {text: "{{ polish.write }}"}
+"""
+
+
+def _workflow(text: str = POLISH) -> Workflow:
+    return read_workflow(text, "polish.yaml").workflow
+
+
+def _workers(reply: Any = "a draft") -> ScriptedWorkers:
+    return ScriptedWorkers(Script({"write": reply}))
+
+
+def _told(store: SqliteStore, run: RunId) -> list[tuple[int, str, str, float]]:
+    return [(e.seq, e.event.kind, e.event.address, e.event.at) for e in store.read(run)]
+
+
+def _asked(kind: str, address: str = "", **body: Any) -> Event:
+    return Event(kind, address, 0.0, {"request": os.urandom(4).hex(), **body})
+
+
+async def _ended(runtime: TemporalRuntime, **start: Any) -> RunId:
+    run, _ = await runtime.start(_workflow(), Start(**start))
+    assert await runtime.drive(run) == "waiting"
+    assert await runtime.drive(run, [_asked("gate.decided", "ok", approved=True)]) == "succeeded"
+    return run
+
+
+def test_a_key_starts_one_run(server: Server, tmp_path: Path) -> None:
+    async def go() -> None:
+        async with server.runtime(tmp_path / "keyed.db", _workers()) as runtime:
+            run = await _ended(runtime, key="once")
+            again, is_new = await runtime.start(_workflow(), Start(key="once"))
+
+            assert (again, is_new) == (run, False)
+            assert runtime.store.run(run).status == "succeeded"
+
+    asyncio.run(go())
+
+
+def test_a_run_that_has_ended_goes_on_and_is_forked(server: Server, tmp_path: Path) -> None:
+    async def go() -> None:
+        mirror = tmp_path / "goes-on.db"
+        async with server.runtime(mirror, _workers(), events_max=30) as runtime:
+            run = await _ended(runtime)
+            more = _asked("run.continued", at="polish", iterations=2)
+            assert await runtime.drive(run, [more]) == "waiting"
+            await runtime.drive(run, [_asked("run.cancelled")])
+            with pytest.raises(UsageError):
+                await runtime.request(run, _asked("run.paused"))
+
+            fork, _ = await runtime.fork(run, Fork("polish[2]"))
+            assert await runtime.drive(fork) == "waiting"
+
+            # The mirror can be made again from what the server has, by anybody.
+            runs, told = (run, fork), [_told(runtime.store, each) for each in (run, fork)]
+            assert [runtime.store.run(each).status for each in runs] == ["cancelled", "waiting"]
+            async with SqliteStore(tmp_path / "again.db", is_mirror=True) as again:
+                mirrors = [Mirror(runtime.client, again) for _ in range(3)]
+                await asyncio.gather(*(m.bring(each) for m in mirrors for each in runs))
+                assert told == [_told(again, each) for each in runs]
+                assert again.run(run).created_at == told[0][0][3]
+                assert again.run(fork).parent == run
+
+    asyncio.run(go())
+
+
+def test_a_run_of_the_version_before_is_driven_and_moves_to_this_one(
+    server: Server, tmp_path: Path
+) -> None:
+    async def go() -> None:
+        async with server.runtime(tmp_path / "older.db", _workers(), events_max=10) as runtime:
+            begin = runtime._begin
+
+            async def begin_older(beginning: Beginning, **more: Any) -> bool:
+                return await begin(replace(beginning, behaviour=BEHAVIOUR - 1), **more)
+
+            runtime._begin = begin_older  # type: ignore[method-assign]
+            run, _ = await runtime.start(_workflow(), Start())
+            assert await runtime.drive(run) == "waiting"
+            begun = [each.events[0] for each in (await record("", run, runtime)).histories()]
+            about = [each.workflow_execution_started_event_attributes for each in begun]
+            queues = [each.task_queue.name for each in about]
+            assert queues[0] == f"older.db-{BEHAVIOUR - 1}"
+            assert set(queues[1:]) == {f"older.db-{BEHAVIOUR}"}
+
+    asyncio.run(go())
+
+
+def test_who_leaves_while_entries_are_written_keeps_nobody_from_writing_more(
+    server: Server, tmp_path: Path
+) -> None:
+    async def go() -> None:
+        claimed = asyncio.Event()
+        async with server.runtime(tmp_path / "left.db", _workers()) as runtime:
+            run, _ = await runtime.start(_workflow(), Start())
+            assert await runtime.drive(run) == "waiting"
+            async with SqliteStore(tmp_path / "again.db", is_mirror=True) as store:
+                mirror, claim = Mirror(runtime.client, store), store.claim
+                await mirror.bring(run)
+                await runtime.drive(run, [_asked("gate.decided", "ok", approved=True)])
+
+                async def claim_slowly(run: RunId) -> int:
+                    owner = await claim(run)
+                    claimed.set()
+                    await asyncio.sleep(0.1)
+                    return owner
+
+                store.claim = claim_slowly  # type: ignore[method-assign]
+                leaving = asyncio.create_task(mirror.bring(run))
+                await claimed.wait()
+                leaving.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await leaving
+                async with asyncio.timeout(PATIENCE_S):
+                    await mirror.bring(run)
+                assert store.run(run).status == "succeeded"
+
+    asyncio.run(go())
+
+
+def test_a_mirror_outlives_what_the_server_keeps(server: Server, tmp_path: Path) -> None:
+    async def go() -> None:
+        async with server.runtime(tmp_path / "outlives.db", _workers()) as runtime:
+            run = await _ended(runtime)
+            told = _told(runtime.store, run)
+            service, execution = runtime.client.workflow_service, WorkflowExecution(workflow_id=run)
+            await service.delete_workflow_execution(
+                DeleteWorkflowExecutionRequest(namespace="default", workflow_execution=execution)
+            )
+            async with asyncio.timeout(PATIENCE_S):
+                while await runtime.mirror.newest(run):
+                    await asyncio.sleep(0.05)
+            await runtime.refresh()
+            await runtime.refresh(run)
+            assert _told(runtime.store, run) == told
+            with pytest.raises(UsageError, match="has deleted the history"):
+                await runtime.request(run, _asked("run.continued", at="polish", iterations=2))
+
+    asyncio.run(go())
+
+
+def test_a_request_without_a_worker_is_told(server: Server, tmp_path: Path) -> None:
+    async def go() -> None:
+        async with server.runtime(tmp_path / "alone.db") as runtime:
+            runtime.patience_s = 1.0
+            with pytest.raises(StoreError, match="none polls the queue") as fault:
+                await runtime.start(_workflow(), Start())
+            assert fault.value.code == "R922"
+
+    asyncio.run(go())
+
+
+def test_large_values_lie_in_a_folder_and_are_encrypted(server: Server, tmp_path: Path) -> None:
+    """Neither the server's database nor the folder has a readable word of them."""
+    large, folder, key = "plainly readable " * 1_200_000, tmp_path / "values", new_key()
+    more = {"values": str(folder), "encrypt_with": Secret(key)}
+
+    async def go() -> RunId:
+        async with server.runtime(tmp_path / "large.db", _workers(large), **more) as runtime:
+            run = await _ended(runtime)
+            finished = [e.event for e in runtime.store.read(run, kinds=frozenset({"run.finished"}))]
+            assert finished[0].body["outputs"] == {"text": large}
+
+            other = {**more, "encrypt_with": Secret(new_key())}
+            async with server.runtime(tmp_path / "other.db", queue="large.db", **other) as stranger:
+                with pytest.raises(StoreError, match="another key"):
+                    await stranger.refresh(run)
+            return run
+
+    run = asyncio.run(go())
+    assert any(len(file.read_bytes()) > 1_000_000 for file in folder.iterdir())
+    stored = [file.read_bytes() for file in folder.iterdir()]
+    with sqlite3.connect(server.folder / "temporal.db") as database:
+        assert run in "".join(database.iterdump())
+    stored += [file.read_bytes() for file in server.folder.glob("temporal.db*")]
+    assert not any(b"plainly readable" in data for data in stored)
+
+
+NEEDS = {
+    "folder": ('steps: {s: {run: "ls"}}', "queues"),
+    "secret": ("inputs: {pin: secret}\nsteps: {s: {ask: 'Hi'}}", "encrypt_with"),
+}
+
+
+@pytest.mark.parametrize("need", NEEDS)
+def test_what_the_cluster_lacks_is_refused_with_the_line_to_write(need: str) -> None:
+    from whorl.interpreter.plan import Plan
+
+    text, line = NEEDS[need]
+    plan = Plan(_workflow(f"whorl: 1\nname: n\n{text}\n"))
+    with pytest.raises(UsageError) as fault:
+        check_runnable(plan, TemporalSettings())
+
+    assert fault.value.code == "W920"
+    assert line in fault.value.help
+    check_runnable(plan, TemporalSettings(queues={"run": "q"}, encrypt_with=Secret("k")))
+
+
+PROJECT = """
+[defaults]
+provider = "fake"
+[providers.fake]
+kind = "scripted"
+model = "m"
+replies = [{{match = ".", replies = ["a draft"]}}]
+[runtime]
+kind = "temporal"
+[runtime.temporal]
+address = "{address}"
+queue = "{queue}"
+"""
+LONG = """
+whorl: 1
+name: long
+steps:
+  polish:
+    repeat:
+      until: [iteration >= 6]
+      at_most: 6
+      steps:
+        pause: {wait: 1s}
+        write: {ask: "Write {{ iteration }}"}
+outputs: {text: "{{ polish.write }}"}
+"""
+
+
+def _whorl(folder: Path, *words: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "whorl.interfaces.cli", *words]
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, cwd=folder, **pipes)
+
+
+def worker_in(folder: Path) -> subprocess.Popen[str]:
+    """A worker that has begun to work."""
+    process = _whorl(folder, "worker")
+    assert process.stdout is not None
+    assert "working on queue" in process.stdout.readline()
+    return process
+
+
+def test_a_run_survives_its_workers(server: Server, tmp_path: Path) -> None:
+    """Two workers, of which one is killed and the other told to leave when the run has ended."""
+    config = PROJECT.format(address=server.address, queue="survives")
+    (tmp_path / "whorl.toml").write_text(config)
+    (tmp_path / "long.yaml").write_text(LONG)
+    workers = [worker_in(tmp_path), worker_in(tmp_path)]
+    run = _whorl(tmp_path, "run", "long.yaml", "--events")
+    try:
+        assert run.stdout is not None
+        for number, line in enumerate(run.stdout):
+            if number == 12:
+                workers[0].kill()
+            if '"run.finished"' in line:
+                break
+        assert run.wait(PATIENCE_S) == 0
+        shown = _whorl(tmp_path, "show", "last")
+        text, _ = shown.communicate(timeout=PATIENCE_S)
+        assert "succeeded" in text, text
+        workers[1].send_signal(signal.SIGTERM)
+        assert workers[1].wait(PATIENCE_S) == 0
+    finally:
+        for process in (run, *workers):
+            process.kill()
+            process.communicate()

@@ -1,0 +1,147 @@
+"""What evaluations pay: at least as much as they take, whatever they are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from whorl.language import (
+    LIMITS,
+    Expression,
+    LanguageError,
+    MappingScope,
+    Meter,
+    evaluate,
+    evaluate_metered,
+)
+from whorl.language.faults import LimitExceeded
+from whorl.language.patterns import pattern
+
+
+def fuel(source: str, **names: Any) -> int:
+    value, used = evaluate_metered(Expression("jinja", source), MappingScope(names), LIMITS.fuel)
+    assert not isinstance(value, LanguageError), value.message
+    return used
+
+
+@pytest.mark.parametrize("states", [10, 40, 160])
+def test_a_search_costs_the_states_of_its_pattern_times_the_text(states: int) -> None:
+    program = pattern(f"(?:a?){{{states}}}b")
+    assert program.cost >= states
+
+    for length in (1_000, 10_000):
+        text = "a" * length
+        least = length * program.cost // 200
+        assert fuel(f"text | regex_search('{program.source}')", text=text) >= least
+
+
+def test_bounded_repeats_count_as_often_as_they_repeat() -> None:
+    nested, flat = pattern("((a{0,30}){0,30})*b"), pattern("((a{0,3}){0,3})*b")
+    assert nested.cost > 50 * flat.cost
+    assert nested.price(5_000) > 50 * flat.price(5_000) - 50
+
+
+def test_an_expression_cannot_pay_for_the_worst_search() -> None:
+    source = Expression("jinja", "('a' * 190000) | regex_search('((a{0,30}){0,30})*b')")
+    value, _ = evaluate_metered(source, MappingScope({}), LIMITS.fuel)
+    assert isinstance(value, LimitExceeded)
+
+
+def test_a_search_that_nobody_pays_for_is_bounded_too() -> None:
+    """Scores are looked for by patterns, outside of expressions."""
+    program = pattern("((a{0,30}){0,30})*b")
+    program.check_price(13_466)
+    with pytest.raises(LimitExceeded, match="1901 states searches at most 13466 characters"):
+        program.check_price(50_000)
+
+
+class _Metered(MappingScope):
+    def __init__(self, prices: int) -> None:
+        super().__init__({"rows": [{"a": {"b": 1}}] * 100, "text": "ab " * 400})
+        self.meter = Meter(prices)
+
+
+@pytest.mark.parametrize(
+    ("source", "first", "second"),
+    [
+        ("rows | map(attribute='a.b') | list | length", 0, 100),
+        ("rows | selectattr('a', 'mapping') | list | length", 0, 100),
+        ("text | title | length", 0, 1_200 >> 4),
+    ],
+)
+def test_a_run_pays_the_prices_that_it_began_with(source: str, first: int, second: int) -> None:
+    """What is dearer since then must not fail what a replay computes again."""
+    used = []
+    for prices in (1, 2):
+        scope = _Metered(prices)
+        evaluate(Expression("jinja", source), scope)
+        used.append(scope.meter.fuel)
+
+    assert used[1] - used[0] == second - first
+
+
+def test_searches_have_the_prices_of_their_version() -> None:
+    program = pattern("((a{0,30}){0,30})*b")
+    assert program.price(5_000, 1) == 1 + (5_000 * (1901 + 64) >> 11)
+    assert program.price(5_000) == 1 + (5_000 * 1901 >> 7)
+
+
+def test_every_match_pays_for_the_text_that_it_may_have_read() -> None:
+    short = fuel("('a' * 1000) | regex_findall('a*b|a') | length")
+    assert fuel("('a' * 4000) | regex_findall('a*b|a') | length") > 8 * short // 2
+    assert fuel("('a' * 1000) | regex_findall('(?:[a-c]{1,9}){5}d|a') | length") > 4 * short
+
+
+def test_each_part_of_a_path_is_paid_for() -> None:
+    rows = [{"a": {"b": {"c": 1}}}] * 100
+    one = fuel("rows | map(attribute='a') | list | length", rows=rows)
+    assert fuel("rows | map(attribute='a.b.c') | list | length", rows=rows) >= one + 200
+    for step in ("sort(attribute='a.b.c')", "unique(attribute='a.b.c') | list", "sum('a.b.c')"):
+        shallow = fuel(f"rows | {step}".replace("a.b.c", "x"), rows=[{"x": 1}] * 100)
+        assert fuel(f"rows | {step}", rows=rows) >= shallow + 200
+
+
+def test_filtered_loops_and_tests_pay_for_each_item() -> None:
+    rows = [{"a": n} for n in range(1_000)]
+    assert fuel("rows | selectattr('a', 'odd') | list | length", rows=rows) >= 3_000
+    template = "{% for n in numbers if n > 5000 %}{{ n }}{% endfor %}"
+    scope = MappingScope({"numbers": list(range(1_000))})
+    _, used = evaluate_metered(Expression("template", template), scope, LIMITS.fuel)
+    assert used >= 3_000
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ answer }}",
+        "{{ answer | trim | upper }} {{ round.text | default('none') }}",
+        "{{ iteration * 10 + 1 }}",
+        "{% if score >= 0.8 %}yes{% else %}{{ notes | join(', ') }}{% endif %}",
+    ],
+)
+def test_what_is_as_cheap_as_what_it_reads_is_light(source: str) -> None:
+    from whorl.language import is_light
+
+    assert is_light(Expression("template", source))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ 'a' * 100000 }}",
+        "{{ n * answer }}",
+        "{{ range(9) | list }}",
+        "{{ answer | regex_search('a') }}",
+        "{% for n in numbers %}.{% endfor %}",
+        "{{ numbers | map('upper') | list }}",
+        "{% if answer is search('a') %}yes{% endif %}",
+        "{{ answer.replace('a', answer) }}",
+        "{{ 2 ** 60 }}",
+        "{% macro m() %}.{% endmacro %}{{ m() }}",
+    ],
+)
+def test_what_can_make_much_of_little_is_not(source: str) -> None:
+    from whorl.language import is_light
+
+    assert not is_light(Expression("template", source))

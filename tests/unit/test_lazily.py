@@ -1,0 +1,147 @@
+"""What is made when it is first used is what the standard library makes at once."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+import re
+from dataclasses import KW_ONLY, FrozenInstanceError, InitVar, field
+from typing import Any, ClassVar
+
+import pytest
+
+from whorl import lazily
+
+BOTH = [dataclasses.dataclass, lazily.dataclass]
+
+
+def classes(decorator: Any) -> dict[str, Any]:
+    """The same classes, made by one decorator."""
+
+    @decorator(frozen=True, slots=True)
+    class Point:
+        x: int
+        y: int = 2
+        seen: list[int] = field(default_factory=list, compare=False, repr=False)
+
+    @decorator(frozen=True, slots=True, kw_only=True)
+    class Named:
+        name: str
+        size: float = 1.0
+
+    @decorator(slots=True)
+    class Counter:
+        unit: ClassVar[str] = "s"
+        count: int = 0
+        doubled: int = field(init=False, default=7)
+        parts: dict[str, int] = field(default_factory=dict)
+
+    @decorator(eq=False)
+    class Given:
+        base: InitVar[int]
+        _: KW_ONLY
+        more: int = 1
+
+        def __post_init__(self, base: int) -> None:
+            self.total = base + self.more
+
+    @decorator(frozen=True, slots=True)
+    class Own:  # noqa: PLW1641 - the decorator makes it
+        value: int
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Own)
+
+        def __repr__(self) -> str:
+            return "own"
+
+    @decorator(frozen=True)
+    class Base:
+        a: int
+
+    @decorator(frozen=True)
+    class Below(Base):
+        b: int = 3
+
+    return {one.__name__: one for one in (Point, Named, Counter, Given, Own, Base, Below)}
+
+
+def told(action: Any) -> Any:
+    """What an action gives, or what it raises."""
+    try:
+        return action()
+    except Exception as fault:
+        return type(fault)
+
+
+ACTIONS = {
+    "defaults": lambda c: repr(c["Point"](1)).rpartition(".")[2],
+    "by name": lambda c: repr(c["Point"](y=5, x=1)).rpartition(".")[2],
+    "missing": lambda c: c["Point"](),
+    "too many": lambda c: c["Named"]("a"),
+    "unknown": lambda c: c["Point"](1, z=1),
+    "twice": lambda c: c["Point"](1, x=1),
+    "a list of its own": lambda c: c["Point"](1).seen is c["Point"](1).seen,
+    "named": lambda c: c["Named"](name="a").size,
+    "equal": lambda c: c["Point"](1, 2, [1]) == c["Point"](1, 2, [2]),
+    "unequal": lambda c: c["Point"](1) == c["Point"](2),
+    "other class": lambda c: c["Point"](1) == c["Named"](name="a"),
+    "one field": lambda c: c["Base"](float("nan")) == c["Base"](float("nan")),
+    "hash": lambda c: hash(c["Point"](1)) == hash(c["Point"](1, 2)),
+    "no hash": lambda c: hash(c["Counter"]()),
+    "frozen": lambda c: setattr(c["Point"](1), "x", 2),
+    "frozen for others": lambda c: setattr(c["Below"](1), "z", 2),
+    "deleted": lambda c: delattr(c["Point"](1), "x"),
+    "slots": lambda c: hasattr(c["Point"](1), "__dict__"),
+    "factory": lambda c: c["Counter"]().parts is c["Counter"]().parts,
+    "no init": lambda c: c["Counter"](1).doubled,
+    "init only": lambda c: c["Given"](2, more=3).total,
+    "identity": lambda c: c["Given"](2) == c["Given"](2),
+    "own methods": lambda c: (c["Own"](1) == c["Own"](2), repr(c["Own"](1))),
+    "own equality, no hash": lambda c: hash(c["Own"](1)) == hash(c["Own"](1)),
+    "inherited": lambda c: dataclasses.astuple(c["Below"](1)),
+    "replaced": lambda c: dataclasses.replace(c["Point"](1), y=9).y,
+    "as a dictionary": lambda c: dataclasses.asdict(c["Counter"](2)),
+    "copied": lambda c: copy.deepcopy(c["Point"](1, 2, [3])).seen,
+    "matched": lambda c: c["Point"].__match_args__,
+    "signature": lambda c: [
+        (one.name, one.kind, one.default is inspect.Parameter.empty)
+        for one in inspect.signature(c["Named"]).parameters.values()
+    ],
+    "fields": lambda c: [one.name for one in dataclasses.fields(c["Given"])],
+}
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_they_do_the_same(name: str) -> None:
+    theirs, ours = (classes(decorator) for decorator in BOTH)
+
+    # At first and, compiled, later.
+    for _ in range(30):
+        assert told(lambda: ACTIONS[name](ours)) == told(lambda: ACTIONS[name](theirs))
+
+
+@lazily.dataclass(frozen=True, slots=True)
+class Kept:
+    """Pickled by its name."""
+
+    value: int
+    rest: tuple[int, ...] = ()
+
+
+def test_frozen_objects_are_pickled() -> None:
+    assert pickle.loads(pickle.dumps(Kept(1, (2,)))) == Kept(1, (2,))  # noqa: S301 - our own
+    with pytest.raises(FrozenInstanceError):
+        Kept(1).value = 2  # type: ignore[misc]
+
+
+def test_a_regex_is_compiled_when_it_is_asked() -> None:
+    found = lazily.regex("A+", re.IGNORECASE)
+
+    assert found.fullmatch("aAa") is not None
+    assert found.sub("b", "caat") == "cbt"
+    assert found.pattern == "A+"
+    with pytest.raises(re.error):
+        lazily.regex("(").match("")

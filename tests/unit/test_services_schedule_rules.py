@@ -1,0 +1,327 @@
+"""When schedules are due: cron against a plain reading of it, time zones, intervals."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from itertools import islice, pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from campaign import amount
+from whorl.errors import UsageError
+from whorl.services.schedules.cron import parse_cron
+from whorl.services.schedules.rules import rule_of, written_rule
+
+BERLIN = "Europe/Berlin"
+
+
+def moment(text: str, zone: str = "UTC") -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()
+
+
+def times(cron: str, after: str, count: int, zone: str = "UTC") -> list[str]:
+    """The next times, as the clock of the zone shows them, with its distance from UTC."""
+    found = islice(rule_of({"cron": cron, "zone": zone}).times(moment(after, zone)), count)
+    return [datetime.fromtimestamp(due, ZoneInfo(zone)).isoformat()[:22] for due in found]
+
+
+@pytest.mark.parametrize(
+    ("cron", "expected"),
+    [
+        ("*/15 * * * *", ["2026-02-27T23:45", "2026-02-28T00:00"]),
+        ("30 2 * * *", ["2026-02-28T02:30", "2026-03-01T02:30"]),
+        ("0 7 * * mon-fri", ["2026-03-02T07:00", "2026-03-03T07:00"]),
+        ("0 7 * * 7", ["2026-03-01T07:00", "2026-03-08T07:00"]),
+        ("0 0 31 * *", ["2026-03-31T00:00", "2026-05-31T00:00"]),
+        ("0 0 29 2 *", ["2028-02-29T00:00", "2032-02-29T00:00"]),
+        ("0 0 13 * fri", ["2026-03-06T00:00", "2026-03-13T00:00"]),
+        ("0 0 */2 * 1", ["2026-03-09T00:00", "2026-03-23T00:00"]),
+        ("5,10-20/5 8 1 jan,Jul *", ["2026-07-01T08:05", "2026-07-01T08:10"]),
+        ("50/5 23 * * *", ["2026-02-27T23:50", "2026-02-27T23:55"]),
+        ("@weekly", ["2026-03-01T00:00", "2026-03-08T00:00"]),
+    ],
+)
+def test_the_next_times(cron: str, expected: list[str]) -> None:
+    assert [due[:16] for due in times(cron, "2026-02-27T23:40", 2)] == expected
+
+
+@pytest.mark.parametrize(
+    ("cron", "words"),
+    [
+        ("* * * *", "five fields"),
+        ("0 0 12 * * *", "five fields"),
+        ("60 * * * *", "'60' is no minute"),
+        ("* 24 * * *", "'24' is no hour"),
+        ("* * 0 * *", "'0' is no day of the month"),
+        ("* * * foo *", "'foo' is no month"),
+        ("* * * * 8", "'8' is no day of the week"),
+        ("*/0 * * * *", "names nothing"),
+        ("5-1 * * * *", "names nothing"),
+        ("*-5 * * * *", "names nothing"),
+        ("1,,2 * * * *", "'' is no minute"),
+        ("* * L * *", "'L' is no day of the month"),
+        ("* * ? * 1#2", "'?' is no day"),
+        ("0 0 30 2 *", "never comes"),
+        ("0 0 31 4,6,9,11 *", "never comes"),
+    ],
+)
+def test_what_is_no_cron_expression(cron: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words.replace("?", r"\?")) as caught:
+        rule_of({"cron": cron})
+    assert caught.value.code == "W916"
+
+
+@st.composite
+def fields(draw: st.DrawFn, low: int, high: int) -> str:
+    """A field of cron in any of its forms."""
+    first = draw(st.integers(low, high))
+    last = draw(st.integers(first, high))
+    step = draw(st.integers(1, 20))
+    forms = ("*", f"*/{step}", f"{first}", f"{first}-{last}", f"{first}-{last}/{step}")
+    return ",".join(draw(st.lists(st.sampled_from(forms), min_size=1, max_size=3)))
+
+
+def plainly(field: str, low: int, high: int) -> set[int]:
+    """What a field means, read as the manual says it and not as the parser does."""
+    found = set()
+    for item in field.split(","):
+        span, _, step = item.partition("/")
+        first, _, last = span.partition("-")
+        for value in range(low, high + 1):
+            lowest = low if span == "*" else int(first)
+            highest = high if span == "*" else int(last or first)
+            if lowest <= value <= highest and (value - lowest) % int(step or 1) == 0:
+                found.add(value)
+    return found
+
+
+@pytest.mark.campaign
+@settings(max_examples=amount(60, 3_000), deadline=None)
+@given(
+    parts=st.tuples(fields(0, 59), fields(0, 23), fields(1, 31), fields(1, 12), fields(0, 6)),
+    start=st.integers(1_500_000_000, 2_500_000_000),
+)
+def test_cron_is_what_a_look_at_every_minute_finds(parts: tuple[str, ...], start: int) -> None:
+    text = " ".join(parts)
+    spans = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+    minutes, hours, days, months, weekdays = (
+        plainly(part, *span) for part, span in zip(parts, spans, strict=True)
+    )
+    is_either = not parts[2].startswith("*") and not parts[4].startswith("*")
+    expected = []
+    at = datetime.fromtimestamp(start, UTC).replace(second=0, microsecond=0)
+    for _ in range(60 * 24 * 3):
+        at += timedelta(minutes=1)
+        is_day, is_weekday = at.day in days, (at.weekday() + 1) % 7 in weekdays
+        fits = is_day or is_weekday if is_either else is_day and is_weekday
+        if fits and at.month in months and at.hour in hours and at.minute in minutes:
+            expected.append(at.timestamp())
+    begin = datetime.fromtimestamp(start, UTC).replace(second=0, microsecond=0).timestamp()
+    found = []
+    # Days that no month has are refused.
+    with suppress(UsageError):
+        found = rule_of({"cron": text}).newest(begin, at.timestamp(), 10_000)
+
+    assert found == expected
+
+
+def test_a_time_that_the_clocks_skip_is_due_as_much_later() -> None:
+    """In Berlin 02:00 to 03:00 of the 29th of March 2026 is left out."""
+    assert times("30 2 * * *", "2026-03-28T00:00", 3, BERLIN) == [
+        "2026-03-28T02:30:00+01",
+        "2026-03-29T03:30:00+02",
+        "2026-03-30T02:30:00+02",
+    ]
+    assert times("30 2,3 * * *", "2026-03-29T00:00", 2, BERLIN) == [
+        "2026-03-29T03:30:00+02",
+        "2026-03-30T02:30:00+02",
+    ]
+
+
+def test_a_pace_goes_on_where_the_clocks_skip() -> None:
+    assert times("*/30 * * * *", "2026-03-29T01:10", 4, BERLIN) == [
+        "2026-03-29T01:30:00+01",
+        "2026-03-29T03:00:00+02",
+        "2026-03-29T03:30:00+02",
+        "2026-03-29T04:00:00+02",
+    ]
+
+
+def test_a_time_of_day_that_comes_twice_is_due_once() -> None:
+    """In Berlin 02:00 to 03:00 of the 25th of October 2026 comes twice."""
+    assert times("30 2 * * *", "2026-10-24T03:00", 2, BERLIN) == [
+        "2026-10-25T02:30:00+02",
+        "2026-10-26T02:30:00+01",
+    ]
+
+
+def test_a_pace_goes_on_where_an_hour_comes_twice() -> None:
+    assert times("30 * * * *", "2026-10-25T01:00", 4, BERLIN) == [
+        "2026-10-25T01:30:00+02",
+        "2026-10-25T02:30:00+02",
+        "2026-10-25T02:30:00+01",
+        "2026-10-25T03:30:00+01",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("zone", "year"),
+    [
+        (BERLIN, 2026),
+        ("America/New_York", 2026),
+        ("Australia/Lord_Howe", 2026),
+        ("America/Sao_Paulo", 2018),
+        ("Pacific/Apia", 2011),
+        ("Africa/Casablanca", 2026),
+    ],
+)
+@pytest.mark.parametrize("cron", ["30 2 * * *", "15 * * * *", "0 0 * * *", "*/20 1-3 * * sun"])
+def test_times_of_any_zone_come_in_order_and_one_on_each_day(
+    cron: str, zone: str, year: int
+) -> None:
+    rule = rule_of({"cron": cron, "zone": zone})
+    begin, end = moment(f"{year}-01-01", zone), moment(f"{year + 1}-01-01", zone)
+    found = rule.newest(begin, end, 100_000)
+
+    assert all(before < after for before, after in pairwise(found))
+    days = {datetime.fromtimestamp(due, ZoneInfo(zone)).date() for due in found}
+    missing = 1 if zone == "Pacific/Apia" else 0
+    if cron == "30 2 * * *":
+        assert (len(found), len(days)) == (365 - missing, 365 - missing)
+    if cron == "15 * * * *" and zone != "Australia/Lord_Howe":
+        assert {after - before for before, after in pairwise(found)} == {3600.0}
+
+
+def test_an_interval_goes_on_from_its_start() -> None:
+    document = written_rule(cron=None, every="90m", zone=None, now=1_000_000.7)
+    rule = rule_of(document)
+
+    assert list(islice(rule.times(1_000_000.7), 2)) == [1_005_400.0, 1_010_800.0]
+    assert next(rule.times(1_005_400.0)) == 1_010_800.0
+    assert next(rule.times(0.0)) == 1_005_400.0
+    assert rule.newest(0.0, 1_000_000_000.0, 3)[-1] <= 1_000_000_000.0
+    assert len(rule.newest(0.0, 1_000_000_000.0, 3)) == 3
+    assert rule.words == "every 90m"
+
+
+@pytest.mark.parametrize(
+    ("given_", "words"),
+    [
+        ({"cron": None, "every": None, "zone": None}, "either"),
+        ({"cron": "@daily", "every": "1h", "zone": None}, "either"),
+        ({"cron": None, "every": "1h", "zone": BERLIN}, "no time zone"),
+        ({"cron": None, "every": "10", "zone": None}, "no unit"),
+        ({"cron": None, "every": "soon", "zone": None}, "duration"),
+        ({"cron": None, "every": "10ms", "zone": None}, "shorter than a second"),
+        ({"cron": "@daily", "every": None, "zone": "Europe/Belin"}, "no time zone 'Europe/Belin'"),
+        ({"cron": "@daily", "every": None, "zone": "../../etc/passwd"}, "no time zone"),
+    ],
+)
+def test_what_is_no_rule(given_: dict[str, str | None], words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        written_rule(**given_, now=0.0)
+    assert caught.value.code == "W916"
+
+
+def test_hours_that_are_all_named_are_a_pace() -> None:
+    assert parse_cron("0 0-23 * * *").is_hourly
+    assert not parse_cron("0 */2 * * *").is_hourly
+
+
+def recurring(after: str, count: int, **written: Any) -> list[str]:
+    """The next times of a recurrence that was first seen at noon of the 30th of January 2026."""
+    zone = str(written.get("zone", "UTC"))
+    rule = rule_of({"recurrence": written, "start": moment("2026-01-30T12:00:05")})
+    found = islice(rule.times(moment(after, zone)), count)
+    return [datetime.fromtimestamp(due, ZoneInfo(zone)).isoformat()[:19] for due in found]
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (
+            {"frequency": "minute", "interval": 90},
+            ["2026-01-30T13:30:05", "2026-01-30T15:00:05"],
+        ),
+        ({"frequency": "day", "interval": 2}, ["2026-02-01T12:00:05", "2026-02-03T12:00:05"]),
+        ({"frequency": "week", "interval": 2}, ["2026-02-13T12:00:05", "2026-02-27T12:00:05"]),
+        ({"frequency": "month", "interval": 1}, ["2026-02-28T12:00:05", "2026-03-30T12:00:05"]),
+        (
+            {"frequency": "day", "interval": 1, "hours": [7, 19], "minutes": [30]},
+            ["2026-01-30T19:30:00", "2026-01-31T07:30:00"],
+        ),
+        (
+            {"frequency": "week", "interval": 2, "weekdays": [0, 6], "hours": [7], "minutes": [0]},
+            ["2026-01-31T07:00:00", "2026-02-08T07:00:00"],
+        ),
+        (
+            {"frequency": "month", "interval": 1, "days": [1, 31], "hours": [0], "minutes": [0]},
+            ["2026-01-31T00:00:00", "2026-02-01T00:00:00"],
+        ),
+        (
+            {"frequency": "hour", "interval": 1, "start": "2026-02-02T09:15:00Z"},
+            ["2026-02-02T09:15:00", "2026-02-02T10:15:00"],
+        ),
+        (
+            {"frequency": "day", "interval": 1, "end": "2026-01-31T13:00:00Z"},
+            ["2026-01-31T12:00:05"],
+        ),
+        ({"frequency": "month", "interval": 12, "start": "2025-02-01T00:00", "days": [31]}, []),
+    ],
+)
+def test_recurrences(written: dict[str, Any], expected: list[str]) -> None:
+    assert recurring("2026-01-30T12:00:05", 2, **written) == expected
+
+
+def test_a_recurrence_keeps_to_the_clock_of_its_zone() -> None:
+    daily = {"frequency": "day", "interval": 1, "zone": BERLIN, "start": "2026-03-01T02:30:00"}
+    assert recurring("2026-03-28T00:00", 3, **daily) == [
+        "2026-03-28T02:30:00",
+        "2026-03-29T03:30:00",
+        "2026-03-30T02:30:00",
+    ]
+    assert recurring("2026-10-24T12:00", 2, **daily) == [
+        "2026-10-25T02:30:00",
+        "2026-10-26T02:30:00",
+    ]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"frequency": "second", "interval": 7},
+        {"frequency": "day", "interval": 3, "hours": [2, 3], "minutes": [0, 30], "zone": BERLIN},
+        {"frequency": "week", "interval": 3, "weekdays": [0, 3], "zone": BERLIN},
+        {"frequency": "month", "interval": 5, "days": [29, 30, 31], "zone": BERLIN},
+    ],
+)
+def test_a_recurrence_is_the_same_from_wherever_it_is_looked_at(written: dict[str, Any]) -> None:
+    rule = rule_of({"recurrence": written, "start": moment("2024-02-29T01:02:03")})
+    found = list(islice(rule.times(0.0), 200))
+
+    assert all(before < after for before, after in pairwise(found))
+    assert [next(rule.times(due)) for due in found[:-1]] == found[1:]
+    assert [next(rule.times(due - 0.5)) for due in found] == found
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        None,
+        {},
+        {"frequency": "year", "interval": 1},
+        {"frequency": "day", "interval": 0},
+        {"frequency": "day", "interval": 1, "zone": "Mars"},
+        {"frequency": "day", "interval": 1, "start": "soon"},
+        {"frequency": "day", "interval": 1, "hours": ["a"]},
+    ],
+)
+def test_what_is_no_recurrence(written: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        rule_of({"recurrence": written, "start": 0.0})
+    assert caught.value.code == "W916"

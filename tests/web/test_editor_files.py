@@ -1,0 +1,124 @@
+"""The editor and the file on the disk: drafts, other writers, and broken texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from browsed import Site, make_project
+from playwright.sync_api import expect
+
+from editing import DRAFTS, FILES, drag, middle, opened, saved, settle, step, title
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Page
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A project whose files may be written."""
+    project = make_project(tmp_path_factory.mktemp("site") / "shop")
+    site = Site(project, "--edit")
+    try:
+        yield site
+    finally:
+        site.close()
+
+
+@pytest.fixture(autouse=True)
+def files(site: Site) -> None:
+    for name, text in FILES.items():
+        (site.project / name).write_text(text)
+
+
+def rename(page: Page, path: str, name: str) -> None:
+    title(page, path).click()
+    page.keyboard.press("F2")
+    page.get_by_role("textbox", name="Name", exact=True).fill(name)
+    page.keyboard.press("Enter")
+    expect(step(page, name)).to_be_visible()
+
+
+def test_a_draft_is_offered_after_a_reload(site: Site, page: Page) -> None:
+    opened(site, page, "drafts.yaml")
+    rename(page, "publish", "tell")
+    page.reload()
+    offer = page.get_by_role("alert")
+    expect(offer).to_contain_text("1 change")
+    expect(step(page, "publish")).to_be_visible()
+    offer.get_by_role("button", name="Go on").click()
+    expect(step(page, "tell")).to_be_visible()
+    page.keyboard.press("Control+z")
+    expect(step(page, "publish")).to_be_visible()
+    expect(page.locator(".edit-changes")).to_have_count(0)
+
+    assert (site.project / "drafts.yaml").read_text() == DRAFTS
+
+
+def test_a_draft_can_be_discarded(site: Site, page: Page) -> None:
+    opened(site, page, "drafts.yaml")
+    rename(page, "publish", "tell")
+    page.reload()
+    page.get_by_role("button", name="Discard").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.reload()
+    expect(step(page, "publish")).to_be_visible()
+
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_changes_are_replayed_on_what_another_program_wrote(
+    site: Site, page: Page, check_access: Callable[[Page], None]
+) -> None:
+    opened(site, page, "drafts.yaml")
+    rename(page, "publish", "tell")
+    settle(page)
+    drag(page, title(page, "tell"), middle(step(page, "write")), drops=False)
+    theirs = DRAFTS.replace("Draft {{ task }}", "Write {{ task }} well")
+    (site.project / "drafts.yaml").write_text(theirs)
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    page.keyboard.press("Control+s")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("Another program has changed this file")
+    alert.get_by_role("button", name="Compare…").click()
+    expect(page.get_by_role("dialog")).to_contain_text("well")
+    check_access(page)
+    page.get_by_role("button", name="Replay my 1 change on theirs").click()
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(step(page, "tell")).to_be_visible()
+
+    text = saved(site, page, "drafts.yaml")
+    assert text == theirs.replace("publish:", "tell:").replace("{{ publish }}", "{{ tell }}")
+
+
+def test_without_changes_the_new_text_is_shown(site: Site, page: Page) -> None:
+    opened(site, page, "drafts.yaml")
+    expect(step(page, "publish")).to_be_visible()
+    (site.project / "drafts.yaml").write_text(DRAFTS.replace("publish", "tell"))
+    expect(step(page, "tell")).to_be_visible()
+    expect(page.get_by_text("the file has changed on the disk")).to_be_visible()
+
+    expect(page.locator(".edit-changes")).to_have_count(0)
+
+
+def test_a_broken_file_is_repaired_in_the_source(site: Site, page: Page) -> None:
+    opened(site, page, "drafts.yaml", "?mode=split")
+    page.locator(".cm-line", has_text="publish:").click()
+    page.keyboard.press("End")
+    page.keyboard.insert_text("}")
+    alert = page.get_by_role("alert")
+    expect(alert).to_contain_text("The text cannot be read, line 13")
+    expect(step(page, "publish")).to_be_visible()
+    expect(page.locator(".edit-canvas.is-broken")).to_be_visible()
+    expect(page.locator(".cm-lint-marker-error").first).to_be_visible()
+    expect(page.get_by_role("button", name="Run…")).to_be_disabled()
+    alert.get_by_role("button", name="Mend it in the source").click()
+    page.keyboard.press("End")
+    page.keyboard.press("Backspace")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator(".edit-canvas.is-broken")).to_have_count(0)
+
+    expect(page.locator(".edit-changes")).to_have_count(0)

@@ -1,0 +1,148 @@
+"""Experiments on the page, over a real one: variants, cases, other rules, the judge, grading."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from browsed import ROOT, Site, picture
+
+from waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Page
+
+EXAMPLE = ROOT / "examples" / "experiment"
+
+# A judge in the loop, labels by an expression, and a person.
+JUDGED = """
+experiment: 1
+name: judged
+workflow: judged.yaml
+cases: [{id: a}, {id: b}, {id: c}]
+grade:
+  right: "'thirsty' in outputs.text"
+  taste: {person: "Would you send this?", show: "{{ outputs.text }}"}
+explore: {work: 2}
+"""
+WORKFLOW = """
+whorl: 1
+name: judged
+steps:
+  work:
+    repeat:
+      until: {judge: "Is it good?"}
+      at_most: 2
+      steps:
+        write: {ask: "Judged draft {{ iteration }}"}
+outputs: {text: "{{ work.write }}"}
+"""
+REPLIES = """
+[[rules]]
+match = "^Judged draft"
+replies = ["a thirsty text"]
+
+[[rules]]
+match = "^You judge"
+replies = ["NO, it is short.", "YES, it is fine."]
+"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The example of the guide, served, with all that it found."""
+    project = tmp_path_factory.mktemp("site") / "study"
+    shutil.copytree(EXAMPLE, project)
+    shutil.copy(project / "scripted.toml", project / "whorl.toml")
+    (project / "replies.toml").write_text(REPLIES + (project / "replies.toml").read_text())
+    site = Site(project)
+    try:
+        site.post("/experiments", {"file": "describe.experiment.yaml"})
+        wait_until(lambda: site.get("/experiments/describe")["state"] == "done")
+        yield site
+    finally:
+        site.close()
+
+
+def test_experiments_are_listed_with_their_best_variant(site: Site, page: Page) -> None:
+    site.open(page, "/experiments")
+
+    row = page.get_by_role("row").filter(has_text="describe")
+    row.get_by_text("done").wait_for()
+    row.get_by_text("32 of 32").wait_for()
+    row.get_by_text("patient 0.95 (+0.34, better)").wait_for()
+    row.get_by_role("link", name="describe").click()
+    page.get_by_role("navigation", name="views of the experiment").wait_for()
+
+
+def test_variants_are_compared_and_cases_lead_to_their_runs(site: Site, page: Page) -> None:
+    site.open(page, "/experiments/describe")
+
+    better = page.get_by_role("region", name="variants").get_by_role("row", name="patient")
+    better.get_by_text("+0.34 (0.19 to 0.48) better").wait_for()
+    better.get_by_role("img", name="0.95, 95 %: 0.90 to 1.00").wait_for()
+    cases = page.get_by_role("region", name="cases by variant")
+    rows = cases.get_by_role("row")
+    assert rows.count() == 17
+    assert "+0.75" in rows.nth(1).inner_text()
+    picture(page, "experiment-compare")
+    found = site.get("/experiments/describe/cases")["cases"][0]["cells"]["patient"]["trials"][0]
+    rows.nth(1).get_by_role("link", name=f"#{found['returned']} of").last.click()
+    page.get_by_text(found["run"], exact=True).wait_for()
+
+
+def test_rules_are_asked_for_without_a_call(site: Site, page: Page) -> None:
+    before = len(site.get("/runs")["runs"])
+    site.open(page, "/experiments/describe?tab=what-if")
+
+    page.get_by_role("img", name="grade against cost of").wait_for()
+    rules = page.get_by_role("region", name="rules on the frontier")
+    rules.get_by_role("row").filter(has_text="◆ yours").filter(has_text="at_most 3").wait_for()
+    rules.get_by_role("row").filter(has_text="★").wait_for()
+    page.get_by_text("iterating helps").wait_for()
+    page.get_by_label("at most").fill("2")
+    answer = page.get_by_role("status").filter(has_text="at_most 2, best")
+    answer.wait_for()
+    page.locator(".rule-asked").wait_for()
+    told = site.post("/experiments/describe/what-if", _rule())["document"]["rules"][0]
+    assert f"grade {told['grade']:.2f}" in answer.inner_text()
+    assert len(site.get("/runs")["runs"]) == before
+    picture(page, "experiment-what-if")
+
+
+def _rule() -> dict[str, object]:
+    until = '{"score": {"from": "{{ review.score }}", "at_least": 0.8}}'
+    return {"loop": "polish", "until": until, "at_most": 2, "returns": "best"}
+
+
+def test_a_judge_is_weighed_and_people_grade_blindly(site: Site, page: Page) -> None:
+    (site.project / "judged.yaml").write_text(WORKFLOW)
+    (site.project / "judged.experiment.yaml").write_text(JUDGED)
+    site.open(page, "/experiments/judged")
+    page.get_by_role("button", name="Run", exact=True).click()
+    wait_until(lambda: site.get("/experiments/judged")["people"] > 0)
+
+    site.open(page, "/experiments/judged?tab=judge")
+    page.get_by_role("table").filter(has_text="What it said").wait_for()
+    page.get_by_text("It agrees in").wait_for()
+    picture(page, "experiment-judge")
+    site.open(page, "/experiments/judged?tab=grade")
+    page.get_by_role("heading", name="Would you send this?").wait_for()
+    assert "base" not in page.get_by_role("region", name="a result to grade").inner_text()
+    waiting = site.get("/experiments/judged")["people"]
+    page.locator("main").press("y")
+    wait_until(lambda: site.get("/experiments/judged")["people"] < waiting)
+
+
+@pytest.mark.parametrize("tab", ["", "?tab=what-if"])
+def test_anybody_can_use_it(
+    site: Site, page: Page, check_access: Callable[[Page], None], tab: str
+) -> None:
+    site.open(page, f"/experiments/describe{tab}")
+    page.locator(".experiment-table").first.wait_for()
+    check_access(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0

@@ -1,0 +1,259 @@
+"""Every step as what it is: computed, skipped, failed before it began, item of a list, judged."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from browsed import picture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from browsed import Site
+    from playwright.sync_api import Locator, Page
+
+STEPS = """
+whorl: 1
+name: steps
+inputs: {count: {type: integer, default: 3}, fruits: {type: list, default: [apple, pear]}}
+steps:
+  first: {value: "{{ 1 + count }}"}
+  memory: {set: {total: "{{ first * 2 }}"}}
+  maybe: {if: "first > 100", value: "never"}
+  way:
+    choose:
+      on: "{{ count % 3 }}"
+      cases:
+        "0": {zero: {value: "nothing left"}}
+        "1": {one: {value: "one left"}}
+      default: {other: {ask: "Draft it"}}
+  all:
+    each: "{{ fruits }}"
+    as: fruit
+    steps:
+      word: {value: "{{ fruit | upper }}"}
+outputs: {words: "{{ all }}"}
+"""
+
+# The first iteration fails before any call is made.
+BAD = """
+whorl: 1
+name: bad
+inputs: {n: {type: integer, default: 0}}
+steps:
+  turns:
+    repeat:
+      at_most: 2
+      steps:
+        share: {value: "{{ 1 // n }}"}
+        say: {ask: "Draft {{ share }}"}
+"""
+
+JUDGED = """
+whorl: 1
+name: judged
+steps:
+  tone:
+    repeat:
+      until: {judge: "Does the tone fit?"}
+      at_most: 4
+      steps:
+        write: {ask: "Draft it"}
+outputs: {text: "{{ tone.write }}"}
+"""
+
+# Of three loops one reaches its limit.
+MANY = """
+whorl: 1
+name: loops
+steps:
+  all:
+    each: [1, 9, 2]
+    as: goal
+    steps:
+      climb:
+        repeat:
+          until: iteration >= goal
+          at_most: 3
+          steps:
+            at: {value: "{{ iteration }}"}
+outputs: {all: "{{ all }}"}
+"""
+
+WAITING = """
+whorl: 1
+name: later
+steps:
+  first: {value: "1"}
+  sure: {approve: {message: "Sure?"}, timeout: 2h}
+"""
+
+PAUSE = """
+whorl: 1
+name: pause
+steps:
+  pause: {wait: 2h}
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def files(site: Site) -> None:
+    for name, text in {
+        "steps.yaml": STEPS,
+        "bad.yaml": BAD,
+        "tone.yaml": JUDGED,
+        "loops.yaml": MANY,
+        "later.yaml": WAITING,
+        "pause.yaml": PAUSE,
+    }.items():
+        (site.project / name).write_text(text)
+
+
+def step(page: Page, path: str, status: str) -> Locator:
+    """A node on the canvas, once it is drawn so."""
+    found = page.locator(f'[data-path="{path}"][data-status="{status}"]')
+    found.wait_for()
+    return found
+
+
+def opened(page: Page, path: str, status: str) -> Locator:
+    """The drawer of a node."""
+    step(page, path, status).click()
+    drawer = page.locator(".drawer")
+    drawer.wait_for()
+    return drawer
+
+
+def part(drawer: Locator, name: str) -> Locator:
+    found = drawer.get_by_role("region", name=name, exact=True)
+    found.wait_for()
+    return found
+
+
+def test_computed_steps_show_what_they_read_and_gave(
+    site: Site, page: Page, check_access: Callable[[Page], None]
+) -> None:
+    run = site.ran("steps.yaml")
+    site.open(page, f"/runs/{run}")
+
+    drawer = opened(page, "first", "succeeded")
+    assert "4" in part(drawer, "Output").inner_text()
+    assert "count" in part(drawer, "Read").inner_text()
+    page.keyboard.press("Escape")
+    drawer = opened(page, "memory", "succeeded")
+    assert "total" in part(drawer, "Output").inner_text()
+    picture(page, "records-computed")
+    check_access(page)
+
+
+def test_skipped_steps_say_why_and_branches_have_names(site: Site, page: Page) -> None:
+    run = site.ran("steps.yaml")
+    site.open(page, f"/runs/{run}")
+
+    drawer = opened(page, "maybe", "skipped")
+    drawer.get_by_text("its condition is not true: first > 100").wait_for()
+    page.keyboard.press("Escape")
+    assert "case 0" in step(page, "way", "succeeded").inner_text()
+    assert "case 0" in step(page, "way/zero", "succeeded").inner_text()
+    drawer = opened(page, "way/other", "skipped")
+    drawer.get_by_text("Skipped: case '0' was taken.").wait_for()
+    picture(page, "records-branch")
+
+
+def test_items_of_a_list_that_only_computes_are_there(site: Site, page: Page) -> None:
+    run = site.ran("steps.yaml")
+    site.open(page, f"/runs/{run}")
+
+    chips = step(page, "all", "succeeded").get_by_role("button", name="iteration ")
+    chips.nth(1).wait_for()
+    assert chips.count() == 2
+    drawer = opened(page, "all/word", "succeeded")
+    drawer.get_by_text("PEAR", exact=True).wait_for()
+    page.keyboard.press("Escape")
+    page.locator('[data-path="all"] .piece-title').click()
+    items = page.get_by_role("region", name="items", exact=True)
+    items.get_by_text("apple").click()
+    assert "iteration=1" in page.url
+    page.keyboard.press("Escape")
+    opened(page, "all/word", "succeeded").get_by_text("APPLE", exact=True).wait_for()
+    picture(page, "records-items")
+
+
+def test_a_step_that_failed_before_it_began_is_drawn_as_failed(site: Site, page: Page) -> None:
+    run = site.ran("bad.yaml")
+    site.open(page, f"/runs/{run}")
+
+    drawer = opened(page, "turns/share", "failed")
+    drawer.get_by_text("division by zero").wait_for()
+    drawer.get_by_text("R104").wait_for()
+    assert "n" in part(drawer, "Read").inner_text()
+    page.keyboard.press("Escape")
+    drawer = opened(page, "turns/say", "skipped")
+    drawer.get_by_text("'share' was to be succeeded, and is failed").wait_for()
+    picture(page, "records-failed")
+
+
+def test_the_words_of_reviewers_stand_in_the_table(site: Site, page: Page) -> None:
+    run = site.ran("review.yaml", {"task": "a parser"})
+    site.open(page, f"/runs/{run}")
+
+    table = page.get_by_role("region", name="iterations", exact=True)
+    table.get_by_text("No test, and an empty text fails.").wait_for()
+    table.get_by_text("Good. <b>Keep</b> it.").wait_for()
+    picture(page, "records-reviews")
+
+
+def test_judges_say_why_with_what_they_quote(
+    site: Site, page: Page, noted: Callable[[str, dict[tuple[str, str], dict[str, object]]], None]
+) -> None:
+    run = site.ran("tone.yaml")
+    fact = {"by": "judge", "met": True, "question": "Does the tone fit?", "answer": "YES"}
+    fact |= {"reason": "it is warm", "evidence": "a second, longer draft"}
+    noted(run, {("iteration.finished", "tone[2]"): {"facts": [fact]}})
+    site.open(page, f"/runs/{run}")
+
+    table = page.get_by_role("region", name="iterations", exact=True)
+    table.get_by_text("the tone does not fit.").wait_for()
+    table.get_by_text("it is warm").wait_for()
+    verdict = page.get_by_role("region", name="verdict")
+    verdict.get_by_text("judge: yes. it is warm — Does the tone fit?").wait_for()
+    assert "a second, longer draft" in verdict.get_by_label("quoted evidence").inner_text()
+    banner = page.locator(".exit-banner")
+    assert "the judge said yes: it is warm" in banner.inner_text()
+    drawer = opened(page, "tone/write", "succeeded")
+    assert "it is warm" in part(drawer, "Verdict on #2").inner_text()
+    picture(page, "records-judged")
+
+
+def test_many_loops_are_counted_and_those_that_missed_are_a_click_away(
+    site: Site, page: Page
+) -> None:
+    run = site.ran("loops.yaml")
+    site.open(page, f"/runs/{run}")
+
+    banner = page.locator(".banner", has_text="climb: 3 loops")
+    banner.get_by_text("2 condition met, 1 limit of iterations").wait_for()
+    banner.get_by_role("button", name="all[2]/climb").click()
+    ended = page.locator(".exit-banner", has_text="all[2]/climb stopped")
+    ended.get_by_text("it reached its limit of iterations").wait_for()
+    picture(page, "records-loops")
+
+
+def test_a_question_with_a_timeout_says_when_that_is_over(site: Site, page: Page) -> None:
+    run = site.start("later.yaml")
+    site.wait(run, "waiting")
+    site.open(page, f"/runs/{run}")
+
+    page.locator(".banner", has_text="goes on by itself at").get_by_text("in 1h 59m").wait_for()
+    step(page, "first", "succeeded")
+    site.open(page, "/")
+    page.get_by_role("row", name=run).get_by_text("goes on in 1h").wait_for()
+
+
+def test_a_wait_under_way_says_until_when(site: Site, page: Page) -> None:
+    run = site.start("pause.yaml")
+    site.open(page, f"/runs/{run}")
+
+    assert "until " in step(page, "pause", "running").inner_text()
+    site.post(f"/runs/{run}/cancel")

@@ -1,0 +1,174 @@
+"""The code-review loop, drawn from an empty file: by mouse."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from browsed import Site, picture
+from playwright.sync_api import expect
+from walking import Hands, Mouse, compare_and_accept, empty_site, inspector, run_and_watch
+
+from editing import drag, fit, middle, step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from playwright.sync_api import Page
+
+CODER = "Task: {{ task }}\nContext: {{ context }}\n\nWrite code to complete this task."
+REVIEWER = "Review this code:\n{{ coder.code }}\n\nRespond with JSON."
+INSIDE = "review-loop/"
+
+
+def port(name: str, kind: str = "string", **more: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, **more}
+
+
+LOOP_PORTS = (
+    [port("task", required=True), port("guidelines")],
+    [port("approved", "boolean"), port("final_code"), port("iterations", "number")],
+)
+CODER_PORTS = ([port("task"), port("context")], [port("code")])
+REVIEWER_PORTS = ([port("code")], [port("approved", "boolean"), port("feedback")])
+
+# The rows of the two tables, as the panel names them.
+INPUTS = (
+    ("task (outer)", "coder.task", "all"),
+    ("guidelines (outer)", "coder.context", "first"),
+    ("previous review.feedback", "coder.context", "subsequent"),
+)
+OUTPUTS = (
+    ("review.approved", "approved"),
+    ("coder.code", "final_code"),
+    ("iteration count", "iterations"),
+)
+MAPPED = {
+    "continueWhile": {"output": "review.approved", "operator": "==", "value": False},
+    "maxIterations": 5,
+    "inputMappings": [
+        {
+            "source": {"type": "outer", "name": "task"},
+            "target": {"node": "coder", "input": "task"},
+            "iterations": "all",
+        },
+        {
+            "source": {"type": "outer", "name": "guidelines"},
+            "target": {"node": "coder", "input": "context"},
+            "iterations": "first",
+        },
+        {
+            "source": {"type": "previous", "node": "review", "output": "feedback"},
+            "target": {"node": "coder", "input": "context"},
+            "iterations": "subsequent",
+        },
+    ],
+}
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    site = empty_site(tmp_path / "empty")
+    try:
+        yield site
+    finally:
+        site.close()
+
+
+def name_it(hands: Hands, name: str, path: str) -> None:
+    hands.write(inspector(hands.page).get_by_label("name of the step"), name)
+    hands.page.keyboard.press("Enter")
+    expect(step(hands.page, path)).to_be_visible()
+
+
+def write_ports(hands: Hands, ports: tuple[list[Any], list[Any]]) -> None:
+    form = inspector(hands.page)
+    hands.press(form.get_by_text("More fields"))
+    hands.write(form.get_by_label("Inputs", exact=True), json.dumps(ports[0]))
+    hands.write(form.get_by_label("Outputs", exact=True), json.dumps(ports[1]))
+
+
+def tell(hands: Hands, label: str, prompt: str, ports: tuple[list[Any], list[Any]]) -> None:
+    form = inspector(hands.page)
+    hands.write(form.get_by_label("Label", exact=True), label)
+    hands.write(form.get_by_label("Runner", exact=True), "canned")
+    hands.write(form.get_by_label("Prompt", exact=True), prompt)
+    write_ports(hands, ports)
+
+
+def fill_panel(hands: Hands) -> None:
+    """The panel of the loop: continue while, the maximum, and both tables."""
+    form = inspector(hands.page)
+    while_ = form.get_by_role("group", name="Continue while")
+    hands.choose(while_.get_by_label("Output"), "review.approved")
+    hands.choose(while_.get_by_label("Operator"), "==")
+    hands.choose(while_.get_by_label("Value"), "false")
+    hands.write(form.get_by_label("Max iterations"), "5")
+    into = form.get_by_role("group", name="Input mappings")
+    for number, (source, target, iterations) in enumerate(INPUTS, 1):
+        hands.press(into.get_by_role("button", name="Add an input mapping"))
+        expect(into.get_by_role("listitem")).to_have_count(number)
+        hands.choose(into.get_by_label(f"source of input mapping {number}"), source)
+        hands.choose(into.get_by_label(f"target of input mapping {number}"), target)
+        hands.choose(into.get_by_label(f"iterations of input mapping {number}"), iterations)
+    out = form.get_by_role("group", name="Output mappings")
+    for number, (source, target) in enumerate(OUTPUTS, 1):
+        hands.press(out.get_by_role("button", name="Add an output mapping"))
+        expect(out.get_by_role("listitem")).to_have_count(number)
+        hands.choose(out.get_by_label(f"source of output mapping {number}"), source)
+        hands.write(out.get_by_label(f"target of output mapping {number}"), target)
+
+
+def check_and_run(hands: Hands, site: Site) -> None:
+    hands.save()
+    [loop] = yaml.safe_load((site.project / "review.yaml").read_text())["nodes"]
+    data = loop["data"]
+
+    assert {name: data[name] for name in MAPPED} == MAPPED
+    assert [row["target"] for row in data["outputMappings"]] == [name for _, name in OUTPUTS]
+    assert [node["id"] for node in data["inlineWorkflow"]["nodes"]] == ["coder", "review"]
+
+    inputs = {"task": "rain", "guidelines": "short"}
+    run_and_watch(hands, site, "review.yaml", inputs, loop="review-loop", turns="2/5")
+    compare_and_accept(hands, site, loop="review-loop")
+
+
+def test_code_review_by_mouse(site: Site, page: Page) -> None:
+    hands = Mouse(page)
+    hands.new_file(site, "shodan", "review.yaml")
+    form = inspector(page)
+    palette = page.get_by_role("complementary", name="palette")
+    for name in ("start", "write"):
+        hands.select(name)
+        hands.press(form.get_by_role("button", name="Remove"))
+        expect(step(page, name)).to_have_count(0)
+    hands.press(palette.get_by_role("button", name="Loop"))
+    expect(step(page, "loop")).to_have_attribute("aria-selected", "true")
+    name_it(hands, "review-loop", "review-loop")
+    write_ports(hands, LOOP_PORTS)
+    hands.press(form.get_by_role("button", name="Edit inline"))
+    expect(page.locator(".crumbs")).to_contain_text("review-loop")
+    agent = palette.get_by_role("button", name="Agent")
+    for name, words, prompt, ports in (
+        ("coder", "Coder", CODER, CODER_PORTS),
+        ("review", "Reviewer", REVIEWER, REVIEWER_PORTS),
+    ):
+        hands.press(agent)
+        expect(step(page, f"{INSIDE}agent")).to_have_attribute("aria-selected", "true")
+        name_it(hands, name, INSIDE + name)
+        tell(hands, words, prompt, ports)
+    hands.select(f"{INSIDE}coder")
+    end = step(page, f"{INSIDE}review").locator('[data-handleid="in:code"]')
+    expect(end).to_be_visible()
+    fit(page)
+    drag(page, step(page, f"{INSIDE}coder").locator('[data-handleid="out:code"]'), middle(end))
+    expect(page.locator(".edit-canvas .react-flow__edge")).to_have_count(1)
+    picture(page, "walk-shodan-inside")
+    hands.press(page.locator(".crumbs").get_by_role("button", name="review.yaml"))
+    hands.select("review-loop")
+    fill_panel(hands)
+    picture(page, "walk-shodan")
+    check_and_run(hands, site)

@@ -1,0 +1,164 @@
+"""Writes the pictures of the documents, each of something that really runs.
+
+python tools/pictures.py            the live view, as a picture that moves
+python tools/pictures.py --page     also the page, from its tests in a browser
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import os
+import pty
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+# The pictures of the page that the documents show, and the tests that take them.
+PAGE = {
+    "run": "test_run_page.py::test_the_panel_shows_curve_iterations_and_verdict",
+    "compare": "test_compare_page.py",
+    "editor-native-split": "test_editor_native.py::test_a_loop_is_built_by_mouse",
+}
+WIDTH, LINE, LETTER = 80, 19, 8.4
+COLOURS = {
+    "red": "#e5534b", "green": "#57ab5a", "yellow": "#c69026", "blue": "#539bf5",
+    "magenta": "#b083f0", "cyan": "#39c5cf", "white": "#cdd9e5", "default": "#cdd9e5",
+}  # fmt: skip
+HOLD_S = 4.0
+
+
+def record(argv: list[str], frames: list[tuple[float, list[list[Any]]]]) -> None:
+    """Runs the command in this process, and keeps every frame that its live view draws."""
+    from rich.console import Console
+
+    from whorl.interfaces.cli import live, main
+    from whorl.providers.ask import Ask
+
+    drawn, answer = live.Live._redraw, Ask.perform
+    paper = Console(width=WIDTH, height=24, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
+
+    def redraw(self: live.Live, *, is_last: bool = False) -> None:
+        drawn(self, is_last=is_last)
+        assert self._region is not None
+        frames.append((time.monotonic(), paper.render_lines(self._region.renderable)))
+
+    async def slowly(self: Ask, *given: Any, **more: Any) -> Any:
+        await asyncio.sleep(0.7)
+        return await answer(self, *given, **more)
+
+    live.Live._redraw = redraw  # type: ignore[method-assign]
+    Ask.perform = slowly  # type: ignore[method-assign]
+    sys.argv = ["whorl", *argv]
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+
+
+def row(segments: list[Any], number: int) -> str:
+    """A line of a terminal as text of a picture."""
+    parts, column = [], 0
+    for text, style, _ in segments:
+        words = text.rstrip("\n")
+        if words.strip():
+            colour = style.color.name if style and style.color and style.color.name else "default"
+            marks = f' fill="{COLOURS.get(colour.replace("bright_", ""), COLOURS["default"])}"'
+            marks += ' font-weight="700"' if style and style.bold else ""
+            marks += ' opacity="0.6"' if style and style.dim else ""
+            place = f'x="{12 + column * LETTER:.1f}"{marks}'
+            parts.append(f"<tspan {place}>{html.escape(words)}</tspan>")
+        column += len(words)
+    place = f'y="{24 + number * LINE}" xml:space="preserve"'
+    return f"<text {place}>{''.join(parts)}</text>" if parts else ""
+
+
+def animated(frames: list[tuple[float, list[list[Any]]]]) -> str:
+    """One picture of all frames, each shown as long as it stood, again and again."""
+    kept: list[tuple[float, str]] = []
+    for at, lines in frames:
+        drawing = "".join(row(segments, number) for number, segments in enumerate(lines))
+        if not kept or drawing != kept[-1][1]:
+            kept.append((at, drawing))
+    height = 24 + LINE * max(len(lines) for _, lines in frames)
+    whole = kept[-1][0] - kept[0][0] + HOLD_S
+    groups, rules = [], []
+    for index, (at, drawing) in enumerate(kept):
+        start = (at - kept[0][0]) / whole * 100
+        is_last = index + 1 == len(kept)
+        end = 100.0 if is_last else (kept[index + 1][0] - kept[0][0]) / whole * 100
+        shown = f"{start:.2f}% {{ visibility: visible }}"
+        gone = "" if is_last else f"{end:.2f}% {{ visibility: hidden }}"
+        rules.append(f"@keyframes f{index} {{ 0% {{ visibility: hidden }} {shown} {gone} }}")
+        timing = f"animation: f{index} {whole:.1f}s step-end infinite"
+        groups.append(f'<g style="{timing}">{drawing}</g>')
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {24 + WIDTH * LETTER:.0f} {height}" '
+        'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="14">'
+        "<title>A loop in the terminal: each iteration with its score, until it is approved</title>"
+        f"<style>g {{ visibility: hidden }} {' '.join(rules)}</style>"
+        f'<rect width="100%" height="100%" rx="8" fill="#1c2128"/>{"".join(groups)}</svg>\n'
+    )
+
+
+def live_view() -> None:
+    """The live view of the example that `make demo` runs."""
+    import pickle
+
+    number, other = pty.openpty()
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "frames"
+        argv = [sys.executable, __file__, "--record", str(out)]
+        size = os.environ | {"COLUMNS": str(WIDTH), "LINES": "24", "TERM": "xterm-256color"}
+        streams = {"stdin": other, "stdout": other, "stderr": other}
+        child = subprocess.Popen(argv, cwd=folder, env=size, **streams)
+        os.close(other)
+        said = b""
+        with suppress(OSError):  # the terminal is gone when its last program is
+            while part := os.read(number, 65536):
+                said += part
+        if child.wait():
+            sys.exit(said.decode(errors="replace"))
+        frames = pickle.loads(out.read_bytes())  # noqa: S301 - written by this program
+    PICTURES.mkdir(exist_ok=True)
+    (PICTURES / "live.svg").write_text(animated(frames))
+    print(f"wrote {(PICTURES / 'live.svg').relative_to(ROOT)}: {len(frames)} frames")
+
+
+def page() -> None:
+    """Pictures that the tests of the page take."""
+    with tempfile.TemporaryDirectory() as folder:
+        tests = [str(ROOT / "tests" / "web" / name) for name in PAGE.values()]
+        argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+        subprocess.run(argv, env=os.environ | {"WHORL_SCREENSHOTS": folder}, check=True, cwd=ROOT)
+        for name in PAGE:
+            shutil.copyfile(
+                Path(folder) / f"{name}.png", PICTURES / f"{name.partition('-')[0]}.png"
+            )
+
+
+def main_recorded(out: str) -> None:
+    """Records in a process of its own, with a terminal of its own."""
+    import pickle
+
+    frames: list[tuple[float, list[list[Any]]]] = []
+    config, file = ROOT / "examples" / "demo.toml", ROOT / "examples" / "polish.yaml"
+    record(["--config", str(config), "run", str(file), "a haiku about rain"], frames)
+    Path(out).write_bytes(pickle.dumps(frames))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--record"]:
+        main_recorded(sys.argv[2])
+    else:
+        live_view()
+        if "--page" in sys.argv:
+            page()

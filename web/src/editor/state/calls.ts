@@ -1,0 +1,39 @@
+/** The calls of the editor: texts go out and come back changed; only `save` and `make` write. */
+import type { Client } from "../../api";
+import type { components } from "../../api/schema";
+import type { Operation, Palette } from "../contract";
+
+type Schemas = components["schemas"];
+
+export type Sketched = Schemas["Sketched"];
+export type Edited = Schemas["Edited"];
+export type Saved = Schemas["Saved"];
+
+export interface EditRequest {
+  name: string;
+  text: string;
+  operations: Operation[];
+  readers?: "rewire" | "leave";
+  validate?: boolean;
+}
+
+export type Calls = ReturnType<typeof callsOf>;
+
+export function callsOf(client: Client) {
+  async function send<T>(method: string, path: string, body?: object): Promise<T> {
+    const headers = { "Content-Type": "application/json", Accept: "application/json" };
+    const response = await client.open(path, { method, headers, ...(body ? { body: JSON.stringify(body) } : {}) });
+    return (await response.json()) as T;
+  }
+  const named = (path: string, file: string) => `/api/workflows/${path}?file=${encodeURIComponent(file)}`;
+  return {
+    project: () => client.project(),
+    load: (file: string) => send<Sketched>("GET", named("sketch", file)),
+    sketch: (name: string, text: string) => send<Sketched>("POST", "/api/workflows/sketch", { name, text }),
+    edit: (request: EditRequest) => send<Edited>("POST", "/api/workflows/edit", request),
+    etag: async (file: string) => (await send<Schemas["Etag"]>("GET", named("etag", file))).etag,
+    save: (file: string, text: string, etag: string | null) => send<Saved>("PUT", "/api/workflows/source", { file, text, etag }),
+    make: (request: { file: string; convert: string }) => send<Saved>("POST", "/api/workflows", request),
+    palette: (dialect: string) => send<Palette>("GET", `/api/palette?dialect=${encodeURIComponent(dialect)}`),
+  };
+}

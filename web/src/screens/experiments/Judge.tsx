@@ -1,0 +1,123 @@
+/** How far a judge, of a loop or of a grader, can be trusted. */
+import { useState } from "react";
+import type { ExperimentDetail } from "../../api";
+import { errorWords, Loading } from "../../app/Notice";
+import { useLoad } from "../../app/session";
+import { words } from "../../journal";
+import { gradeWords, intervalWords, percentWords, type JudgeReport } from "./documents";
+
+export function Judge({ detail }: { detail: ExperimentDetail }) {
+  const judges = [...detail.loops, ...detail.graders.filter((one) => one.kind === "judge").map((one) => one.name)];
+  const [of, setOf] = useState(judges[0] ?? "");
+  const labels = detail.graders.map((one) => one.name).filter((name) => name !== of);
+  const [wanted, setAgainst] = useState("");
+  const against = labels.includes(wanted) ? wanted : (labels[0] ?? "");
+  if (!against) return <p className="faint">A judge is compared with the grades of another grader: this experiment has none.</p>;
+  return (
+    <section className="judge-tab" aria-label="judge">
+      <div className="toolbar">
+        <label className="picker">
+          Judge of
+          <select value={of} onChange={(event) => setOf(event.target.value)}>
+            {judges.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+        <label className="picker">
+          against
+          <select value={against} onChange={(event) => setAgainst(event.target.value)}>
+            {labels.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+      </div>
+      <Reliability key={`${of} ${against}`} name={detail.name} of={of} against={against} />
+    </section>
+  );
+}
+
+function Reliability({ name, of, against }: { name: string; of: string; against: string }) {
+  const found = useLoad((client, signal) => client.judge<JudgeReport>(name, { of, against }, signal), [name, of, against]);
+  if (found.error) {
+    const { message, help } = errorWords(found.error);
+    return (
+      <p>
+        {words.visible(message)} <span className="faint">{words.visible(help)}</span>
+      </p>
+    );
+  }
+  if (!found.value) return <Loading what="the judge" />;
+  const judge = found.value;
+  const [wrongYes, allNo] = judge.wrong_yes;
+  const [wrongNo, allYes] = judge.wrong_no;
+  return (
+    <>
+      <p>
+        “{words.visible(judge.question)}”: {judge.results} results of {judge.cases} cases that have a label.
+      </p>
+      <ul className="experiment-notes">
+        <li>
+          It agrees in <strong>{percentWords(judge.accuracy.value ?? 0)}</strong> ({intervalWords(judge.accuracy, percentWords)}); always saying {judge.usual_label ? "yes" : "no"} would get {percentWords(judge.usual)}.
+        </li>
+        <li>
+          Kappa: {judge.kappa?.value == null ? "not defined, because one side never varies" : `${gradeWords(judge.kappa.value)} (${intervalWords(judge.kappa)})`}
+          {judge.words && `: ${words.visible(judge.words)}`}
+        </li>
+        {judge.unclear > 0 && <li>{judge.unclear} answers were not clear, and count as no.</li>}
+        {judge.not_unanimous !== null && <li>{percentWords(judge.not_unanimous)} of the verdicts were not unanimous.</li>}
+      </ul>
+      <table className="figures judge-table">
+        <caption>What it said, and what the label says</caption>
+        <thead>
+          <tr>
+            <th scope="col" />
+            <th scope="col">judge: yes</th>
+            <th scope="col">judge: no</th>
+          </tr>
+        </thead>
+        <tbody>
+          <tr>
+            <th scope="row">label: yes</th>
+            <td>{allYes - wrongNo}</td>
+            <td>
+              {wrongNo} <span className="faint">goes round for nothing</span>
+            </td>
+          </tr>
+          <tr>
+            <th scope="row">label: no</th>
+            <td>
+              {wrongYes} <span className="faint">stops too early</span>
+            </td>
+            <td>{allNo - wrongYes}</td>
+          </tr>
+        </tbody>
+      </table>
+      {Object.keys(judge.votes).length > 0 && (
+        <table className="figures judge-table">
+          <caption>Fewer votes</caption>
+          <thead>
+            <tr>
+              <th scope="col">votes</th>
+              <th scope="col">accuracy</th>
+              <th scope="col">calls a verdict</th>
+            </tr>
+          </thead>
+          <tbody>
+            {Object.entries(judge.votes).map(([votes, [accuracy, calls]]) => (
+              <tr key={votes}>
+                <th scope="row">{votes}</th>
+                <td>{percentWords(accuracy)}</td>
+                <td>{calls.toFixed(1)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p className="experiment-notes">
+        The same in a terminal: <code>whorl judge {name} --against {against}</code>
+      </p>
+    </>
+  );
+}

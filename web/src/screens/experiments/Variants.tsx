@@ -1,0 +1,150 @@
+/** The variants side by side, and each case under each of them. */
+import type { CaseList, ExperimentDetail, Span } from "../../api";
+import { ErrorNotice, Loading } from "../../app/Notice";
+import { Link, runPath } from "../../app/router";
+import { useLoad } from "../../app/session";
+import { rangeOf, scale } from "../../charts/sampling";
+import { words } from "../../journal";
+import { differenceWords, gradeWords, intervalWords, percentWords, perSolvedWords, type Report } from "./documents";
+
+const CASES_MAX = 500;
+
+export function Variants({ detail }: { detail: ExperimentDetail }) {
+  const { name, done, graded } = detail;
+  const report = useLoad((client, signal) => client.report<Report>(name, signal), [name], [done, graded]);
+  const cases = useLoad((client, signal) => client.cases(name, signal), [name], [done, graded]);
+  if (report.error) return <ErrorNotice error={report.error} onRetry={report.reload} />;
+  if (!report.value) return <Loading what="what was found" />;
+  if (done === 0) return <p className="faint">Nothing has run yet.</p>;
+  return (
+    <>
+      <VariantTable report={report.value} />
+      <Notes report={report.value} name={name} />
+      {cases.value && <Cases list={cases.value} />}
+    </>
+  );
+}
+
+function VariantTable({ report }: { report: Report }) {
+  const variants = Object.values(report.variants);
+  const grades = variants.flatMap(({ grade }) => [grade.value, grade.low, grade.high].filter((one) => one != null));
+  const range = rangeOf(grades);
+  return (
+    <div className="table-frame" tabIndex={0} role="region" aria-label="variants">
+      <table className="table experiment-table">
+        <thead>
+          <tr>
+            {["variant", report.is_complete ? "grade" : "grade so far", "95 %", "to the baseline", "solved", "cost", "per solved case", "iterations"].map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {variants.map((one) => (
+            <tr key={one.name}>
+              <th scope="row">
+                {words.visible(one.name)}
+                {one.name === report.baseline && <span className="faint"> baseline</span>}
+              </th>
+              <td className="figure">{gradeWords(one.grade.value)}</td>
+              <td>
+                <IntervalBar span={one.grade} range={range} />
+              </td>
+              <td>{words.visible(differenceWords(one))}</td>
+              <td className="figure">{percentWords(one.solved)}</td>
+              <td className="figure" title={intervalWords(one.cost_usd, words.dollars)}>
+                {words.dollars(one.cost_usd.value ?? 0)}
+              </td>
+              <td className="figure">{perSolvedWords(one.per_solved)}</td>
+              <td className="figure">{one.iterations.toFixed(1)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const BAR = { width: 150, height: 18 };
+
+/** The mean with its interval, on one scale for all. */
+function IntervalBar({ span, range }: { span: Span; range: [number, number] }) {
+  const x = scale(range, [6, BAR.width - 6]);
+  const told = intervalWords(span);
+  if (span.value === null) return <span className="faint">–</span>;
+  return (
+    <span className="interval">
+      <svg width={BAR.width} height={BAR.height} role="img" aria-label={`${gradeWords(span.value)}${told ? `, 95 %: ${told}` : ""}`}>
+        <line className="interval-scale" x1="0" x2={BAR.width} y1="9" y2="9" />
+        {span.low != null && span.high != null && <rect x={x(span.low)} y="5" width={Math.max(1, x(span.high) - x(span.low))} height="8" rx="3" />}
+        <circle cx={x(span.value)} cy="9" r="4" />
+      </svg>
+      <span className="figure faint">{told || "too few cases"}</span>
+    </span>
+  );
+}
+
+function Notes({ report, name }: { report: Report; name: string }) {
+  return (
+    <ul className="experiment-notes">
+      {report.extra_usd > 0 && <li>Cost and iterations are those of each variant’s own rule; exploring cost {words.dollars(report.extra_usd)} more.</li>}
+      {report.rho !== null && <li>The score that the loop sees goes with the grade: rho {report.rho.toFixed(2)}.</li>}
+      {report.left_out.length > 0 && <li>{report.left_out.length} trials are left out, because the outside failed.</li>}
+      <li>
+        The same in a terminal: <code>whorl experiment report {name}</code>
+      </li>
+    </ul>
+  );
+}
+
+/** A row for each case, the largest differences first; cells lead to the runs. */
+function Cases({ list }: { list: CaseList }) {
+  return (
+    <section aria-label="cases">
+      <h2>Cases</h2>
+      <div className="table-frame case-frame" tabIndex={0} role="region" aria-label="cases by variant">
+        <table className="table experiment-table">
+          <thead>
+            <tr>
+              <th scope="col">case</th>
+              {list.variants.map((variant) => (
+                <th key={variant} scope="col">
+                  {words.visible(variant)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {list.cases.slice(0, CASES_MAX).map((one) => (
+              <tr key={one.case}>
+                <th scope="row">{words.visible(one.case)}</th>
+                {list.variants.map((variant) => (
+                  <Cell key={variant} cell={one.cells[variant]} />
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {list.cases.length > CASES_MAX && <p className="faint">and {list.cases.length - CASES_MAX} more</p>}
+    </section>
+  );
+}
+
+function Cell({ cell }: { cell: CaseList["cases"][number]["cells"][string] | undefined }) {
+  if (!cell) return <td className="faint">–</td>;
+  const share = cell.grade === null ? 0 : Math.round(cell.grade * 5);
+  return (
+    <td className={`case-cell grade-${share}`}>
+      <span className="figure strong">{gradeWords(cell.grade)}</span>{" "}
+      {cell.difference ? <span className={cell.difference > 0 ? "gain-up" : "gain-down"}>{`${cell.difference > 0 ? "+" : ""}${cell.difference.toFixed(2)}`}</span> : null}{" "}
+      {cell.trials.map((trial) => (
+        <Link key={trial.run} to={runPath(trial.run)} title={`${trial.status}, ${words.dollars(trial.cost_usd)}${trial.error ? `, ${trial.error}` : ""}`}>
+          {trial.returned === null ? trial.status : `#${trial.returned} of ${trial.iterations}`}
+        </Link>
+      ))}
+    </td>
+  );
+}

@@ -1,0 +1,111 @@
+/** What experiments found, in the shapes that the commands print with --json, and words for them. Pure. */
+import type { Span } from "../../api";
+import { words } from "../../journal";
+
+export interface VariantReport {
+  name: string;
+  cases: number;
+  grade: Span;
+  difference: Span | null;
+  words: string;
+  could_see: number | null;
+  solved: number;
+  cost_usd: Span;
+  per_solved: Span | null;
+  iterations: number;
+  wins: number;
+  ties: number;
+  losses: number;
+  noise: string;
+}
+
+export interface Report {
+  grader: string;
+  baseline: string;
+  is_complete: boolean;
+  variants: Record<string, VariantReport>;
+  left_out: unknown[];
+  rho: number | null;
+  extra_usd: number;
+}
+
+export interface RuleRow {
+  rule: string;
+  grade: number | null;
+  cost_usd: number | null;
+  iterations: number | null;
+  to_best: Span | null;
+  is_frontier: boolean;
+  unknown: number;
+  why: string;
+}
+
+export interface Sweep {
+  loop: string;
+  runs: number;
+  rules: RuleRow[];
+  not_ranked: RuleRow[];
+  own: string | null;
+  recommended: string | null;
+  honest: { grade: number; cost_usd: number; times: number; of: number } | null;
+  ideal: Record<string, { grade: number; cost_usd: number; iterations: number }>;
+  curve: Record<string, number[]>;
+  words: string[];
+  use: string[];
+}
+
+type Wrong = [count: number, of: number, interval: [low: number, high: number]];
+
+export interface JudgeReport {
+  question: string;
+  results: number;
+  cases: number;
+  accuracy: Span;
+  usual: number;
+  usual_label: boolean;
+  kappa: Span | null;
+  words: string;
+  wrong_yes: Wrong;
+  wrong_no: Wrong;
+  unclear: number;
+  not_unanimous: number | null;
+  votes: Record<string, [accuracy: number, calls: number]>;
+}
+
+export const gradeWords = (grade: number | null | undefined): string => (grade == null ? "–" : grade.toFixed(2));
+
+export const percentWords = (share: number): string => `${Math.round(share * 100)} %`;
+
+/** `0.02 to 0.10`; empty where there are too few cases for an interval. */
+export function intervalWords(span: Span | null, format: (value: number) => string = gradeWords): string {
+  return span?.low == null || span.high == null ? "" : `${format(span.low)} to ${format(span.high)}`;
+}
+
+/** `+0.06 (0.02 to 0.10) better`. */
+export function differenceWords({ difference, words: said, could_see }: VariantReport): string {
+  if (!difference || difference.value === null) return "";
+  const signed = `${difference.value > 0 ? "+" : ""}${difference.value.toFixed(2)}`;
+  const interval = intervalWords(difference);
+  const could = could_see == null ? "" : `; ${could_see.toFixed(2)} could have been`;
+  return [signed, interval && `(${interval})`, said && `${said}${could}`].filter(Boolean).join(" ");
+}
+
+export function perSolvedWords(span: Span | null): string {
+  if (!span || span.value === null) return "none solved";
+  const most = span.high == null ? "no upper limit" : words.dollars(span.high);
+  return span.low == null ? words.dollars(span.value) : `${words.dollars(span.value)} (${words.dollars(span.low)} to ${most})`;
+}
+
+/** The rules that a person wants to see: the frontier, their own, the recommended one; each once, by cost. */
+export function shownRules(sweep: Sweep): RuleRow[] {
+  const wanted = (row: RuleRow) => row.is_frontier || row.rule === sweep.own || row.rule === sweep.recommended;
+  const byName = new Map(sweep.rules.filter(wanted).map((row) => [row.rule, row]));
+  return [...byName.values()].sort((one, other) => (one.cost_usd ?? 0) - (other.cost_usd ?? 0));
+}
+
+/** The source of the score in the recommended condition, so that its threshold can be moved; "" where there is none. */
+export function scoreSource(use: readonly string[]): string {
+  const until = use.find((line) => line.startsWith("until: "));
+  const from = /"from": ?"((?:[^"\\]|\\.)*)"/.exec(until ?? "")?.[1];
+  return from === undefined ? "" : (JSON.parse(`"${from}"`) as string);
+}
