@@ -4,7 +4,8 @@ import { useLoad } from "../../../app/session";
 import { Field } from "../../../dialogs/fields";
 import type { Editor, Json, Operation, SketchNode } from "../../contract";
 import { childrenOf, put, set, unset, valueAt } from "../fields";
-import { AnyWidget, ChoiceField, NumberField } from "../widgets/Widgets";
+import { useChosen } from "../widgets/useDraft";
+import { AnyWidget, Choice, ChoiceField, NumberField } from "../widgets/Widgets";
 import { innerOutputs, typeOf } from "./mappings";
 import { InputMappings, OutputMappings } from "./MappingTables";
 import { Slots } from "./Slots";
@@ -95,19 +96,29 @@ function InnerWorkflow({ editor, node }: LoopProps) {
 }
 
 function ContinueWhile({ editor, node, inner }: LoopProps & { inner: readonly SketchNode[] }) {
-  const part = (name: string) => valueAt(node.fields, ["data", "continueWhile", name]);
-  const output = String(part("output") ?? "");
-  const change = (name: string) => async (value: Json | undefined) => (await editor.apply([set(node.path, ["data", "continueWhile", name], value ?? "")])) !== null;
-  const type = typeOf(inner, output);
-  const widget = type === "boolean" ? "boolean" : type === "number" || type === "integer" ? "number" : type === "string" ? "text" : "any";
+  const at = (name: string) => ["data", "continueWhile", name];
+  const part = (name: string) => valueAt(node.fields, at(name));
+  const change = (name: string) => async (value: Json | undefined) => (await editor.apply([set(node.path, at(name), value ?? "")])) !== null;
   const value = part("value");
+  const sendOutput = (chosen: string) => {
+    const steps = [set(node.path, at("output"), chosen)];
+    // A value that was meant for another output would never be equal to a verdict.
+    if (widgetOf(typeOf(inner, chosen)) === "boolean" && typeof value !== "boolean") steps.push(set(node.path, at("value"), false));
+    return editor.apply(steps);
+  };
+  // The field of the value is the chosen output's at once, not when the change has been made.
+  const [output, choose] = useChosen(String(part("output") ?? ""), sendOutput);
+  const type = typeOf(inner, output);
+  const widget = widgetOf(type);
   const fits = value === undefined || widget === "boolean" || typeof value === (widget === "text" || widget === "any" ? "string" : widget);
   return (
     <div role="group" aria-label="Continue while" className="sentence-part">
       <h3>Continue while</h3>
-      <ChoiceField label="Output" value={part("output")} choices={innerOutputs(inner)} onValue={change("output")} help={type ? `a ${type}` : ""} />
+      <Choice label="Output" current={output} choices={innerOutputs(inner)} onChoice={choose} help={type ? `a ${type}` : ""} />
       <ChoiceField label="Operator" value={part("operator")} usual="==" choices={OPERATORS} onValue={change("operator")} />
       <AnyWidget key={widget} widget={fits ? widget : "json"} label="Value" value={value} at={node.path} onValue={change("value")} />
     </div>
   );
 }
+
+const widgetOf = (type: string) => (type === "boolean" ? "boolean" : type === "number" || type === "integer" ? "number" : type === "string" ? "text" : "any");

@@ -129,14 +129,24 @@ interface ChoiceFieldProps extends WidgetProps {
   barred?: Readonly<Record<string, string>>;
 }
 
-export function ChoiceField({ label, help, value, usual = "", onValue, choices, words = {}, barred = {} }: ChoiceFieldProps) {
+export function ChoiceField({ value, onValue, ...props }: ChoiceFieldProps) {
   const [current, choose] = useChosen(value === undefined || value === null ? "" : textOf(value), (chosen) => onValue(chosen || undefined));
+  return <Choice {...props} current={current} onChoice={choose} />;
+}
+
+interface ChoiceProps extends Omit<ChoiceFieldProps, "value" | "onValue"> {
+  current: string;
+  onChoice: (chosen: string) => void;
+}
+
+/** The choices alone, for a form that itself keeps what was chosen. */
+export function Choice({ label, help, current, usual = "", onChoice, choices, words = {}, barred = {} }: ChoiceProps) {
   const listed = current === "" || choices.includes(current) ? choices : [current, ...choices];
   const usualWord = words[usual] ?? usual;
   return (
     <Field label={label} help={help}>
       {(id) => (
-        <select id={id} className={current === "" ? "is-usual" : ""} value={current} onChange={(event) => choose(event.target.value)}>
+        <select id={id} className={current === "" ? "is-usual" : ""} value={current} onChange={(event) => onChoice(event.target.value)}>
           <option value="">{usualWord ? `${usualWord} (default)` : "not said"}</option>
           {listed.map((choice) => (
             <option key={choice} value={choice} disabled={choice in barred && choice !== current}>
