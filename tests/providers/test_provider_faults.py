@@ -121,6 +121,9 @@ class HastyLoop(asyncio.SelectorEventLoop):
         selector.loop = self
         self._ahead = 0.0
         self.calls = 0
+        self.begun = 0
+        # How many requests have come to somebody who lets them wait.
+        self.dawdling = 0
         self.store: CountingStore | None = None
         super().__init__(selector)
 
@@ -131,7 +134,8 @@ class HastyLoop(asyncio.SelectorEventLoop):
         self._ahead += seconds
 
     def is_busy(self) -> bool:
-        return self.calls > 0 or (self.store is not None and self.store.under_way > 0)
+        is_calling = self.calls > 0 and self.dawdling < self.begun
+        return is_calling or (self.store is not None and self.store.under_way > 0)
 
 
 class Workers(ProviderWorkers):
@@ -154,6 +158,7 @@ class _Kind:
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         self._loop.calls += 1
+        self._loop.begun += 1
         try:
             reply: Reply = await self._inner.perform(request, emit)
             return reply
@@ -170,6 +175,7 @@ def _drive(fault: Fault, dialect: str, path: Path) -> tuple[str, list[Event], Se
         assert workflow.dialect == dialect
 
         async def answer(seen: Seen, writer: asyncio.StreamWriter) -> None:
+            loop.dawdling += "timeout_s" in fault.provider
             await fault.answer(seen, writer, len(server.seen))
 
         async with serve(answer) as server, CountingStore(path / "runs.db") as store:
