@@ -120,13 +120,16 @@ def _field_value(
         raise EvaluationError(f"format does not know the place {'{' + name + '}'!r}")
     root = field["root"] or str(next(counter))
     if root.isdecimal() and len(root) < 10:
+        is_given = int(root) < len(values)
         value = item_of(values, int(root))
     else:
+        is_given = root in named
         value = named.get(root, UNDEFINED)
     for step in _STEP.finditer(field["path"]):
         key = step[1] or step[2]
         value = item_of(value, int(key) if key.isdecimal() and len(key) < 10 else key)
-    if value is UNDEFINED:
+    # What is given and not defined is an empty text, as everywhere in a template.
+    if value is UNDEFINED and (field["path"] or not is_given):
         raise EvaluationError(f"format was given no value for {'{' + name + '}'!r}")
     return value
 

@@ -83,6 +83,7 @@ METHODS: dict[str, list[tuple[str, Json]]] = {
         ("'{0[a]}{o.a}'.format(object, o=object)", "11"),
         ("'{:.2f}|{:>5}|{:,}'.format(1.234, 'ab', 12345)", "1.23|   ab|12,345"),
         ("'{{}}'.format()", "{}"),
+        ("'{}-{n}'.format(no_such_name, n=no_such_name)", "-"),
     ],
     "text.index": [("text.index('W')", 6)],
     "text.isalnum": [("'a1'.isalnum()", True)],
