@@ -349,6 +349,17 @@ def _cases(seed: int) -> Iterator[str]:
         yield generator.body(2)
 
 
+# How Jinja2 refuses a template; it looks for methods of texts in numbers, too.
+REFUSALS = (
+    jinja2.UndefinedError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    ValueError,
+)
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("seed", SEEDS)
 def test_templates_mean_what_they_mean_in_jinja2(seed: int) -> None:
@@ -360,7 +371,7 @@ def test_templates_mean_what_they_mean_in_jinja2(seed: int) -> None:
     for source in _cases(seed):
         try:
             expected = environment.from_string(source).render(VALUES)
-        except (jinja2.UndefinedError, TypeError, ArithmeticError, AssertionError, ValueError):
+        except REFUSALS:
             refused += 1
             continue
 
