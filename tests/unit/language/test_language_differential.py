@@ -136,7 +136,8 @@ class Generator:
             f"({a}) | center({self.pick('5', '20')})",
             f"({a}) | indent({self.pick(*INDENT)})",
             f"({a}) | wordwrap({self.pick(*WORDWRAP)})",
-            f"({a}) | {self.pick('escape', 'e', 'forceescape', 'striptags', 'urlencode')} | string",
+            # What Jinja2 has escaped it does not escape again, unless it is made anew.
+            f"({a}) | {self.pick('escape', 'e', 'forceescape', 'striptags', 'urlencode')} | join",
             f"{self.texts(depth - 1)} | join('{self.pick(', ', '', '|')}')",
             f"{self.list_of_numbers(depth - 1)} | join('{self.pick(', ', '', '+')}')",
             f"people | join(';', attribute='{self.pick('name', 'age')}')",
