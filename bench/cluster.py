@@ -21,9 +21,11 @@ from temporalio.client import Client
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from whorl.dialects import read_workflow
+from whorl.ir import Workflow
 from whorl.language import Json
 from whorl.providers.settings import TemporalSettings
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
+from whorl.runtimes.journal import Entry, RunId
 from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.temporal.runtime import TemporalRuntime
@@ -32,6 +34,7 @@ from whorl.runtimes.temporal.worker import connect, set_up, working
 ITERATIONS = 50
 LOOPS, SHORT = 100, 3
 STEPS = 2
+LONG, LONGEST = 500, 10_000
 READY_S = 60.0
 PATIENCE_S = 600.0
 _LOOP = """
@@ -47,6 +50,33 @@ steps:
         review: {{ask: "Review {{{{ write }}}}"}}
 outputs: {{text: "{{{{ l.write }}}}"}}
 """
+_LONG = """
+whorl: 1
+name: long
+steps:
+  l:
+    repeat:
+      until: [iteration >= {n}]
+      at_most: {{iterations: {n}, cost: 1000}}
+      steps:
+        write: {step}
+outputs: {{text: "{{{{ l.write }}}}"}}
+"""
+_STEPS = {
+    "a call": '{ask: "Write {{ iteration }}"}',
+    "a step without effects": "{use: nothing}",
+}
+_PROJECT = """
+[runtime]
+kind = "temporal"
+[runtime.temporal]
+address = "{address}"
+queue = "bench"
+"""
+
+
+# When calls were answered, by address.
+_ANSWERED: dict[str, float] = {}
 
 
 class _Ask:
@@ -56,7 +86,8 @@ class _Ask:
         return Estimate(1, 20, 0.001)
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
-        return Reply(f"answer {request.inputs['prompt']}", Usage(1, 10, 10, 0.001))
+        _ANSWERED[request.address] = time.perf_counter()
+        return Reply(f"answer {request.inputs.get('prompt', '')}", Usage(1, 10, 10, 0.001))
 
 
 class _Workers:
@@ -66,10 +97,26 @@ class _Workers:
         return _Ask()
 
     def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
-        return "priced"
+        return "none" if name == "use" else "priced"
 
     def redacted(self, value: Json) -> Json:
         return value
+
+
+class _Watcher:
+    """Notes how long after its answer a call is seen to be answered."""
+
+    def __init__(self) -> None:
+        self.delays_ms: list[float] = []
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        now = time.perf_counter()
+        ends = (e.event.address for e in entries if e.event.kind == "task.finished")
+        self.delays_ms += [1000 * (now - _ANSWERED[address]) for address in ends]
+
+    def text(self, run: RunId, address: str, text: str) -> None: ...
+
+    def trouble(self, run: RunId, fault: BaseException) -> None: ...
 
 
 @activity.defn
@@ -126,6 +173,11 @@ class _Bench:
         await self.client.get_workflow_handle(run).result()
         return run
 
+    async def followed(self, workflow: Workflow) -> str:
+        run, _ = await self.runtime.start(workflow, Start())
+        assert await self.runtime.drive(run) == "succeeded"
+        return run
+
     async def timed(self, work: Awaitable[object], steps: int) -> tuple[_Taken, object]:
         wall, cpu, server = time.perf_counter(), time.process_time(), self._server_s()
         result = await work
@@ -154,6 +206,9 @@ def measure(full: bool) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         asyncio.run(_measure(path, Path(folder), ITERATIONS * (10 if full else 1)))
+    for step, iterations in zip(_STEPS, (LONGEST if full else LONG, LONGEST), strict=True):
+        with tempfile.TemporaryDirectory() as folder:
+            asyncio.run(_measure_long(path, Path(folder), iterations, step))
 
 
 async def _measure(program: str, folder: Path, iterations: int) -> None:
@@ -174,6 +229,36 @@ async def _measure(program: str, folder: Path, iterations: int) -> None:
         _row("by hand", hand, hand)
         whorl, _ = await bench.timed(_at_once(bench.whorl(SHORT) for _ in range(LOOPS)), steps)
         _row("Whorl", whorl, hand)
+
+
+async def _measure_long(program: str, folder: Path, iterations: int, step: str) -> None:
+    """One long run, on a server that has no other: how late it is seen, and how soon shown."""
+    watcher = _Watcher()
+    async with _opened(program, folder, watcher) as bench:
+        text = _LONG.format(n=iterations, step=_STEPS[step])
+        workflow = read_workflow(text, "long.yaml").workflow
+        taken, found = await bench.timed(bench.followed(workflow), iterations)
+        run = str(found)
+        print(f"One run of {iterations} iterations with {step} each, which is followed")
+        print(f"  an iteration          {taken.wall:7.1f} ms, CPU {taken.cpu:5.1f} ms")
+        late = sorted(watcher.delays_ms)
+        median, most = late[len(late) // 2], late[int(len(late) * 0.99)]
+        print(f"  an answer is seen     {median:7.0f} ms after it came, 99 of 100 in {most:.0f} ms")
+        (folder / "whorl.toml").write_text(_PROJECT.format(address=bench.runtime.settings.address))
+        for words in ("empty", "full"):
+            wall, cpu = await asyncio.to_thread(_shown, folder, run)
+            print(f"  `whorl show`, {words:8}{wall:7.2f} s, CPU {cpu:5.2f} s")
+
+
+def _shown(folder: Path, run: str) -> tuple[float, float]:
+    """The seconds that a command takes that shows a run; what it reads lies in the folder."""
+    command = [sys.executable, "-m", "whorl.interfaces.cli", "show", run]
+    environment = {**os.environ, "WHORL_TRUST": "1"}
+    before, begun = os.times(), time.perf_counter()
+    subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+    after, ended = os.times(), time.perf_counter()
+    used = after.children_user + after.children_system
+    return ended - begun, used - before.children_user - before.children_system
 
 
 async def _at_once(work: object) -> object:
@@ -198,7 +283,9 @@ def _row(
 
 
 @asynccontextmanager
-async def _opened(program: str, folder: Path) -> AsyncIterator[_Bench]:
+async def _opened(
+    program: str, folder: Path, watcher: _Watcher | None = None
+) -> AsyncIterator[_Bench]:
     """A server with an empty database, and workers of both sides in this process."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
@@ -219,7 +306,9 @@ async def _opened(program: str, folder: Path) -> AsyncIterator[_Bench]:
                 workflow_runner=UnsandboxedWorkflowRunner(),
                 max_cached_workflows=500,
             )
-            runtime = TemporalRuntime(client, store, settings, patience_s=PATIENCE_S)
+            runtime = TemporalRuntime(
+                client, store, settings, watcher=watcher, patience_s=PATIENCE_S
+            )
             async with hand, working(client, settings, _Workers()):
                 yield _Bench(client, runtime, server)
     finally:

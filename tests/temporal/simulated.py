@@ -48,6 +48,8 @@ class Simulated:
     after: Any = None
     is_ended: bool = False
     _count: int = 0
+    _task: int = 0
+    _is_entered: bool = False
     _calls: dict[int, tuple[int, dict[str, Any]]] = field(default_factory=dict)
     _timers: dict[int, tuple[int, float]] = field(default_factory=dict)
     _waiting: list[Any] = field(default_factory=list)
@@ -123,6 +125,7 @@ class Simulated:
             activation.timestamp.FromNanoseconds(round(self.now * 1e9))
         for kind in ("SCHEDULED", "STARTED"):
             self._decode(self._event(f"WORKFLOW_TASK_{kind}"))
+        self._task = activation.history_length = self._count
         commands = self._activate(activation)
         self._decode(self._event("WORKFLOW_TASK_COMPLETED"))
         while commands and not self.is_ended:
@@ -145,15 +148,19 @@ class Simulated:
         self.random.shuffle(jobs)
         for happen, seq in jobs:
             happen(seq, activation)
-        for request in self._requests():
+        signals = [(messages.ASK, messages.event_to_json(each)) for each in self._requests()]
+        if self._is_entered and self.random.random() < 0.3:
+            self._is_entered = False
+            signals.insert(self.random.randint(0, len(signals)), (messages.TURN, None))
+        for name, given in signals:
             signal = self._event("WORKFLOW_EXECUTION_SIGNALED")
             attributes = signal.workflow_execution_signaled_event_attributes
-            attributes.signal_name = messages.ASK
-            self._fill(attributes.input, messages.event_to_json(request))
-            self._decode(signal)
             job = activation.jobs.add().signal_workflow
-            job.signal_name = messages.ASK
-            self._fill(job, messages.event_to_json(request), "input")
+            attributes.signal_name = job.signal_name = name
+            if given is not None:
+                self._fill(attributes.input, given)
+                self._fill(job, given, "input")
+            self._decode(signal)
 
     def _requests(self) -> list[Event]:
         machine = self.pilot.machine
@@ -257,6 +264,12 @@ class Simulated:
             attributes.input.payloads.extend(given.arguments)
             self.is_ended, self.after = True, self._values(given.arguments)[0]
             self._decode(event)
+        elif kind == "start_child_workflow_execution":
+            job = later.jobs.add().resolve_child_workflow_execution_start
+            job.seq, job.succeeded.run_id = given.seq, "lane"
+        elif kind == "signal_external_workflow_execution":
+            later.jobs.add().resolve_signal_external_workflow.seq = given.seq
+            self._is_entered = given.signal_name == messages.ENTER
         else:
             assert kind == "upsert_workflow_search_attributes", kind
 
@@ -268,7 +281,7 @@ class Simulated:
         return Event("task.started", perform.address, self.now, body)
 
     def _activation(self) -> Any:
-        activation = WorkflowActivation(run_id="e", history_length=self._count)
+        activation = WorkflowActivation(run_id="e", history_length=self._task)
         activation.timestamp.FromNanoseconds(round(self.now * 1e9))
         return activation
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from temporal.cluster import Server
 
-PAGE = Path(__file__).parent.parent.parent / "docs/guides/coming-from-temporal.md"
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGE = DOCS / "guides/coming-from-temporal.md"
 
 
 def test_the_loop_of_the_comparison(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +37,14 @@ def test_the_loop_of_the_comparison(server: Server, monkeypatch: pytest.MonkeyPa
             )
 
     assert asyncio.run(run()) == "harbours, rhyming"
+
+
+def test_what_is_said_to_be_tested_is() -> None:
+    named = set(re.findall(r"`(test_\w+)`", (DOCS / "internals/cluster.md").read_text()))
+    files = Path(__file__).parent.glob("test_*.py")
+    there = {
+        name for file in files for name in re.findall(r"^def (test_\w+)", file.read_text(), re.M)
+    }
+
+    assert len(named) > 10
+    assert named <= there

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +23,7 @@ from whorl.dialects import read_workflow
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
-from whorl.providers.redaction import Secret
+from whorl.providers.redaction import Secret, redact
 from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.forking import Fork
 from whorl.runtimes.local import Start
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 
 pytestmark = pytest.mark.slow
+
+SHOWN = ("task.started", "iteration.finished")
 
 POLISH = """
 whorl: 1
@@ -194,6 +197,23 @@ def test_a_mirror_outlives_what_the_server_keeps(server: Server, tmp_path: Path)
     asyncio.run(go())
 
 
+def test_a_mirror_has_no_secret_of_who_reads(server: Server, tmp_path: Path) -> None:
+    """Intents are made by workflows, which do not know what an operator keeps secret."""
+    secret = Secret("Write 2")
+
+    async def go() -> None:
+        async with server.runtime(tmp_path / "read.db", _workers()) as runtime:
+            run = await _ended(runtime)
+            async with SqliteStore(tmp_path / "redacted.db", is_mirror=True) as store:
+                redacted = partial(redact, secrets=(secret,))
+                await Mirror(runtime.client, store, redacted=redacted).bring(run)
+                told = [str(e.event.body) for e in store.read(run) if e.event.kind in SHOWN]
+            assert "Write 1" in str(told)
+            assert secret.reveal() not in str(told)
+
+    asyncio.run(go())
+
+
 def test_a_request_without_a_worker_is_told(server: Server, tmp_path: Path) -> None:
     async def go() -> None:
         async with server.runtime(tmp_path / "alone.db") as runtime:
@@ -205,7 +225,9 @@ def test_a_request_without_a_worker_is_told(server: Server, tmp_path: Path) -> N
     asyncio.run(go())
 
 
-def test_large_values_lie_in_a_folder_and_are_encrypted(server: Server, tmp_path: Path) -> None:
+def test_large_values_lie_in_a_folder_and_are_encrypted(
+    server: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """Neither the server's database nor the folder has a readable word of them."""
     large, folder, key = "plainly readable " * 1_200_000, tmp_path / "values", new_key()
     more = {"values": str(folder), "encrypt_with": Secret(key)}
@@ -215,6 +237,18 @@ def test_large_values_lie_in_a_folder_and_are_encrypted(server: Server, tmp_path
             run = await _ended(runtime)
             finished = [e.event for e in runtime.store.read(run, kinds=frozenset({"run.finished"}))]
             assert finished[0].body["outputs"] == {"text": large}
+
+            # Those who have no key can read all other runs of the namespace.
+            readable = server.runtime(tmp_path / "plain.db", _workers())
+            async with readable as plain:
+                mine = await _ended(plain)
+                caplog.clear()
+                await plain.refresh()
+                found = {row.id for row in plain.store.runs()}
+                assert (mine in found, run in found) == (True, False)
+                assert "cannot be read here, the first: " in caplog.text
+                with pytest.raises(StoreError, match="it is encrypted"):
+                    await plain.refresh(run)
 
             other = {**more, "encrypt_with": Secret(new_key())}
             async with server.runtime(tmp_path / "other.db", queue="large.db", **other) as stranger:

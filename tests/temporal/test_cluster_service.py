@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from temporalio.client import Client as Temporal
 
 from conformance.replies import Script, ScriptedWorkers
 from temporal.cluster import Server, whorl, worker
@@ -54,6 +55,17 @@ steps:
   hold: {{run: "echo so far; while [ ! -e go{{{{ n }}}} ]; do sleep 0.02; done; echo done"}}
   report: {{ask: "Report on it"}}
 """
+LOOPED = """
+whorl: 1
+name: looped
+steps:
+  polish:
+    repeat:
+      at_most: 5
+      steps: {hold: {run: "while [ ! -e looped ]; do sleep 0.02; done; echo done"}}
+  ok: {approve: "Is it good?"}
+outputs: {words: "{{ ok.feedback }}"}
+"""
 SECRET = """
 whorl: 1
 name: secret
@@ -71,6 +83,7 @@ def make_cluster_project(folder: Path, server: Server, queue: str) -> Path:
     (folder / "whorl.toml").write_text(config)
     (folder / "polish.yaml").write_text(POLISH)
     (folder / "secret.yaml").write_text(SECRET)
+    (folder / "looped.yaml").write_text(LOOPED)
     for name in ("hold", "one"):
         (folder / f"{name}.yaml").write_text(HOLD.format(name=name))
     return folder
@@ -131,6 +144,55 @@ def test_watchers_are_shown_what_a_call_streams_and_runs_are_steered(
     held = client.start("hold.yaml", inputs={"n": 2})
     client.post(f"/runs/{held}/cancel")
     assert client.wait(held)["status"] == "cancelled"
+
+
+def test_a_loop_is_stopped_and_a_question_is_answered_with_no(
+    client: Client, project: Path
+) -> None:
+    run = client.start("looped.yaml")
+    wait_until(lambda: "task.started" in client.http.get(f"/api/runs/{run}/events").text)
+    client.post(f"/runs/{run}/stop", {"loop": "polish"})
+    (project / "looped").touch()
+    assert client.wait(run, "waiting")["iteration"] == 1
+    client.post(f"/runs/{run}/reject", {"address": "ok", "feedback": "too short"})
+    assert client.wait(run, "succeeded")["result"]["outputs"] == {"words": "too short"}
+    client.post(f"/runs/{run}/reject", {"address": "ok"}, 409)
+
+
+@pytest.mark.parametrize(("overlap", "number"), [("skip", 31), ("queue", 32), ("parallel", 33)])
+def test_a_schedule_that_is_run_now_keeps_to_its_overlap(
+    client: Client, project: Path, server: Server, overlap: str, number: int
+) -> None:
+    new = {"workflow": "hold.yaml", "name": overlap, "every": "1h", "overlap": overlap}
+    client.post("/schedules", {**new, "inputs": {"n": number}}, 201)
+
+    def runs() -> list[str]:
+        [listed] = [s for s in client.get("/schedules")["schedules"] if s["name"] == overlap]
+        return [each["run"] for each in listed["firings"] if each["state"] == "started"]
+
+    async def skipped() -> int:
+        handle = (await Temporal.connect(server.address)).get_schedule_handle(f"whorl/{overlap}")
+        return int((await handle.describe()).info.num_actions_skipped_overlap)
+
+    assert client.post(f"/schedules/{overlap}/pause", {}, 200)["paused"]
+    client.post(f"/schedules/{overlap}/run", {}, 202)
+    wait_until(lambda: len(runs()) == 1)
+    assert not client.post(f"/schedules/{overlap}/resume", {}, 200)["paused"]
+    client.post(f"/schedules/{overlap}/run", {}, 202)
+    if overlap == "skip":
+        wait_until(lambda: asyncio.run(skipped()) == 1)
+    if overlap == "parallel":
+        wait_until(lambda: len(runs()) == 2)
+    (project / f"go{number}").touch()
+    if overlap == "queue":
+        wait_until(lambda: len(runs()) == 2)
+    for run in runs():
+        client.wait(run, "succeeded")
+    assert len(runs()) == (1 if overlap == "skip" else 2)
+    if overlap == "queue":
+        spans = [client.get(f"/runs/{run}/events")["events"] for run in runs()]
+        assert _are_apart([(told[0]["at"], told[-1]["at"]) for told in spans])
+    client.http.delete(f"/api/schedules/{overlap}")
 
 
 def test_secret_inputs_reach_calls_and_nobody_else(client: Client, project: Path) -> None:
@@ -301,9 +363,19 @@ def test_a_cluster_is_set_up_looked_at_and_left_for_once(server: Server, tmp_pat
     code, text = command("doctor")
     assert code == 1
     assert "start a worker: `whorl worker`" in text
+    mirror = tmp_path / ".whorl" / "whorl.mirror.db"
     with worker(tmp_path):
+        code, text = command("run", "polish.yaml", "x")
+        assert code == 0, text
+        before = mirror.read_bytes()
         code, text = command("doctor")
         assert (code, text.count("workers poll it")) == (0, 2), text
+        assert "it had all that has ended on the cluster" in text
+        code, text = command("run", "polish.yaml", "y")
+        assert code == 0, text
+        mirror.write_bytes(before)
+        assert "it was behind by 1 run that ended on the cluster" in command("doctor")[1]
+        assert "it had all that has ended on the cluster" in command("doctor")[1]
     code, text = command("run", "polish.yaml", "x", "--runtime", "local", "--json")
     assert (code, '"succeeded"' in text) == (0, True), text
     assert (tmp_path / ".whorl" / "whorl.db").exists()

@@ -14,7 +14,7 @@ from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, to_json
-from whorl.runtimes.temporal.messages import Beginning, event_to_json
+from whorl.runtimes.temporal.messages import EFFECTS, Beginning, event_to_json
 
 PROGRAMS = seeds(100, 2_000)
 
@@ -33,6 +33,8 @@ def _beginning(seed: int) -> tuple[Beginning, Plan]:
         queue="q",
         behaviour=BEHAVIOUR,
         events_max=random.choice((10, 40, 8_000)),
+        effects=random.choice(({}, EFFECTS)),
+        at_once=random.choice((0, 0, 1)),
         first=[event_to_json(Event("run.started", "", 0.0, body))],
     )
     return beginning, Plan(program)

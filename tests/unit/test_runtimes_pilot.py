@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
@@ -20,6 +21,8 @@ from whorl.runtimes.sealing import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from whorl.language import Json
 
 JOURNALS = sorted((Path(__file__).parents[1] / "journals").glob("v*/*.json"))
 PROGRAMS = 100
@@ -46,7 +49,7 @@ def test_stored_journals_come_out_as_they_went_in() -> None:
         for event in entries:
             if event.kind in FED_KINDS:
                 pilot.arrive(opened(event, run, journal.seals))
-                pilot.commands()
+                pilot.commands(0.0)
 
         assert _journaled(entries) == _journaled(pilot.take_entries()), recorded.case
         assert pilot.seq == len(entries)
@@ -84,19 +87,22 @@ def test_a_pilot_that_goes_on_from_a_state_has_the_same_hash() -> None:
         assert len(whole.digest) == 16
 
 
-def _pilot(*nodes: ir.Node) -> Pilot:
-    pilot = Pilot(Plan(ir.Workflow(name="w", body=ir.Block(nodes))))
-    pilot.arrive(Event("run.started", "", 10.0, {"run": "r", "seed": "s", "input": {}}))
+def _pilot(
+    *nodes: ir.Node, effects: dict[str, int] | None = None, limits: dict[str, Json] | None = None
+) -> Pilot:
+    pilot = Pilot(Plan(ir.Workflow(name="w", body=ir.Block(nodes))), effects=effects)
+    body: dict[str, Json] = {"run": "r", "seed": "s", "input": {}, "limits": limits or {}}
+    pilot.arrive(Event("run.started", "", 10.0, body))
     return pilot
 
 
 def test_what_came_together_is_fed_in_the_order_in_which_it_was_begun() -> None:
     pilot = _pilot(ir.Task(name="a", kind="ask"), ir.Task(name="b", kind="ask"))
-    wanted, _ = pilot.commands()
+    wanted, _ = pilot.commands(0.0)
     assert [perform.address for perform in wanted] == ["a", "b"]
     for perform in wanted:
         pilot.arrive(Event("task.started", perform.address, 11.0, {"kind": "ask"}))
-    _, calls = pilot.commands()
+    _, calls = pilot.commands(0.0)
     assert [call.perform.address for call in calls if isinstance(call, Call)] == ["a", "b"]
 
     replies = [Event("task.finished", name, 12.0, {"value": name}) for name in "ba"]
@@ -109,7 +115,7 @@ def test_what_came_together_is_fed_in_the_order_in_which_it_was_begun() -> None:
 
 def test_a_timer_that_was_set_anew_at_the_same_time_does_not_fire() -> None:
     pilot = _pilot(ir.Wait(name="w", duration=ir.Constant(5)))
-    _, [timer] = pilot.commands()
+    _, [timer] = pilot.commands(0.0)
     assert isinstance(timer, SetTimer)
 
     fired = Event("timer.fired", timer.address, timer.due)
@@ -123,7 +129,7 @@ def test_a_timer_that_was_set_anew_at_the_same_time_does_not_fire() -> None:
 def test_a_call_that_was_cancelled_before_its_intent_is_not_wanted() -> None:
     pilot = _pilot(ir.Task(name="a", kind="ask"))
     pilot.arrive(Event("run.cancelled", "", 11.0, {}))
-    wanted, others = pilot.commands()
+    wanted, others = pilot.commands(0.0)
 
     assert wanted == []
     assert [type(command) for command in others] in ([], [Cancel])
@@ -135,3 +141,46 @@ def test_pins_of_tools_are_kept_as_they_were_first_told() -> None:
         pilot.arrive(Event("task.finished", name, 12.0, {"value": 1, "tool": "t", "pin": pin}))
 
     assert pilot.pins == {"t": "first"}
+
+
+ASK, USE = ir.Task(name="a", kind="ask"), ir.Task(name="u", kind="use")
+
+
+def test_an_intent_of_a_task_that_is_known_to_have_effects_needs_nobody_else() -> None:
+    pilot = _pilot(ASK, USE, effects={"ask": 1})
+    pilot.take_entries()
+    wanted, [call] = pilot.commands(11.0)
+
+    assert [perform.address for perform in wanted] == ["u"]
+    assert isinstance(call, Call)
+    assert call.perform.address == "a"
+    [intent] = [e for e in pilot.take_entries() if e.kind == "task.started"]
+    body = {"kind": "ask", "reserve": {"calls": 1}, "inputs": {}}
+    assert (intent.address, intent.at, intent.body) == ("a", 11.0, body)
+
+
+@pytest.mark.parametrize("limit", ["cost_usd", "tokens", "calls"])
+def test_where_a_budget_is_in_force_somebody_has_to_say_what_a_task_may_cost(limit: str) -> None:
+    pilot = _pilot(ASK, effects={"ask": 1}, limits={limit: 5})
+    wanted, others = pilot.commands(11.0)
+
+    assert [perform.address for perform in wanted] == ["a"]
+    assert others == []
+
+
+def test_what_is_secure_stays_out_of_an_intent() -> None:
+    pilot = _pilot(replace(ASK, secure=True), effects={"ask": 1})
+    pilot.commands(11.0)
+
+    [intent] = [e for e in pilot.take_entries() if e.kind == "task.started"]
+    assert "inputs" not in intent.body
+
+
+def test_a_pilot_that_is_full_begins_nothing_and_the_next_one_does() -> None:
+    pilot = _pilot(ASK, USE, effects={"ask": 1})
+    assert pilot.commands(11.0, is_full=True) == ([], [])
+
+    after = Pilot(pilot.machine.plan, pilot.machine.snapshot(), effects={"ask": 1})
+    wanted, others = after.commands(12.0)
+    assert [perform.address for perform in wanted] == ["u"]
+    assert [each.perform.address for each in others if isinstance(each, Call)] == ["a"]

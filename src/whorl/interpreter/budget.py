@@ -73,6 +73,13 @@ def per_iteration(frame: LoopFrame, iterations: int) -> dict[str, float]:
     return {name: max(LEAST[name], _spent(frame, name) * share) for name in NAMES}
 
 
+def is_limited(machine: State, address: str) -> bool:
+    """Whether a limit is in force for a call: then it matters what it may use."""
+    entry = machine.pending[address]
+    scopes = keyed_scopes(machine, machine.task_frames[entry["frame"]]["loop"])
+    return any(scope["limits"].get(name) is not None for _, scope in scopes for name in NAMES)
+
+
 def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
     return all(lack <= NOTHING for lack in over(scope, amount, reserved=True).values())
 

@@ -10,15 +10,17 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
+from whorl.interpreter.budget import is_limited
 from whorl.interpreter.events import Cancel, Event, Perform, Send, SetTimer
 from whorl.interpreter.machine import Machine
 from whorl.lazily import dataclass
 from whorl.runtimes.journal import pins_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from whorl.interpreter.plan import Plan
+    from whorl.language import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ class Pilot:
     """Journals every arrival, feeds it, and journals what the machine says about it behind it.
 
     `seq` and `digest` are those of all entries so far, also of those before `state`; `pins` are
-    the hashes of what tools said about themselves.
+    the hashes of what tools said about themselves. `effects` are the kinds of tasks that are known
+    to have effects, with the calls that one counts as: the intents of these are made here, unless
+    a budget is in force, which asks what they may cost.
     """
 
     def __init__(
@@ -55,11 +59,13 @@ class Pilot:
         seq: int = 0,
         digest: str = "",
         pins: dict[str, str] | None = None,
+        effects: Mapping[str, int] | None = None,
     ) -> None:
         self.machine = Machine(plan) if state is None else Machine.restore(plan, state)
         self.seq = seq
         self.digest = digest
         self.pins = dict(pins or {})
+        self._effects = effects or {}
         self._entries: list[Event] = []
         self._asked: dict[str, Perform] = {}
 
@@ -89,30 +95,48 @@ class Pilot:
         entries, self._entries = self._entries, []
         return entries
 
-    def commands(self) -> tuple[list[Perform], list[Call | SetTimer | Cancel]]:
-        """The tasks that intents are wanted of, and all else that is to be done, in order."""
+    def commands(
+        self, at: float, *, is_full: bool = False
+    ) -> tuple[list[Perform], list[Call | SetTimer | Cancel]]:
+        """The tasks that intents are wanted of, and all else that is to be done, in order.
+
+        Intents that are made here have the time `at`. Where it `is_full`, another execution goes
+        on soon: new tasks are left to that one, whose restored machine asks again.
+        """
         wanted: dict[str, Perform] = {}
         others: list[Call | SetTimer | Cancel] = []
-        for command in self.machine.poll():
-            match command:
-                case Perform(address):
-                    wanted[address] = self._asked[address] = command
-                case Send(address, cap):
-                    perform = self._asked.pop(address, None)
-                    if perform is not None:
-                        others.append(Call(perform, cap))
-                case Cancel(address):
-                    wanted.pop(address, None)
-                    self._asked.pop(address, None)
-                    others.append(command)
-                case SetTimer():
-                    others.append(command)
+        while polled := self.machine.poll():
+            sure: dict[str, Perform] = {}
+            for command in polled:
+                match command:
+                    case Perform(address):
+                        if not is_full:
+                            intents = sure if self._is_sure(command) else wanted
+                            intents[address] = self._asked[address] = command
+                    case Send(address, cap):
+                        perform = self._asked.pop(address, None)
+                        if perform is not None:
+                            others.append(Call(perform, cap))
+                    case Cancel(address):
+                        for intents in (sure, wanted, self._asked):
+                            intents.pop(address, None)
+                        others.append(command)
+                    case SetTimer():
+                        others.append(command)
+            for perform in sure.values():
+                self.arrive(self._intent(perform, at))
         return list(wanted.values()), others
 
-    def forget(self, wanted: Iterable[Perform]) -> None:
-        """Leaves tasks to whoever goes on from the state: a restored machine asks again."""
-        for perform in wanted:
-            self._asked.pop(perform.address, None)
+    def _is_sure(self, perform: Perform) -> bool:
+        return perform.kind in self._effects and not is_limited(self.machine, perform.address)
+
+    def _intent(self, perform: Perform, at: float) -> Event:
+        body: dict[str, Json] = {"kind": perform.kind}
+        if calls := self._effects[perform.kind]:
+            body["reserve"] = {"calls": calls}
+        if not perform.secure:
+            body["inputs"] = perform.inputs
+        return Event("task.started", perform.address, at, body)
 
     def _journal(self, event: Event) -> None:
         self.seq += 1

@@ -6,25 +6,27 @@ import asyncio
 import threading
 from contextlib import asynccontextmanager, suppress
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from whorl.errors import StoreError, UsageError, WhorlError
+from whorl.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.registry import Providers
-    from whorl.providers.settings import TemporalSettings
+    from whorl.providers.settings import Settings, TemporalSettings
     from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal import RunId
     from whorl.runtimes.keys import Seals
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.temporal.mirror import Mirror
 
+T = TypeVar("T")
 INSTALL = "install it with `pip install 'whorl[temporal]'`"
 
 
@@ -76,11 +78,25 @@ async def open_cluster(
             await following
 
 
-def refresh_mirror(settings: TemporalSettings, path: Path, seals: Seals) -> None:
+def refresh_mirror(project: Settings, path: Path, seals: Seals) -> None:
     """Brings all that is new into a mirror, for those who only look."""
-    check_installed()
+    _with_mirror(project, path, seals, lambda mirror: mirror.bring_all())
 
-    async def refresh() -> None:
+
+def mirror_lag(project: Settings, path: Path, seals: Seals) -> tuple[int, float]:
+    """How many runs have ended of which a mirror has not all, and when the first of them did."""
+    return _with_mirror(project, path, seals, lambda mirror: mirror.lag())
+
+
+def _with_mirror(
+    project: Settings, path: Path, seals: Seals, work: Callable[[Mirror], Awaitable[T]]
+) -> T:
+    """What is done with a mirror, in a thread of its own."""
+    check_installed()
+    settings, secrets = project.runtime.temporal, project.secrets()
+
+    async def done() -> T:
+        from whorl.providers.redaction import redact
         from whorl.runtimes.sqlite import SqliteStore
         from whorl.runtimes.temporal.mirror import Mirror
         from whorl.runtimes.temporal.worker import answering, connect
@@ -88,22 +104,24 @@ def refresh_mirror(settings: TemporalSettings, path: Path, seals: Seals) -> None
         client = await connect(settings)
         async with SqliteStore(path, seals=seals, is_mirror=True) as store:
             with answering(settings):
-                await Mirror(client, store).bring_all()
+                return await work(Mirror(client, store, redacted=lambda v: redact(v, secrets)))
 
-    faults: list[WhorlError] = []
+    found: list[T] = []
+    faults: list[Exception] = []
 
-    def work() -> None:
+    def go() -> None:
         try:
-            asyncio.run(refresh())
-        except WhorlError as fault:
+            found.append(asyncio.run(done()))
+        except Exception as fault:  # noqa: BLE001 - it is raised below
             faults.append(fault)
 
     # Those who look may do so in the midst of an event loop.
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=go)
     thread.start()
     thread.join()
     if faults:
         raise faults[0]
+    return found[0]
 
 
 async def set_up_cluster(settings: TemporalSettings) -> list[str]:

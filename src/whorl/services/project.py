@@ -267,7 +267,7 @@ class Project:
             if not create:
                 from whorl.services.cluster import refresh_mirror
 
-                refresh_mirror(self.settings().runtime.temporal, mirror, seals)
+                refresh_mirror(self.settings(), mirror, seals)
             return SqliteStore(mirror, seals=seals, is_mirror=True)
         if not create and not self.store.exists():
             raise self._no_store()

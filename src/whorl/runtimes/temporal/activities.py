@@ -100,7 +100,7 @@ class Activities:
             body = finished_body(perform, reply, self._workers.redacted)
             return Event("task.finished", perform.address, 0.0, body)
         except Exception as fault:  # noqa: BLE001 - whatever a task does must not end the worker
-            body = performing.failed(perform, fault, held)
+            body = performing.failed(perform, fault, _estimated(performing, perform, held))
             return Event("task.failed", perform.address, 0.0, body)
 
     def _performing(self, run: str, secrets: list[str], texts: list[str]) -> Performing:
@@ -113,12 +113,23 @@ class Activities:
         return Performing(RunId(run), self._workers, lambda: redaction, lambda *_: None, show)
 
 
+def _estimated(performing: Performing, perform: Perform, held: dict[str, Json]) -> dict[str, Json]:
+    """What is held for a call; without a budget nobody has asked yet what it may use."""
+    if held.keys() - {"calls"}:
+        return held
+    reserve: Any = {}
+    with suppress(Exception):  # what is wrong with the task is told already
+        reserve = performing.intent(perform).get("reserve", {})
+    return reserve
+
+
 async def _beat(texts: list[str]) -> None:
     """Shows that the call is under way, and the end of what it has streamed."""
-    shown, text = 0, ""
+    shown, text, is_new = 0, "", True
     while True:
+        # A call that is answered at once costs no message.
+        await asyncio.sleep(STREAM_S if is_new else BEAT_S)
         is_new = len(texts) > shown
         text = (text + "".join(texts[shown:]))[-SHOWN_MAX:]
         shown = len(texts)
         activity.heartbeat(text)
-        await asyncio.sleep(STREAM_S if is_new else BEAT_S)

@@ -35,13 +35,14 @@ class Decoder:
 
     def __init__(self, converter: DataConverter) -> None:
         self._converter = converter
-        self._signals: list[dict[str, Any]] = []
+        # What was asked; None: the run has its turn.
+        self._signals: list[dict[str, Any] | None] = []
         self._arrived: list[Arrival] = []
         # The calls and timers that are waited for, by what later events name them.
         self._calls: dict[int, str] = {}
         self._timers: dict[str, tuple[int, str, float]] = {}
         self._now = 0.0
-        self._has_begun = False
+        self._has_begun = self._is_full = self._is_queued = False
         self.beginning: Beginning
         self.pilot: Pilot
         self.is_ended = False
@@ -58,37 +59,49 @@ class Decoder:
     async def _begin(self, event: HistoryEvent, attributes: Any) -> None:
         self.beginning = Beginning.from_json(await self._value(attributes.input))
         self.pilot = self.beginning.pilot()
+        self._is_queued = bool(self.beginning.at_once) and not self.beginning.has_place
 
     async def _ask(self, event: HistoryEvent, attributes: Any) -> None:
         if attributes.signal_name == messages.ASK:
             self._signals.append(await self._value(attributes.input))
+        elif attributes.signal_name == messages.TURN:
+            self._signals.append(None)
 
     async def _start_task(self, event: HistoryEvent, attributes: Any) -> None:
         self._now = self.beginning.time(event.event_time.ToNanoseconds() / 1e9)
+        is_long = event.event_id > self.beginning.events_max
+        self._is_full = is_long or attributes.suggest_continue_as_new
 
     async def _activate(self, event: HistoryEvent, attributes: Any) -> None:
         signals, self._signals = self._signals, []
         arrived, self._arrived = self._arrived, []
         if not self._has_begun:
             self._has_begun = True
+            # A turn counts before the run begins, and what is asked of it after that.
+            self._is_queued = self._is_queued and None not in signals
             for first in self.beginning.first:
                 self.pilot.arrive(messages.event_from_json(first, self._now))
             self.pilot.take_over(self._now)
         dropped = set[int]()
         for signal in signals:
+            if signal is None:
+                self._is_queued = False
+                continue
             self.pilot.arrive(messages.event_from_json(signal | {"at": 0.0}, self._now))
             # What a request has ended is not heard any more, though it came at the same time.
-            dropped |= self._carry_out()
+            dropped |= self._carry_out(self._now)
         timely = [each for each in arrived if each.number not in dropped]
         at = self._now
         for each in timely:
             each.event.at = at if each.due is None else max(each.due, at)
         self.pilot.arrive_together(timely)
-        self._carry_out()
+        self._carry_out(self._now)
 
-    def _carry_out(self) -> set[int]:
+    def _carry_out(self, at: float) -> set[int]:
         """Forgets what the machine wants no more; gives the events with which that was begun."""
-        _, others = self.pilot.commands()
+        if self._is_queued and not self.pilot.machine.done:
+            return set()
+        _, others = self.pilot.commands(at, is_full=self._is_full)
         ended = {c.address for c in others if isinstance(c, Cancel)}
         reset = ended | {c.address for c in others if isinstance(c, SetTimer)}
         calls = {number for number, address in self._calls.items() if address in ended}
@@ -134,9 +147,10 @@ class Decoder:
 
     async def _take_intents(self, event: HistoryEvent, attributes: Any) -> None:
         if attributes.marker_name == _LOCAL and "result" in attributes.details:
-            for intent in await self._value(attributes.details["result"]):
+            intents = await self._value(attributes.details["result"])
+            for intent in intents:
                 self.pilot.arrive(messages.event_from_json(intent, self._now))
-            self._carry_out()
+            self._carry_out(intents[-1]["at"])
 
     async def _end(self, event: HistoryEvent, attributes: Any) -> None:
         self.is_ended = True

@@ -39,6 +39,9 @@ TURN = "turn"
 # Between two executions the state is handed on; Temporal's own limit is 51,200 events.
 EVENTS_MAX = 8_000
 HEARTBEAT_S = 10.0
+# The kinds of tasks that have effects with whatever inputs, and the calls that one counts as.
+EFFECTS = {"ask": 1, "judge": 1, "agent": 1, "tool": 1}
+EFFECTS |= {"http": 1, "connector": 1, "run": 1, "javascript": 1, "memory": 0, "file_write": 0}
 _PLANS_MAX = 64
 _PLANS: dict[str, Plan] = {}
 
@@ -50,8 +53,9 @@ class Beginning:
     The first one of a run has its `first` events alone; one that goes on has the `state` after
     `seq` entries with this hash, and the id of the execution `before`, unless that one named it.
     A fork also has the entries of its `past`. It is driven by a machine that can do what the one
-    of version `behaviour` did, and handed on after `events_max` events. `queue` takes calls, unless
-    `queues` has another one for their kind. With `at_once`, only so many of its workflow run at
+    of version `behaviour` did, and handed on after `events_max` events. `effects` are the kinds of
+    tasks whose intents need no worker. `queue` takes calls, unless `queues` has another one for
+    their kind. With `at_once`, only so many of its workflow run at
     once, of which it may have a place already. `rate` is how much faster than the server's its time
     goes from `epoch` on: tests are in a hurry.
     """
@@ -70,6 +74,7 @@ class Beginning:
     origin: str = ""
     sources: dict[str, str] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
+    effects: dict[str, int] = field(default_factory=dict)
     heartbeat_s: float = HEARTBEAT_S
     first: list[Any] = field(default_factory=list)
     past: list[Any] = field(default_factory=list)
@@ -94,13 +99,21 @@ class Beginning:
 
     def pilot(self) -> Pilot:
         plan = _plan(self.digest, self.workflow)
-        return Pilot(plan, self.state, seq=self.seq, digest=self.hash, pins=self.pins)
+        return Pilot(
+            plan,
+            self.state,
+            seq=self.seq,
+            digest=self.hash,
+            pins=self.pins,
+            effects=self.effects,
+        )
 
     def go_on(self, pilot: Pilot, *, before: str = "", first: tuple[Event, ...] = ()) -> Beginning:
         """What the execution is started with that goes on from here, with this machine."""
         return replace(
             self,
             behaviour=BEHAVIOUR,
+            effects=EFFECTS,
             state=pilot.machine.snapshot(),
             seq=pilot.seq,
             hash=pilot.digest,
@@ -143,6 +156,7 @@ def ways(settings: TemporalSettings) -> dict[str, Any]:
         "queues": dict(settings.queues),
         "heartbeat_s": settings.heartbeat_s,
         "behaviour": BEHAVIOUR,
+        "effects": EFFECTS,
         "events_max": EVENTS_MAX,
     }
 

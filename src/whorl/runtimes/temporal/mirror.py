@@ -7,11 +7,12 @@ Several processes may bring the same entries at the same time: each is written o
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from temporalio.client import WorkflowExecution as WorkflowExecutionAbout
 
     from whorl.interpreter.events import Event
+    from whorl.language import Json
     from whorl.runtimes.sqlite import SqliteStore
 
 
@@ -41,17 +43,24 @@ SNAPSHOT_EVERY = 256
 # How long another process may take to write what both have read.
 BUSY_S = 0.02
 AT_ONCE = 16
+# A value that is closed to those who read here, and a history that another version has made.
+UNREADABLE = ("R920", "R921")
+log = logging.getLogger("whorl")
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _RUNS = f"WorkflowType = '{messages.RUN}'"
 
 
 @dataclass(eq=False)
 class Mirror:
-    """Brings runs into a store; `heard` is told of entries that are new there."""
+    """Brings runs into a store; `heard` is told of entries that are new there.
+
+    `redacted` takes the operator's secrets out of what was not fed, or not by a worker.
+    """
 
     client: Client
     store: SqliteStore
     heard: Callable[[RunId, list[Entry]], None] = lambda run, entries: None
+    redacted: Callable[[Json], Json] = lambda value: value
     _snapshots: dict[RunId, int] = field(default_factory=dict)
     _turns: dict[RunId, asyncio.Event] = field(default_factory=dict)
 
@@ -66,6 +75,16 @@ class Mirror:
         started_at = execution.start_time.timestamp()
         return execution.close_time is None or not self._has_all(RunId(execution.id), started_at)
 
+    async def lag(self) -> tuple[int, float]:
+        """How many runs have ended and are not here to their end, and when the first of them did.
+
+        Of those that have not ended there is always more to come.
+        """
+        query = f"{_RUNS} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
+        listed = [each async for each in self.client.list_workflows(query) if self._is_stale(each)]
+        ends = [each.close_time.timestamp() for each in listed if each.close_time is not None]
+        return len(ends), min(ends, default=0.0)
+
     async def bring_all(self) -> None:
         """Brings all that is new of all runs, and the schedules."""
         stale = []
@@ -78,17 +97,28 @@ class Mirror:
         # Lists show runs in the order in which they came here: each waits for the one before it.
         self._turns = dict(zip(runs[1:], ends, strict=False))
         try:
-            await asyncio.gather(*map(partial(self._bring, places), runs, ends))
+            found = await asyncio.gather(*map(partial(self._bring, places), runs, ends))
         finally:
             self._turns = {}
+        if faults := [fault for fault in found if fault is not None]:
+            words = "%d of the runs on the cluster cannot be read here, the first: %s"
+            log.warning(words, len(faults), faults[0])
         await bring_schedules(self.client, self.store)
 
-    async def _bring(self, places: asyncio.Semaphore, run: RunId, end: asyncio.Event) -> None:
+    async def _bring(
+        self, places: asyncio.Semaphore, run: RunId, end: asyncio.Event
+    ) -> StoreError | None:
+        """Brings a run; gives why that one cannot be read, which others have another key for."""
         async with places:
             try:
                 await self.bring(run)
+            except StoreError as fault:
+                if fault.code not in UNREADABLE:
+                    raise
+                return fault
             finally:
                 end.set()
+        return None
 
     def _has_all(self, run: RunId, started_at: float) -> bool:
         """Whether a run that has ended is here to its end: its last execution has told it."""
@@ -164,8 +194,8 @@ class Mirror:
     async def _keep(self, decoder: Decoder) -> None:
         """Writes the entries that are not here yet."""
         pilot, run = decoder.pilot, RunId(decoder.beginning.run)
-        sealing = RunSealing(run, pilot.machine, self.store.seals, lambda value: value)
-        events = [sealing.entry(event) for event in pilot.take_entries()]
+        sealing = RunSealing(run, pilot.machine, self.store.seals, self.redacted)
+        events = [sealing.entry(self._clean(event)) for event in pilot.take_entries()]
         first = pilot.seq - len(events)
         while events:
             known = self.last_seq(run)
@@ -187,6 +217,13 @@ class Mirror:
             self.heard(run, [Entry(start + index, event) for index, event in enumerate(fresh)])
             return
 
+    def _clean(self, event: Event) -> Event:
+        """Intents are made by workflows, too, which know no secrets of an operator."""
+        if event.kind != "task.started":
+            return event
+        body = cast("dict[str, Json]", self.redacted(event.body))
+        return event if body is event.body else replace(event, body=body)
+
     async def _write(self, decoder: Decoder, events: list[Event], known: int) -> None:
         run = RunId(decoder.beginning.run)
         if known == 0:
@@ -198,7 +235,7 @@ class Mirror:
             pilot = decoder.pilot
             if pilot.seq - self._snapshots.get(run, 0) >= SNAPSHOT_EVERY:
                 self._snapshots[run] = pilot.seq
-                sealing = RunSealing(run, pilot.machine, self.store.seals, lambda value: value)
+                sealing = RunSealing(run, pilot.machine, self.store.seals, self.redacted)
                 _, state = sealing.state(pilot.seq, in_pieces=True)
                 await self.store.snapshot(run, owner, pilot.seq, state)
         finally:

@@ -38,6 +38,8 @@ _JSON = "json/plain"
 _ENCRYPTED = b"whorl/encrypted"
 _ELSEWHERE = b"whorl/file"
 _NONCE = 12
+_NO_KEY = ("it is encrypted", "set `encrypt_with`")
+_NO_FOLDER = ("it is large, and lies in a folder", "set `values`")
 
 
 class _OrderedJson(EncodingPayloadConverter):
@@ -55,10 +57,28 @@ class _OrderedJson(EncodingPayloadConverter):
         return json.loads(payload.data)
 
 
+class _Closed(EncodingPayloadConverter):
+    """What only a codec can open: whoever meets it here has none. Raises StoreError R920."""
+
+    def __init__(self, encoding: bytes, why: str, advice: str) -> None:
+        self._encoding, self._told = encoding.decode(), (why, advice)
+
+    @property
+    def encoding(self) -> str:
+        return self._encoding
+
+    def to_payload(self, value: Any) -> Payload | None:
+        return None
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        raise _unreadable(*self._told)
+
+
 class _Converter(CompositePayloadConverter):
     def __init__(self) -> None:
         usual = DefaultPayloadConverter().converters.values()
-        super().__init__(*(_OrderedJson() if c.encoding == _JSON else c for c in usual))
+        ours = (_OrderedJson() if c.encoding == _JSON else c for c in usual)
+        super().__init__(*ours, _Closed(_ENCRYPTED, *_NO_KEY), _Closed(_ELSEWHERE, *_NO_FOLDER))
 
 
 class Codec(PayloadCodec):
@@ -90,7 +110,7 @@ class Codec(PayloadCodec):
         if payload.metadata.get("encoding") != _ENCRYPTED:
             return payload
         if self._cipher is None:
-            raise _unreadable("it is encrypted", "set `encrypt_with`")
+            raise _unreadable(*_NO_KEY)
         nonce, text = payload.data[:_NONCE], payload.data[_NONCE:]
         clear = Payload()
         try:
@@ -102,7 +122,7 @@ class Codec(PayloadCodec):
 
     def _read(self, name: str) -> bytes:
         if self._folder is None:
-            raise _unreadable("it is large, and lies in a folder", "set `values`")
+            raise _unreadable(*_NO_FOLDER)
         try:
             return (self._folder / name).read_bytes()
         except OSError as fault:

@@ -81,7 +81,7 @@ class TemporalRuntime:
 
     def __post_init__(self) -> None:
         heard = self.watcher.entries if self.watcher is not None else lambda run, entries: None
-        self.mirror = Mirror(self.client, self.store, heard)
+        self.mirror = Mirror(self.client, self.store, heard, self.redacted)
         self._plans: dict[str, Plan] = {}
         self._following: dict[RunId, tuple[int, asyncio.Task[None]]] = {}
         # The runs that `follow_all` has joined those who follow them; None: it is not asked to.

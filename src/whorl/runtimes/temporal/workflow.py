@@ -111,7 +111,7 @@ class Run:
         self._pilot.arrive(messages.event_from_json(event | {"at": 0.0}, self._now()))
         # At once, whether or not the SDK tells of all else that has happened before anybody acts:
         # what a request ends is not heard any more.
-        self._carry_out(is_full=self._is_full())
+        self._carry_out()
         self._show_status()
         if (self._machine.done or self._is_full()) and not self._is_leaving:
             self._is_leaving = True
@@ -137,13 +137,12 @@ class Run:
             await workflow.wait_condition(lambda: self._awake or bool(self._arrived))
             self._awake, arrived, self._arrived = False, self._arrived, []
             self._pilot.arrive_together(arrived)
-            is_full = self._is_full()
-            self._carry_out(is_full=is_full)
+            self._carry_out()
             self._show_status()
             if self._machine.done and not self._calls and not self._parting:
                 pilot = self._pilot
                 return {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
-            if is_full and not self._is_under_way():
+            if self._is_full() and not self._is_under_way():
                 after = self._after()
                 workflow.continue_as_new(after.to_json(), task_queue=after.run_queue)
 
@@ -180,12 +179,13 @@ class Run:
             self._parting += 1
             asyncio.create_task(self._part())  # noqa: RUF006 - the SDK keeps it
 
-    def _carry_out(self, *, is_full: bool) -> None:
-        """Does what the machine wants; where another execution goes on soon, no new tasks."""
+    def _carry_out(self, at: float | None = None) -> None:
+        """Does what the machine wants; intents that are made at once have the time `at`, or now."""
         self._pilot.take_entries()
         if self._is_queued and not self._machine.done:
             return
-        wanted, others = self._pilot.commands()
+        now = self._now() if at is None else at
+        wanted, others = self._pilot.commands(now, is_full=self._is_full())
         for command in others:
             self._begun += 1
             match command:
@@ -199,9 +199,7 @@ class Run:
                 case Cancel(address):
                     self._drop(self._timers, address)
                     self._drop(self._calls, address)
-        if wanted and is_full:
-            self._pilot.forget(wanted)
-        elif wanted:
+        if wanted:
             self._preparing += 1
             self._begun += 1
             asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
@@ -224,6 +222,9 @@ class Run:
             self._preparing -= 1
         for event in events:
             self._arrive(messages.event_from_json(event, self._now()))
+        if self._beginning.effects:
+            # At once: the SDK tells of several such answers one by one, or together in a replay.
+            self._carry_out(events[-1]["at"])
 
     async def _call(self, perform: Perform, cap: int | None, number: int) -> None:
         address, beginning = perform.address, self._beginning

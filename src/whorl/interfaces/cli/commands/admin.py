@@ -6,6 +6,7 @@ import asyncio
 import os
 import platform
 import sys
+import time
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -120,6 +121,7 @@ def _store(project: Project) -> Finding:
         words = "will be made by the first run" if is_writable else f"{folder} cannot be written"
         return Finding("store", is_writable, f"{path} {words}")
     try:
+        lag = _lag(project) if project.is_on_cluster else ""
         with closing(project.open_store()) as store:
             sizes, wrong = store.sizes(), store.check(_checked)
     except StoreError as fault:
@@ -128,8 +130,21 @@ def _store(project: Project) -> Finding:
         return Finding("store", False, f"{path} is damaged: {'; '.join(wrong)}")
     if not os.access(path, os.W_OK):
         return Finding("store", False, f"{path} cannot be written")
-    words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}"
+    words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}{lag}"
     return Finding("store", True, words)
+
+
+def _lag(project: Project) -> str:
+    """How far the mirror was behind before anybody looked."""
+    from whorl.runtimes.keys import seals_from
+    from whorl.services.cluster import mirror_lag
+
+    seals = seals_from(project.environment)
+    count, since = mirror_lag(project.settings(), project.mirror, seals)
+    if not count:
+        return "; it had all that has ended on the cluster"
+    ended = f"ended on the cluster, up to {age(max(0.0, time.time() - since))} ago"
+    return f"; it was behind by {plural(count, 'run')} that {ended}"
 
 
 def _schedules(project: Project) -> Iterator[Finding]:
