@@ -244,7 +244,8 @@ class Connector(OwnTask):
             return Reply(value, Usage(calls=1), detail_of(received, inputs))
         if own := inputs.table("call"):
             reply = await self._http.perform(replace(request, kind="http", inputs=own), emit)
-            return replace(reply, detail=reply.detail | {"awaits_call": True})
+            # Whoever stands in for a service is not told when its address is taken back.
+            return replace(reply, detail=reply.detail | {"awaits_call": True, "subscribed": True})
         why, missing = f"nobody answers for the connector {name!r}", inputs.text("missing")
         why += f" ({inputs.text('type')}{f': {missing}' if missing else ''})"
         raise ProviderError(
