@@ -29,6 +29,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.folding import look_on
 from whorl.services.live_text import folder_of, listening
 from whorl.services.places import split_place
+from whorl.services.programs import check_functions
 from whorl.services.results import full_result
 from whorl.services.runs import find_run, is_running, open_runtime
 from whorl.services.steering import resumed
@@ -254,6 +255,7 @@ class RunSession:
         return True
 
     async def _drive(self, run: RunId, requests: Sequence[Event]) -> None:
+        check_functions(self.store, self.providers, run)
         self.watcher.offer({"p": ("pause", lambda: self._pause(run))})
         with self._watched(run):
             if self.show.events == "journal" and self.store.run(run).last_seq == 1:
