@@ -316,6 +316,11 @@ class ToolOffers:
         self.targets[name] = target
         self.offers.append(ToolOffer(name, description, schema))
 
+    def extend(self, others: ToolOffers) -> None:
+        for offer in others.offers:
+            self.add(offer.name, offer.description, offer.schema, others.targets[offer.name])
+        self.pins.update(others.pins)
+
     def wanted(self, call: ToolCall, call_id: str) -> dict[str, Json]:
         target = self.targets.get(call.name)
         if target is None:
