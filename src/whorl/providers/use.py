@@ -27,12 +27,12 @@ from whorl.providers.json_values import LARGE, NotJson, as_json, beside, json_by
 from whorl.providers.models.conversation import ToolCall, ToolOffer, without_nulls
 from whorl.providers.outbound.client import Call
 from whorl.providers.task import (
-    MISSING,
     Inputs,
     Raised,
     Reply,
     Usage,
     calling,
+    how_to_give,
     import_function,
     iteration_of,
     time_limit,
@@ -108,7 +108,7 @@ class Use(OwnTask):
             if not place:
                 names = [*self._context.functions.names(), *self._settings.tasks]
                 near = f"; {near}" if (near := did_you_mean(name, names)) else ""
-                why = f"task {name!r} is not known; {MISSING}{near}"
+                why = f"task {name!r} is not known; {how_to_give(name)}{near}"
                 raise ProviderError(why, code="P114")
             self._imported[name] = import_function(place, self._settings)
         function = self._imported[name] if registered is None else registered.function
