@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -96,3 +99,26 @@ def test_code_is_not_imported_without_permission(
         code, printed = _whorl(capsys, command, "twice_flow:twice")
         assert (code, "W908" in printed) == (2, True)
     assert not (folder / "imported").exists()
+
+
+def test_a_run_without_its_functions_is_left_as_it_is_and_the_advice_helps(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _allow(folder)
+    _whorl(capsys, "run", "twice_flow:twice", "-i", "number:=4", "--json")
+    (folder / "whorl.toml").unlink()
+    before = _whorl(capsys, "watch", "last", "--events")[1]
+
+    code, printed = _whorl(capsys, "approve", "last")
+
+    assert (code, "error[P114]" in printed) == (2, True)
+    assert _whorl(capsys, "watch", "last", "--events")[1] == before
+    program, line = re.findall(r'`python -c "(.*?)"`|`(workflows.*?)`', printed)
+    # It goes on, and waits for the answer again.
+    path = os.pathsep.join(filter(None, sys.path))
+    subprocess.run(
+        [sys.executable, "-c", program[0]], check=True, env=os.environ | {"PYTHONPATH": path}
+    )
+    (folder / "whorl.toml").write_text(f"{line[1]}\n[limits]\n")
+    code, printed = _whorl(capsys, "approve", "last", "--json")
+    assert (code, _first(printed)["output"]) == (0, 8)

@@ -12,6 +12,7 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {..., held: 5s}                           limits of the provider hold the call back that long
     {..., later: {after_s: 5, inputs: {}}}    the answer comes later: it is asked for again
     {..., awaits_call: true}    the answer comes as a call of an address that was given away
+    {..., subscribed: true}     the address must be taken back when nobody waits for that call
     {..., warnings: [{code: R120, message: m}]}  what people should know of the reply
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
                                               and a cent
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 _USAGE = {"calls": 1, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.01}
 # Functions of a case compute only, so that their calls may be repeated.
 _OWN_EFFECTS: dict[str, Effect] = {"use": "none"}
+_DETAILS = ("session", "later", "awaits_call", "subscribed", "warnings")
 _ATTEMPT = re.compile(r"#[0-9]+$")
 
 
@@ -236,6 +238,4 @@ def _value(request: Request, told: dict[str, Any], usage: Usage) -> Json:
 
 
 def _detail(told: dict[str, Any]) -> dict[str, Json]:
-    return {
-        name: told[name] for name in ("session", "later", "awaits_call", "warnings") if name in told
-    }
+    return {name: told[name] for name in _DETAILS if name in told}

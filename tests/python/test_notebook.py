@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -49,8 +50,14 @@ def test_a_cell_shows_text_iterations_and_the_end_and_runs_nothing_of_them() -> 
     assert not any("<b>text" in each or "<too>" in each for each in drawn)
 
 
-def test_outside_of_notebooks_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "IPython.display", None)
+@pytest.mark.parametrize("is_installed", [False, True])
+def test_outside_of_notebooks_it_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, is_installed: bool
+) -> None:
+    package = ModuleType("IPython")
+    package.get_ipython = lambda: None  # type: ignore[attr-defined]
+    for name in ("IPython", "IPython.display"):
+        monkeypatch.setitem(sys.modules, name, package if is_installed else None)
 
     async def main() -> None:
         async with whorl.Session() as session:

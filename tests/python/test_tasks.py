@@ -259,3 +259,15 @@ def test_a_task_that_raises_keeps_its_traceback_without_secrets(
     assert "in look_up" in printed
     stored = b"".join(path.read_bytes() for path in (place / ".whorl").glob("whorl.db*"))
     assert "sk-very-secret" not in lines + printed + stored.decode("latin-1")
+
+
+def test_a_task_that_nobody_knows_says_how_to_give_it() -> None:
+    workflow = whorl.build("greet", {"hello": {"use": "greet", "with": {"name": "Ada"}}})
+
+    with pytest.raises(whorl.UsageError) as caught:
+        whorl.run_sync(workflow)
+
+    assert "`tasks = whorl.Tasks(); tasks.add('greet', function)`" in str(caught.value)
+    tasks = whorl.Tasks()
+    tasks.add("greet", lambda name: f"hello {name}")
+    assert whorl.run_sync(workflow, tasks=tasks).output == "hello Ada"

@@ -83,6 +83,8 @@ class PlainFrame(FrameFields):
     input: NotRequired[Values]
     branch: NotRequired[str]
     due: NotRequired[float]
+    # Addresses that are being taken back; the run ends after that.
+    unsubscribing: NotRequired[dict[str, int]]
 
 
 class BlockFrame(FrameFields):
@@ -150,6 +152,8 @@ class TaskFrame(FrameFields):
     since: NotRequired[float]
     later: NotRequired[Values]
     asked_later: NotRequired[int]
+    # How the address is taken back that was given away for a call.
+    unsubscribe: NotRequired[Values]
     # The budget.
     intent: NotRequired[Intent]
     reserve: NotRequired[Amounts]
@@ -322,6 +326,8 @@ class RunState(Budgeted):
     memory: dict[str, list[Json]]
     unanswered: dict[str, list[Any]]
     result: dict[str, Any] | None
+    # How the run ends, once all addresses that it gave away are taken back.
+    ending: NotRequired[Outcome]
     conversations: NotRequired[dict[str, list[dict[str, Any]]]]
     requests: NotRequired[list[str]]
     paused_by: NotRequired[str]

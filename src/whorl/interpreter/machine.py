@@ -260,6 +260,8 @@ class Machine(State):
         while agenda and self.steps < steps_end and meter.fuel < fuel_end and not self.stopped_at:
             if pops >= STEPS_MAX and not isinstance(agenda[0][1], list):
                 self._end_endless()
+                # What the end asks for is done, too.
+                pops = 0
                 break
             key, what = agenda.popleft()
             frame = frames.get(key)

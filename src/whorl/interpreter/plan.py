@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # What a model that answers may ask for: a tool of a server, a task of the operator.
 TOOL_KINDS = ("tool", "use")
+_UNSUBSCRIBE_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +210,9 @@ class Plan:
             if isinstance(node, Task) and node.kind == "ask":
                 for kind in TOOL_KINDS:
                     self._add_node(tool_key(key + node.name, kind), _tool_task(node, kind), owner)
+            if isinstance(node, Task) and node.unsubscribe is not None:
+                undo = _unsubscribe_task(node.unsubscribe)
+                self._add_node(unsubscribe_key(key + node.name), undo, owner)
             if isinstance(node, Loop):
                 rules = self.rules[key + node.name] = loop_plan(node.until)
                 hidden = is_hidden(node, self.workflows)
@@ -249,6 +253,17 @@ def judge_key(loop_key: str, index: int) -> str:
 
 def tool_key(task_key: str, kind: str) -> str:
     return f"{task_key}?{kind}"
+
+
+def unsubscribe_key(task_key: str) -> str:
+    return f"{task_key}?unsubscribe"
+
+
+def _unsubscribe_task(written: Value) -> Task:
+    """What takes an address back; its inputs may hold keys, and it must not hold up an end long."""
+    kind = dict(written.entries).get("kind") if isinstance(written, Fields) else None
+    name = str(kind.value) if isinstance(kind, Constant) else "http"
+    return Task(name="unsubscribe", kind=name, secure=True, timeout_s=_UNSUBSCRIBE_S)
 
 
 def _tool_task(asking: Task, kind: str) -> Task:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import attempts, block, loop, loop_limits, run
+from whorl.interpreter.constructs import attempts, block, loop, loop_limits, run, subscriptions
 from whorl.interpreter.constructs.loop_results import end_loop, stop_clock
-from whorl.interpreter.events import SetTimer, inner, split_iteration
+from whorl.interpreter.events import inner, split_iteration
 from whorl.interpreter.frames import discard, error_at, failed
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ def objection(machine: State, event: Event) -> Refused | None:
 
 
 def _check(machine: State, event: Event) -> None:
+    is_end = event.kind in ("run.cancelled", "run.exhausted")
+    check(is_end or "ending" not in machine.state, subscriptions.ENDING)
     match event.kind:
         case "run.continued":
             to_continue(machine, event.body)
@@ -224,7 +226,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
     state["run"] = body.get("run", state["run"])
     state["seed"] = body.get("seed", state["seed"])
     _forget_calls(machine)
-    _let_clocks_stand(machine, max(0.0, machine.now - body.get("stood_at", machine.now)))
+    attempts.let_clocks_stand(machine, max(0.0, machine.now - body.get("stood_at", machine.now)))
     if body.get("limits"):
         state["limits"] |= body["limits"]
     carried = {carry.name for carry in machine.loop(key).carry}
@@ -246,6 +248,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
 def _forget_calls(machine: State) -> None:
     """Another run made all calls so far, and waits for those that are under way."""
     state = machine.state
+    subscriptions.leave(machine)
     state["abandoned"] = {}
     discard(state, "queue", "out_of_budget", "over")
     state["usage"], state["reserved"] = {}, {}
@@ -259,21 +262,6 @@ def _forget_calls(machine: State) -> None:
             discard(machine.frames[entry["frame"]], "reserve", "held")
 
 
-def _let_clocks_stand(machine: State, seconds: float) -> None:
-    """The time that a run stands counts for no limit; waits do not get longer by it."""
-    for address, entry in machine.pending.items():
-        if entry["what"] == "alarm":
-            entry["due"] += seconds
-            machine.command(SetTimer(address, entry["due"]))
-    for frame in machine.frames.values():
-        if frame["kind"] == "task" and "since" in frame:
-            frame["since"] += seconds
-        if frame["kind"] == "loop" and "started" in frame:
-            frame["started"] += seconds
-            if "iteration" in frame:
-                frame["iteration"]["at"] += seconds
-
-
 def set_going(machine: State) -> None:
     state = machine.state
     if machine.done:
@@ -282,7 +270,7 @@ def set_going(machine: State) -> None:
         run.arm(machine)
     elif state["status"] == "paused":
         state["status"] = "running"
-        _let_clocks_stand(machine, machine.now - state.get("paused_at", machine.now))
+        attempts.let_clocks_stand(machine, machine.now - state.get("paused_at", machine.now))
         discard(state, "paused_by", "paused_at", "short_loop")
         attempts.restart_clocks(machine)
         machine.ask_again()

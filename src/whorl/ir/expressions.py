@@ -49,7 +49,9 @@ def outer_values(node: Node) -> Iterator[Value | None]:
     yield node.when
     yield node.echo
     match node:
-        case nodes.Task() | nodes.Call():
+        case nodes.Task():
+            yield from (node.inputs, node.unsubscribe)
+        case nodes.Call():
             yield node.inputs
         case Loop():
             yield from (carry.first for carry in node.carry)

@@ -70,7 +70,9 @@ class Task(NodeFields):
     inputs that are absent. The inputs of a secure task are stored nowhere. `timeout_s` is for one
     attempt, `total_timeout_s` for all attempts together, with the waits between them. `warns` is
     computed from the result as `shape` is: a text is a warning of the run, null is none. One that
-    `awaits_call` may be told that its result comes later, as a call of the address `$callback_url`.
+    `awaits_call` may be told that its result comes later, as a call of the address `$callback_url`;
+    `unsubscribe` takes that address back once nobody waits for the call: an object of its kind and
+    inputs, as that of a trigger, computed with what the task gave as `$action`.
     """
 
     kind: str
@@ -83,6 +85,7 @@ class Task(NodeFields):
     total_timeout_s: float | None = None
     warns: Value | None = None
     awaits_call: bool = False
+    unsubscribe: Value | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

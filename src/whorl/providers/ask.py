@@ -52,7 +52,8 @@ class Ask(OwnTask):
     servers and tasks by name), max_turns, and turns: what was said and done since the prompt. The
     value is the answer's text, or what `returns` describes.
 
-    With `offers` (name, description and schema of each) the workflow carries tools out itself: the
+    With `offers` (name, description and schema of each) the workflow carries tools out itself, also
+    those of `tools`, whose calls have the name of their server, and what the task `tool` needs: the
     value is `{content, calls, turn}`, and `turn` with the results goes into the next `turns`.
     """
 
@@ -65,19 +66,21 @@ class Ask(OwnTask):
 
     async def perform(self, request: Request, emit: Emit) -> Reply:
         choice = choose_models(self._settings, request.inputs)
-        own = _own_offers(request)
-        offered = None if own else await self._offered(request)
+        own, offered = _own_offers(request), await self._offered(request)
+        if own is not None and offered is not None:
+            own.extend(offered)
         inputs = Inputs("ask", request.inputs)
         files: tuple[Attachment, ...] = ()
         if inputs.get("images") or inputs.get("files"):
             files = await asyncio.to_thread(read_files, inputs, self._settings, request.run)
-        offers = tuple(offered.offers) if offered else ()
+        offers = tuple(told.offers) if (told := own or offered) else ()
         conversation = conversation_of(request, offers, files=files)
         answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
         detail |= described(files)
         may_want = not (conversation.must_answer and answer.text)
         if own is not None:
             calls = answer.calls if may_want else ()
+            detail |= {"tools": own.pins} if own.pins else {}
             return Reply(_turn_of(request, replace(answer, calls=calls), own), usage, detail)
         if offered is not None and answer.calls and may_want:
             return Reply(answer.text, usage, detail | self._wanted(request, answer, offered))
@@ -131,13 +134,14 @@ def _own_offers(request: Request) -> ToolOffers | None:
 
 def _turn_of(request: Request, answer: Answer, offers: ToolOffers) -> dict[str, Json]:
     """What a model said and wants, its tools by the names that the workflow has for them."""
-    turn, ids = next_turn(answer, Inputs("ask", request.inputs).items("turns"), {})
+    turn, ids = next_turn(answer, Inputs("ask", request.inputs).items("turns"), offers.pins)
     calls: list[Json] = []
     for call, call_id in zip(answer.calls, ids, strict=True):
         made: dict[str, Json] = {"id": call_id, "arguments": call.arguments}
         target = offers.targets.get(call.name)
         fault = call.fault if target else f"there is no tool {call.name!r}"
-        made |= {"name": target["name"] if target else call.name}
+        made |= target or {"name": call.name}
+        made.setdefault("name", made.get("server") or made.get("task"))
         calls.append(made | {"error": fault} if fault else made)
     return {"content": answer.text, "calls": calls, "turn": turn}
 
@@ -147,7 +151,7 @@ def conversation_of(
 ) -> Conversation:
     """What the model is sent; the texts are as the workflow made them, and rendered no more."""
     inputs = Inputs("ask", request.inputs)
-    if own := _own_offers(request):
+    if not offers and (own := _own_offers(request)):
         offers = tuple(own.offers)
     turns, stop = inputs.items("turns"), inputs.get("stop")
     messages = [*_messages(inputs, request.returns, files), *turn_messages(turns)]

@@ -375,8 +375,14 @@ def _origin(function: Function) -> tuple[object, object]:
     return getattr(function, "__module__", None), getattr(function, "__qualname__", function)
 
 
-# What to do about a task that nobody knows.
-MISSING = "add it to [tasks] of whorl.toml; in Python, give it: tasks=whorl.Tasks()"
+def how_to_give(name: str) -> str:
+    """What whoever uses a task that is not known can do."""
+    given = f"`tasks = whorl.Tasks(); tasks.add({name!r}, function)` and run it with `tasks=tasks`"
+    return (
+        f'in [tasks] of whorl.toml, add `"{name}" = "python:module:function"`; in Python, {given}'
+    )
+
+
 # How many plain functions run at the same time; more of them wait for their turn.
 THREADS_MAX = 100
 

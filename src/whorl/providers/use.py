@@ -27,12 +27,12 @@ from whorl.providers.json_values import LARGE, NotJson, as_json, beside, json_by
 from whorl.providers.models.conversation import ToolCall, ToolOffer, without_nulls
 from whorl.providers.outbound.client import Call
 from whorl.providers.task import (
-    MISSING,
     Inputs,
     Raised,
     Reply,
     Usage,
     calling,
+    how_to_give,
     import_function,
     iteration_of,
     time_limit,
@@ -108,7 +108,7 @@ class Use(OwnTask):
             if not place:
                 names = [*self._context.functions.names(), *self._settings.tasks]
                 near = f"; {near}" if (near := did_you_mean(name, names)) else ""
-                why = f"task {name!r} is not known; {MISSING}{near}"
+                why = f"task {name!r} is not known; {how_to_give(name)}{near}"
                 raise ProviderError(why, code="P114")
             self._imported[name] = import_function(place, self._settings)
         function = self._imported[name] if registered is None else registered.function
@@ -244,7 +244,8 @@ class Connector(OwnTask):
             return Reply(value, Usage(calls=1), detail_of(received, inputs))
         if own := inputs.table("call"):
             reply = await self._http.perform(replace(request, kind="http", inputs=own), emit)
-            return replace(reply, detail=reply.detail | {"awaits_call": True})
+            # Whoever stands in for a service is not told when its address is taken back.
+            return replace(reply, detail=reply.detail | {"awaits_call": True, "subscribed": True})
         why, missing = f"nobody answers for the connector {name!r}", inputs.text("missing")
         why += f" ({inputs.text('type')}{f': {missing}' if missing else ''})"
         raise ProviderError(
@@ -314,6 +315,11 @@ class ToolOffers:
             name = f"{plain[: NAME_MAX - 4]}_{number}"
         self.targets[name] = target
         self.offers.append(ToolOffer(name, description, schema))
+
+    def extend(self, others: ToolOffers) -> None:
+        for offer in others.offers:
+            self.add(offer.name, offer.description, offer.schema, others.targets[offer.name])
+        self.pins.update(others.pins)
 
     def wanted(self, call: ToolCall, call_id: str) -> dict[str, Json]:
         target = self.targets.get(call.name)

@@ -46,7 +46,7 @@ _NAMES: Final = "input inputs outputs set results collected carry previous perso
 # What frames of the machine hold of a run's values.
 _FRAME: Final = """input inputs extra echo items results failures kept later turn repair carry past
     previous all history collected person fault failure texts texts_before judged accepted
-    accepted_collected"""
+    accepted_collected unsubscribe"""
 _OWN_WORDS: Final = frozenset(_WORDS.split())
 _NAMED: Final = frozenset(_NAMES.split())
 _VALUES_OF_FRAMES: Final = frozenset(_FRAME.split())

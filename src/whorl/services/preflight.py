@@ -167,18 +167,19 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
 
 
 def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:
-    from whorl.providers.task import MISSING
+    from whorl.providers.task import how_to_give
 
     context, is_task = providers.context, node.kind == "use"
-    field, code, names, advice = "key", "P116", [*context.settings.keys], _NO_KEY
+    field, code, names = "key", "P116", [*context.settings.keys]
     if is_task:
         names = [*context.functions.names(), *context.settings.tasks]
-        field, code, advice = "task", "P114", MISSING
+        field, code = "task", "P114"
     named = dict(node.inputs.entries).get(field)
     name = named.value if isinstance(named, Constant) else None
     if not isinstance(name, str) or name in names or (is_task and context.plugin(name)):
         return
     near = did_you_mean(name, names)
+    advice = how_to_give(name) if is_task else _NO_KEY
     message = f"uses the {field} {name!r}, which is not known; {advice}"
     yield Unknown(path, code, f"{message}; {near}" if near else message)
 

@@ -132,7 +132,7 @@ class Project:
         if settings.untrusted is not None:
             raise settings.untrusted
         if place not in settings.programs:
-            advice = f'add it to whorl.toml: [workflows] python = ["{place}"], then `whorl trust`'
+            advice = f'put `workflows.python = ["{place}"]` at the top of whorl.toml; `whorl trust`'
             why = f"{place!r} is code, which this folder has no permission to import"
             raise UsageError(why, help=advice, code="W908")
         definition = import_function(place, settings)

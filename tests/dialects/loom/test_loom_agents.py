@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 from loom_project import Answer, Asked, run_in, web
 
-from whorl.dialects import read_workflow
-
 CONFIG = """
 [defaults]
 provider = "own"
@@ -143,10 +141,24 @@ def test_an_agent_has_the_tools_of_a_server_that_the_operator_names(tmp_path: Pa
     assert "TEA" in second["messages"][-1]["content"]
 
 
-def test_servers_beside_other_tools_are_not_offered_which_is_said() -> None:
+def test_servers_and_actions_are_tools_of_the_same_agent(tmp_path: Path) -> None:
+    """The model may want both at once; what fails in a server is told to it."""
+    program = Path(__file__).parents[2] / "providers" / "tool_server.py"
+    both = {"own__shout": {"text": "tea"}, "Look_it": {"a word": "leaf"}}
+    replies = iter([answer(**both), answer(own__shout={"loud": True}), answer("TEA of LEAF")])
+    config = CONFIG + "[allow]\ncommands = true\n[mcp.own]\n"
+    config += f"command = [{sys.executable!r}, {str(program)!r}]\n"
     tools = {"own": {"type": "McpClientTool", "inputs": {}}, "Look it": LOOK}
-    definition = {"definition": {"actions": {"Own": agent("m", "Look.", tools)}}}
-    reading = read_workflow(json.dumps(definition), "a.json")
+    definition = {"definition": {"actions": {"Own": agent("m", "Look.", tools)}}, "kind": "Agent"}
 
-    assert [warning.code for warning in reading.warnings] == ["W023"]
-    assert "'own' are not offered" in reading.warnings[0].message
+    with web(lambda asked: Answer(200, next(replies))) as server:
+        ran = run_in(tmp_path, definition, config=config.replace("{url}", server.url))
+
+    assert (ran.document["status"], ran.output) == ("succeeded", "TEA of LEAF")
+    assert ran.document["loops"][0]["iterations"] == 3
+    sent = [asked.json for asked in server.asked]
+    offered = {tool["function"]["name"] for tool in sent[0]["tools"]}
+    assert {"own__shout", "Look_it"} <= offered
+    told = [m["content"] for m in sent[1]["messages"] if m["role"] == "tool"]
+    assert ("TEA" in told[0], told[1]) == (True, "LEAF")
+    assert "tool 'shout' of MCP server 'own' failed" in sent[2]["messages"][-1]["content"]

@@ -1,4 +1,4 @@
-"""Triggers for which a server asks other systems: polls, subscriptions, windows of time."""
+"""What other systems are asked for triggers and actions: polls, subscriptions, windows of time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from loom_project import Answer, Asked, web
 
 from trusted import TRUSTED
 from waiting import PATIENCE_S
-from whorl.dialects import read_workflow
 from whorl.interfaces.python.session import Session
 from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.services.project import Catalogue, find_project
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from whorl.runtimes.service.schedules import Firing, Schedule
 
 START = 1_800_000_000.0  # a whole minute
+SECRET = "a-key-of-the-other-system"
 MINUTE = {"frequency": "Minute", "interval": 1}
 
 
@@ -272,10 +272,39 @@ def test_windows_of_time_follow_each_other_and_none_is_left_out(tmp_path: Path) 
     asyncio.run(work())
 
 
-def test_an_action_that_unsubscribes_nobody_says_so() -> None:
-    request = {"method": "POST", "uri": "https://example.com/hooks"}
-    inputs = {"subscribe": request, "unsubscribe": request}
-    for written, codes in ((inputs, ["W030"]), (inputs | {"unsubscribe": {}}, [])):
-        actions = {"Ask": {"type": "HttpWebhook", "inputs": written}}
-        reading = read_workflow(json.dumps({"definition": {"actions": actions}}), "a.json")
-        assert [warning.code for warning in reading.warnings] == codes
+def test_an_action_takes_its_address_back_when_its_run_is_cancelled(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> Answer:
+        return Answer(201, {"id": "h7"}) if asked.method == "POST" else Answer(204)
+
+    async def work() -> None:
+        async with Session.of_project(find_project(TRUSTED, folder=tmp_path)) as session:
+            run = await session.start(tmp_path / "ask.json")
+            assert (await run.result()).status == "waiting"
+            await run.cancel()
+            result = await run.result()
+            assert (result.status, result.warnings) == ("cancelled", ())
+            told = json.dumps([event.body async for event in run.events()])
+            assert SECRET not in told
+
+    secret = {"type": "securestring", "defaultValue": SECRET}
+    with web(answer) as site:
+        inputs = {
+            "subscribe": {
+                "method": "POST",
+                "uri": f"{site.url}/hooks",
+                "body": "@listCallbackUrl()",
+            },
+            "unsubscribe": {
+                "method": "DELETE",
+                "uri": f"{site.url}/hooks/@{{action()['outputs']['body']['id']}}",
+                "headers": {"x-key": "@parameters('key')"},
+            },
+        }
+        actions = {"Ask": {"type": "HttpWebhook", "inputs": inputs}}
+        definition = {"parameters": {"key": secret}, "actions": actions}
+        (tmp_path / "ask.json").write_text(json.dumps({"definition": definition}))
+        (tmp_path / "whorl.toml").write_text("[allow]\nprivate_network = true\n")
+        asyncio.run(work())
+
+    assert [(a.method, a.path) for a in site.asked] == [("POST", "/hooks"), ("DELETE", "/hooks/h7")]
+    assert site.asked[1].headers["x-key"] == SECRET

@@ -224,7 +224,7 @@ def test_mail_says_what_it_needs(place: Path) -> None:
     )
 
     assert result.status == "failed"
-    assert "add it to [tasks] of whorl.toml" in str(result.error)
+    assert "in [tasks] of whorl.toml, add" in str(result.error)
 
 
 def test_mail_is_sent_by_a_task_of_the_operator(place: Path) -> None:

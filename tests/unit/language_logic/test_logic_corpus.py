@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 from whorl.language import Expression, Json, LanguageError, MappingScope, evaluate, parse
 
-SHARED = Path(__file__).resolve().parents[4] / "shared" / "corpora" / "logic-apps"
+BESIDE = Path(__file__).resolve().parents[4] / "shared" / "corpora"
+SHARED = Path(os.environ.get("WHORL_CORPORA", BESIDE)) / "logic-apps"
 CASES = SHARED / "expressions.json"
 needs_corpus = pytest.mark.skipif(
     not CASES.is_file(), reason="no folder shared/corpora/logic-apps beside the project"

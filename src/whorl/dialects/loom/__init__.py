@@ -343,7 +343,7 @@ def _read_unknown(action: Action) -> ir.Node:
 
 def _echo(action: Action) -> ir.Value | None:
     """What an action was given, as far as others may read it."""
-    inputs = action.inputs
+    inputs = outside.given_inputs(action)
     if inputs is None or "inputs" in secured(action.fields) or action.type in words.HOLDING:
         return None
     if isinstance(inputs, Mapping):

@@ -134,12 +134,20 @@ def read_connector(action: Action, missing: str = "") -> ir.Node:
     entries: Entries = {
         "action": ir.Constant(action.name),
         "type": ir.Constant(text_at(action.fields, "type")),
-        "input": action.context.value(_unconnected(action.inputs)),
+        "input": action.context.value(_unconnected(given_inputs(action))),
     }
     if missing := missing or _MISSING.get(action.type, ""):
         entries["missing"] = ir.Constant(missing)
     task = task_of(action, "connector", entries, _outputs(action))
     return replace(task, retry=AZURE_RETRY if action.is_azure else None)
+
+
+def given_inputs(action: Action) -> Value | None:
+    """The inputs of an action, without what is computed only when another system has answered."""
+    inputs = action.inputs
+    if action.type != "httpwebhook" or not isinstance(inputs, Mapping):
+        return inputs
+    return Mapping(tuple(e for e in inputs if e.name.lower() != "unsubscribe"), inputs.span)
 
 
 def _unconnected(value: Value | None) -> Value | None:

@@ -332,7 +332,7 @@ recurrence        when the clock starts it: frequency, interval, zone, start, en
     weekdays, days
 poll              the kind and inputs of what another system is asked by the clock
 subscribe         the kind and inputs of what gives another system the address of a trigger
-unsubscribe       the kind and inputs of what takes that back
+unsubscribe       the kind and inputs of what takes the address of a trigger, or of a task, back
 split_on          a list, of which each item is the main input of a run of its own
 tracking          what a run is called by whoever follows it
 waiting_max       how many runs may wait for their turn

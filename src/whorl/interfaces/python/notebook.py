@@ -87,9 +87,12 @@ async def show(run: str, happening: AsyncIterator[events.StreamEvent]) -> None:
     """Shows what happens in a run, until that ends."""
     try:
         shown: Any = import_module("IPython.display")
-    except ImportError as cause:
+        shell = import_module("IPython").get_ipython()
+    except ImportError:
+        shell = None
+    if shell is None:
         advice = "elsewhere, `async for event in run.stream()` tells the same"
-        raise UsageError("a view of a run needs a notebook: IPython", help=advice) from cause
+        raise UsageError("a view of a run needs a notebook: IPython", help=advice)
     view = View(run)
     handle = shown.display(shown.HTML(view.html()), display_id=True)
     drawn = time.monotonic()

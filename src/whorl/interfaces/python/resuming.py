@@ -6,12 +6,10 @@ Nothing is imported for a run: what its store names need not be what the program
 from __future__ import annotations
 
 import sys
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
-from whorl.services.preflight import unknown_names
-from whorl.services.results import workflow_of
+from whorl.services.programs import is_lacking, program_of
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
@@ -26,14 +24,14 @@ def find_functions(
 
     Raises UsageError where they are not here and the run is to be driven by this program.
     """
-    module, _, name = PurePath(store.run(run).file).name.partition(":")
+    module, _, name = program_of(store, run).partition(":")
     definition: Any = getattr(sys.modules.get(module), name, None) if name else None
     if workflow := getattr(definition, "workflow", None):
         providers.context.functions.include(workflow.tasks)
-    elif name and is_needed and store.run(run).status != "running":
-        missing = unknown_names(workflow_of(store, run), providers)
-        if any(unknown.code == "P114" for unknown in missing):
-            raise _unknown_functions(run, module, name)
+        return
+    is_driven_here = is_needed and store.run(run).status != "running"
+    if name and is_driven_here and is_lacking(store, providers, run):
+        raise _unknown_functions(run, module, name)
 
 
 def _unknown_functions(run: RunId, module: str, name: str) -> UsageError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
 from whorl.interpreter import frames
+from whorl.interpreter.constructs import subscriptions
 from whorl.interpreter.constructs.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
@@ -49,6 +50,10 @@ class RunBehaviour(Behaviour):
     def child_left(self, machine: State, key: str, child: str, outcome: Outcome) -> None:
         if child == key:
             end(machine, outcome)
+            return
+        if subscriptions.taken_back(machine, child, outcome):
+            if "ending" in machine.state:
+                end(machine, machine.state.pop("ending"))
             return
         machine.finish(key, end_workflow(machine, key, machine.plan.workflow, outcome))
 
@@ -120,7 +125,12 @@ def end_call(machine: State, key: str, called: Workflow, outcome: Outcome) -> No
 
 def end(machine: State, outcome: Outcome) -> None:
     state = machine.state
-    machine.forget_if_pending(*machine.frames[state["root"]].get("waits", ()))
+    root = machine.plain_frames[state["root"]]
+    machine.forget_if_pending(*root.get("waits", ()))
+    if subscriptions.is_unsubscribing(machine):
+        state |= {"ending": outcome, "status": "running"}
+        frames.discard(state, "paused_by", "paused_at", "short_loop")
+        return
     status = outcome["status"]
     state["status"] = "failed" if status == "timed_out" else status
     cause = dict(outcome["error"]) if frames.is_failure(outcome) and outcome.get("error") else None
@@ -157,9 +167,16 @@ def _early_outputs(machine: State, key: str, workflow: Workflow) -> dict[str, An
 
 
 def end_now(machine: State, outcome: Outcome) -> None:
-    """Ends the run from inside: what is under way is cancelled."""
+    """Ends the run from inside: what is under way is cancelled.
+
+    A run that is about to end ends as it would, and waits for nothing any more.
+    """
     root = machine.state["root"]
-    frame = machine.frames[root]
+    frame = machine.plain_frames[root]
+    if "ending" in machine.state:
+        outcome = machine.state.pop("ending")
+        for child in frame.pop("unsubscribing", {}):
+            machine.drop(child)
     machine.drop_body(frame)
     frame["ended"] = outcome["status"]
     end(machine, outcome)

@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget, frames
-from whorl.interpreter.constructs import attempts
+from whorl.interpreter.constructs import attempts, subscriptions
 from whorl.interpreter.constructs.attempts import TIMEOUTS, may_help, pause
 from whorl.interpreter.evaluation import call_address, value_of
 from whorl.interpreter.events import Perform, attempted, inner
@@ -83,8 +83,13 @@ class TaskBehaviour(Behaviour):
         _want(machine, key)
 
     def abandon(self, machine: State, key: str) -> None:
-        """What is reserved for a call that is under way counts as spent."""
+        """What is reserved for a call that is under way counts as spent.
+
+        Nobody waits for the call of an address that was given away, so that is taken back.
+        """
         frame = machine.task_frames[key]
+        if "unsubscribe" in frame:
+            subscriptions.take_back(machine, frame)
         if "reserve" in frame:
             facts = budget.abandon(machine, frame)
             machine.note("node.finished", frame["address"], {**facts, "status": "cancelled"})
@@ -163,6 +168,8 @@ def _finished(machine: State, key: str, event: Event) -> None:
         _ask_later(machine, key, event, node)
         return
     if event.body.get("awaits_call") and node.awaits_call:
+        if event.body.get("subscribed") and node.unsubscribe is not None:
+            subscriptions.keep(machine, frame, node, event.body.get("value"))
         message = f"{_named(frame)} waits until somebody calls the address that it has given away"
         machine.ask_person(call_address(frame["base"]), key, "call", message)
         return

@@ -11,6 +11,7 @@ import math
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from whorl.interpreter.constructs.subscriptions import is_unsubscribing
 from whorl.interpreter.events import FED_KINDS, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import from_json
@@ -80,6 +81,8 @@ class Seeker:
 
     def _is_settled(self, seq: int) -> bool:
         machine, recorder = self._replay.folded.machine, self._recorder
+        if is_unsubscribing(machine):
+            return False  # it belongs to steps that have ended
         if recorder.is_passed(machine):
             return True
         return recorder.is_settled(machine) and not any(seq < later for later in self._steering)

@@ -16,7 +16,7 @@ from whorl.dialects.loom.control import limits_of
 from whorl.dialects.loom.forms import find, find_mapping, text_at
 from whorl.dialects.loom.outside import task_of
 from whorl.dialects.loom.references import CALL
-from whorl.dialects.loom.texts import IT, bodied, computed, has_expression
+from whorl.dialects.loom.texts import IT, bodied, computed, fields, has_expression, jinja
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar, Sequence, plain
 
@@ -175,18 +175,17 @@ def _turn(agent: Action, limits: ir.LoopLimits) -> ir.Task:
     messages = find(parameters, "messages")
     settings = find(parameters, "agentModelSettings", "agentChatCompletionSettings")
     model = next((v for name in _MODEL if (v := find(parameters, name)) is not None), None)
+    tools = list(_tools(_entry(agent)))
     entries: dict[str, ir.Value] = {
         "messages": context.value(messages),
-        "offers": ir.Constant([_offer(tool) for tool in _tools(_entry(agent))]),
+        "offers": ir.Constant([_offer(tool) for tool in tools if not tool.is_server]),
         "turns": computed("fact", _TURNS),
     }
+    if servers := [tool.name for tool in tools if tool.is_server]:
+        entries["tools"] = ir.Constant([*servers])
     if isinstance(limits.iterations, int):
         entries["max_turns"] = ir.Constant(limits.iterations)
-    if servers := _servers(agent):
-        # The task itself has the tools of servers used, in one iteration of the agent.
-        own = {name: value for name, value in entries.items() if name not in ("offers", "turns")}
-        entries = own | {"tools": ir.Constant(servers)}
-    elif kept := _kept(parameters):
+    if kept := _kept(parameters):
         entries["turns"] = computed("agent_recent", _TURNS, kept)
         if isinstance(limits.iterations, int):
             entries["max_turns"] = computed("agent_left", _TURNS, kept, limits.iterations)
@@ -198,20 +197,6 @@ def _turn(agent: Action, limits: ir.LoopLimits) -> ir.Task:
         entries["prompt"] = context.expression(Scalar("", agent.span), _PROMPT)
     named = replace(agent, name=f"{agent.name}_turn")
     return task_of(named, "ask", entries, IT)
-
-
-def _servers(agent: Action) -> list[Json]:
-    """The servers of MCP that an agent has, as far as it has no other tools."""
-    tools = list(_tools(_entry(agent)))
-    servers = [tool for tool in tools if tool.is_server]
-    if not servers or len(servers) == len(tools):
-        return [tool.name for tool in servers]
-    for tool in servers:
-        message = f"the tools of {tool.name!r} are not offered: {agent.name!r} has others, too"
-        advice = "let an agent with servers of MCP alone do their part, and hand over to it"
-        span = tool.span_of.key.span
-        agent.context.warn("W023", message, span, label="not offered", help=advice)
-    return []
 
 
 def _kept(parameters: Value | None) -> dict[str, Json]:
@@ -270,9 +255,10 @@ def _used_tools(action: Action, asked: str, tools: list[_Tool]) -> ir.ForEach:
 
 
 def _read_tool(action: Action, tool: _Tool, path: str) -> tuple[ir.Block, Json]:
-    actions = find_mapping(tool.span_of.value, "actions")
     if tool.is_server:
-        actions = Mapping((), tool.span_of.key.span)
+        called = _server_call(action, tool)
+        return ir.Block((called,)), [[called.name, True]]
+    actions = find_mapping(tool.span_of.value, "actions")
     if actions is None:
         message = f"the tool {tool.name!r} of {tool.owner!r} has no actions, and gives nothing"
         advice = "write actions into it; servers of MCP are named in [mcp] of whorl.toml"
@@ -283,3 +269,10 @@ def _read_tool(action: Action, tool: _Tool, path: str) -> tuple[ir.Block, Json]:
     action.context.scopes.setdefault(tool.name, []).extend(entry.name for entry in actions)
     location = replace(action.location, path=f"{path}@case.{tool.name}", is_parallel=False)
     return location.read_block(action.context, actions, order, location), [*order.ends]
+
+
+def _server_call(action: Action, tool: _Tool) -> ir.Task:
+    """A tool of a server, as the model wants it."""
+    parts = {name: jinja(f'fact("{CALL}").{name}') for name in ("tool", "arguments", "pin")}
+    inputs = fields(server=tool.name, **parts)
+    return ir.Task(name=f"{action.name}_{tool.name}", kind="tool", inputs=inputs)

@@ -102,7 +102,6 @@ def agent_outputs(run: Run, results: Value, asked: str) -> Value:
     """What an agent gives: its last words, and how often it was asked."""
     given = results if isinstance(results, dict) else {}
     reply, loop = given.get(asked), given.get("loop")
-    # One that has the tools of servers alone gives its answer itself.
     words = reply.get("content") if isinstance(reply, dict) else reply
     count = loop.get("iterations") if isinstance(loop, dict) else None
     return {"body": words, "lastAssistantMessage": words, "iterations": count}

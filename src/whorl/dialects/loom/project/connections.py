@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.loom.forms import find, find_mapping, text_at
 from whorl.dialects.loom.project.settings import open_beside, settings_in
-from whorl.dialects.loom.texts import text_term
+from whorl.dialects.loom.texts import fields, text_term
 from whorl.errors import did_you_mean
 from whorl.source import Mapping, Scalar
 
@@ -52,7 +52,7 @@ def connected(action: Action, task: ir.Task) -> ir.Task:
     call: Entries | None = None
     if action.type == "httpwebhook":
         call = request_of(action, find(action.inputs, "subscribe"))
-        _warn_of_unsubscribe(action)
+        task = replace(task, unsubscribe=unsubscribe_of(action))
     elif (connection := _connection(action)) is not None:
         call = _call(action, connection)
     if call:
@@ -64,13 +64,10 @@ def connected(action: Action, task: ir.Task) -> ir.Task:
     return replace(task, awaits_call=True, timeout_s=None, total_timeout_s=task.timeout_s)
 
 
-def _warn_of_unsubscribe(action: Action) -> None:
-    """Says that nobody is told when an action waits no more: it is another action that does."""
-    if (written := find_mapping(action.inputs, "unsubscribe")) is not None and len(written):
-        message = f"'unsubscribe' of {action.name!r} is not called when its wait is over"
-        after = f'"runAfter": {{"{action.name}": ["Succeeded", "TimedOut"]}}'
-        advice = f"write the request into an Http action with {after}"
-        action.context.warn("W030", message, written.span, label="not carried out", help=advice)
+def unsubscribe_of(action: Action) -> ir.Fields | None:
+    """How the address is taken back that an action or a trigger has given away."""
+    call = request_of(action, find(action.inputs, "unsubscribe"))
+    return fields(kind="http", inputs=ir.Fields(tuple(call.items()))) if call else None
 
 
 def request_of(action: Action, request: Value | None) -> Entries | None:

@@ -11,7 +11,7 @@ from whorl import ir
 from whorl.dialects.loom.action import Action
 from whorl.dialects.loom.forms import find, find_mapping, text_at
 from whorl.dialects.loom.outside import read_connector, read_http
-from whorl.dialects.loom.project.connections import connected, request_of
+from whorl.dialects.loom.project.connections import connected, unsubscribe_of
 from whorl.dialects.loom.project.recurrence import read_recurrence, read_window
 from whorl.dialects.loom.texts import fields, has_expression, is_expression, scalars_in
 from whorl.dialects.loom.words import OBJECT_FIELDS
@@ -143,7 +143,7 @@ class _Trigger:
             recurrence=recurrence,
             poll=asked if is_polled else None,
             subscribe=asked if kind == "callback" else None,
-            unsubscribe=self._unsubscribe(),
+            unsubscribe=unsubscribe_of(self.action) if self.type == "httpwebhook" else None,
         )
 
     def _kind(self) -> tuple[Kind, Json]:
@@ -193,11 +193,6 @@ class _Trigger:
             message = f"{self._words}: {_NOT_WATCHED[kind]}"
             self._warn(message, self.span, f"{_STAND_IN}{_BY_HAND}")
         return fields(kind="connector", inputs=inputs)
-
-    def _unsubscribe(self) -> ir.Value | None:
-        written = find(self.fields, "inputs", "unsubscribe")
-        call = request_of(self.action, written) if self.type == "httpwebhook" else None
-        return fields(kind="http", inputs=ir.Fields(tuple(call.items()))) if call else None
 
     def _check(self) -> None:
         """Reports what would be left out: options and settings that nothing here carries out."""

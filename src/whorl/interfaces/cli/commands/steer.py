@@ -30,6 +30,7 @@ from whorl.runtimes.folding import fold
 from whorl.runtimes.forking import Fork
 from whorl.services import preflight, steering
 from whorl.services.places import loop_around
+from whorl.services.programs import check_functions
 from whorl.services.results import full_result, status_words, workflow_of
 from whorl.services.runs import RUNS_MAX, find_run, is_running
 
@@ -164,6 +165,7 @@ async def _take_up(
 ) -> dict[str, str | None]:
     store = session.store
     try:
+        check_functions(store, session.providers, row.id)
         preflight.check_performable(workflow_of(store, row.id), session.providers)
         async with turns:
             await session.runtime.drive(row.id)

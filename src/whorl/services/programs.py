@@ -1,0 +1,47 @@
+"""Runs of workflows that are written in Python: whose functions they need to go on."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from whorl.errors import UsageError
+from whorl.services.preflight import unknown_names
+from whorl.services.results import workflow_of
+
+if TYPE_CHECKING:
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+# The program that defined the workflow was no module, but what was started.
+_MAIN = "__main__"
+
+
+def program_of(store: SqliteStore, run: RunId) -> str:
+    """The program of a run, as `module:name`; nothing where it was read from a file."""
+    place = PurePath(store.run(run).file).name
+    return place if ":" in place else ""
+
+
+def is_lacking(store: SqliteStore, providers: Providers, run: RunId) -> bool:
+    """Whether functions of a run are not here."""
+    missing = unknown_names(workflow_of(store, run), providers)
+    return any(unknown.code == "P114" for unknown in missing)
+
+
+def check_functions(store: SqliteStore, providers: Providers, run: RunId) -> None:
+    """Refuses to go on with a run whose functions a command may not import; says what to do."""
+    place = program_of(store, run)
+    if not place or not is_lacking(store, providers, run):
+        return
+    module = place.partition(":")[0]
+    resume = f"whorl.resume('{run}')"
+    if module == _MAIN:
+        advice = f"in the program that defines it, call `asyncio.run({resume})`"
+    else:
+        advice = f'`python -c "import asyncio, {module}, whorl; asyncio.run({resume})"` goes on '
+        advice += f'with it; so does this command, after `workflows.python = ["{place}"]` at the '
+        advice += "top of whorl.toml, and `whorl trust`"
+    words = f"run {run} needs the functions of {place!r}, which commands have no permission to "
+    raise UsageError(f"{words}import", help=advice, code="P114")
