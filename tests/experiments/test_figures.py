@@ -43,7 +43,7 @@ def test_the_interval_of_a_mean_is_that_of_scipy(count: int) -> None:
     assert figures.t_interval(values) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("count", [8, 20, 200])
+@pytest.mark.parametrize("count", [8, 20, 200, 1_000])
 def test_a_paired_difference_is_that_of_scipy(count: int) -> None:
     """The t of pairs exactly; the bootstrap up to what is drawn."""
     first, second = _graded(1, count), _graded(2, count)

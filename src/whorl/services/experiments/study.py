@@ -111,7 +111,8 @@ class Study:
         subjects = self.subjects(loop, variant, rules)
         if not subjects:
             words = f"no run of experiment {self.experiment.name!r} has ended yet"
-            advice = f"whorl experiment run {self.experiment.file}"
+            file = self.experiment.file.removeprefix(f"{self._project.root}/")
+            advice = f"whorl experiment run {file}"
             raise UsageError(words, help=advice, code="X109")
         tried = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
