@@ -20,6 +20,7 @@ from experiments.programs import (
     program,
     run,
 )
+from whorl.interpreter.events import Event
 from whorl.services.experiments.what_if.asking import played
 from whorl.services.experiments.what_if.facts import atoms_in, facts_of
 from whorl.services.experiments.what_if.rules import Answer, answer, own_rule
@@ -27,6 +28,7 @@ from whorl.services.replay import cassette_from_run
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
+    from whorl.runtimes.journal import RunId
     from whorl.runtimes.simulated import SimulatedRuntime
 
 RULES = 6
@@ -61,8 +63,13 @@ def _done(note: dict[str, Any]) -> dict[str, Any]:
     return facts | {"cost": round(used.get("cost_usd", 0), 6), "calls": used.get("calls", 0)}
 
 
-def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str]:
-    """Answers rules from one recorded run, and holds each to a run with that rule."""
+def _compare(
+    seed: int, recorded: dict[str, Any], *, longer: int = 0, **options: Any
+) -> Counter[str]:
+    """Answers rules from one recorded run, and holds each to a run with that rule.
+
+    A recorded run may go on, exploring, for so many iterations more after it has ended.
+    """
     r = drawn("program", seed)
     shape = draw_shape(r)
     answers = Answers(seed, shape.failing)
@@ -70,6 +77,8 @@ def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str
     rules = [draw_rule(drawn("rule", seed, number)) for number in range(RULES)]
     workflows: list[Workflow] = [program(shape, rule) for rule in rules]
     runtime, name = run(file, answers, **options)
+    if longer:
+        _go_on(runtime, name, longer)
     atoms = atoms_in(loop_in(each).until for each in (file, *workflows))
     names = {n: fact for each in workflows for n, fact in loop_in(each).facts}
     facts = facts_of(runtime.journal, name, atoms, names=names)[0]
@@ -92,6 +101,39 @@ def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str
         assert found.result["status"] == ended["status"], (seed, rule)
         assert found.result["outputs"] == ended.get("outputs", {}), (seed, rule)
     return counts
+
+
+def _go_on(runtime: SimulatedRuntime, name: RunId, more: int) -> None:
+    """Has the loop of a run that has ended go on, which changes nothing of how it ended."""
+    before = notes(runtime, name, "loop.finished"), notes(runtime, name, "run.finished")
+    if not before[0] or before[0][-1]["exit_reason"] not in ("condition_met", "max_iterations"):
+        return
+    by = before[0][-1]["stopped_by"]
+    body = {"at": "polish", "iterations": more, "explore": True, "by": by, "request": "longer"}
+    runtime.resume(name, (Event("run.continued", "", runtime.now(), body),))
+    for was, now in zip(before, (notes(runtime, name, kind) for kind in _ENDS), strict=True):
+        assert [_plain(each) for each in now] == [_plain(was[-1])] * 2
+    assert "explored" in notes(runtime, name, "loop.finished")[-1]
+
+
+_ENDS = ("loop.finished", "run.finished")
+
+
+def _plain(note: dict[str, Any]) -> dict[str, Any]:
+    """How something has ended, without when, and without what all of it used."""
+    return {n: value for n, value in note.items() if n not in ("seconds", "usage", "explored")}
+
+
+@pytest.mark.campaign
+def test_what_if_of_a_run_that_went_on_later_equals_the_run() -> None:
+    """Recorded under some rule, without exploring; the rest was recorded when it was missed."""
+    counts: Counter[str] = Counter()
+    for seed in seeds(40, 300):
+        rule = draw_rule(drawn("recorded", seed))
+        rule["at_most"] = {"iterations": rule["at_most"]["iterations"]}
+        counts += _compare(seed, rule, longer=9)
+
+    assert counts["answered"] > counts["not known"]
 
 
 @pytest.mark.campaign

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import attempts, block, loop, loop_limits, run
+from whorl.interpreter.constructs import attempts, block, exploring, loop, loop_limits, run
 from whorl.interpreter.constructs.loop_results import end_loop, stop_clock
 from whorl.interpreter.events import SetTimer, inner, split_iteration
 from whorl.interpreter.frames import discard, error_at, failed
@@ -310,9 +310,20 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
     else:
         keys = [loop_at(machine, at, at_limit=True)]
         check_reopenable(machine, keys[0])
+        if body.get("explore"):
+            _check_explorable(machine.loop_frames[keys[0]])
     if machine.status != "cancelled":
         _check_money(machine, keys, body)
     return keys
+
+
+def _check_explorable(frame: LoopFrame) -> None:
+    """Refuses more iterations that change no result, where that cannot be."""
+    place = repr(frame["address"])
+    is_whole = frame.get("reason") in ("condition_met", "max_iterations") and "ended" in frame
+    check(is_whole, f"loop {place} did not come to the end of its rule")
+    check("explored" not in frame, f"loop {place} was explored already")
+    check(frame["loop"] is None, f"loop {place} is inside another loop")
 
 
 def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
@@ -360,20 +371,26 @@ def continued(machine: State, body: dict[str, Any]) -> None:
     raise_limits(to_raise(machine, keys, body), body)
     for key in keys:
         discard(machine.loop_frames[key], "short_of_run", "needs")
-        _continue_loop(machine, key, int(body.get("iterations") or 0))
+        by = str(body.get("by") or "") if body.get("explore") else None
+        _continue_loop(machine, key, int(body.get("iterations") or 0), by)
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         set_going(machine)
     elif machine.status == "paused":
         budget.note_pause(machine)
 
 
-def _continue_loop(machine: State, key: str, more: int) -> None:
-    """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
+def _continue_loop(machine: State, key: str, more: int, by: str | None) -> None:
+    """Lets a loop go on, for so many more iterations; its limit is raised, never lowered.
+
+    One that goes on exploring keeps its limit, and what it returned; `by` is what has ended it.
+    """
     frame = machine.loop_frames[key]
     is_over = "ended" in frame or frame["phase"] == "limit"
     has_failed = frame.get("ended") in ("failed", "timed_out")
     limits = frame["limits"]
-    if more:
+    if by is not None:
+        exploring.go_on(machine, key, more, by)
+    elif more:
         begun = frame["count"] if is_over else max(limits["iterations"], frame["count"])
         limits["iterations"] = max(limits["iterations"], begun + more)
         frame["stop_at"] = begun + more

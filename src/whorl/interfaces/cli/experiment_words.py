@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from whorl.errors import safe
-from whorl.interfaces.figures import dollars, plural, sparkline, table
+from whorl.interfaces.figures import dollars, line, plural, sparkline, table
 
 if TYPE_CHECKING:
     from whorl.services.experiments.conducting import Forecast, Progress
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-_LISTED = 12
+_LISTED, _SAID_MAX = 12, 74
 
 
 def forecast_line(experiment: Experiment, forecast: Forecast, budget: float | None) -> str:
@@ -51,10 +51,10 @@ def expected_line(progress: Progress) -> str:
     return f"  after {case}: about {dollars(progress.expected_usd or 0.0)} in all"
 
 
-def votes_line(votes: int, most_usd: float | None, budget: float) -> str:
-    """What asking for votes may cost."""
+def missing_line(what: str, count: int, most_usd: float | None, budget: float) -> str:
+    """What recording iterations or votes that are missing may cost."""
     most = f", at most {dollars(most_usd)}" if most_usd is not None else ""
-    return f"{plural(votes, 'vote')} to ask for{most}; budget {dollars(budget)}"
+    return f"{plural(count, what)} to record{most}; budget {dollars(budget)}"
 
 
 def _span(estimate: Estimate | None, sign: str = "") -> str:
@@ -322,7 +322,21 @@ def judge_lines(report: JudgeReport) -> list[str]:
             f"  {plural(n, 'vote')}: accuracy {percent(a)}, {c:.1f} calls a verdict"
             for n, (a, c) in report.votes.items()
         ]
-    return lines + _effect_lines(report)
+    return lines + _effect_lines(report) + _disagreement_lines(report)
+
+
+def _disagreement_lines(report: JudgeReport) -> list[str]:
+    """Where the judge and the label differ, with what the judge said."""
+    found = report.disagreements
+    lines = ["where they differ:"] if found else []
+    for one in found[:_LISTED]:
+        verdict, label = ("yes" if one[name] else "no" for name in ("verdict", "label"))
+        at = "" if one["iteration"] is None else f"#{one['iteration']} of "
+        said = line(" / ".join(one["words"]), _SAID_MAX)
+        lines.append(f"  case {safe(one['case'])}, {at}{one['run']}: said {verdict}, not {label}")
+        lines += [f"    {said}"] if said else []
+    rest = len(found) - _LISTED
+    return lines + ([f"  and {rest} more: --json lists them"] if rest > 0 else [])
 
 
 def _effect_lines(report: JudgeReport) -> list[str]:

@@ -31,6 +31,13 @@ def begin(machine: State, key: str) -> None:
         frame["explore"] = {"most": int(most), "extra": {}}
 
 
+def go_on(machine: State, key: str, more: int, by: str) -> None:
+    """A loop that its rule has ended is to have more iterations: what it returned is kept."""
+    frame = machine.loop_frames[key]
+    frame["explore"] = {"most": frame["count"] + more, "extra": {}}
+    keep_end(machine, key, str(frame["reason"]), by)
+
+
 def has_ended(frame: LoopFrame) -> bool:
     """Whether the rule of an exploring loop has ended it, and it goes on all the same."""
     return "own" in frame.get("explore", {})

@@ -153,31 +153,38 @@ def t_interval(
     return middle - half, middle + half
 
 
-def resampled(units: Sequence[tuple[float, float]], seed: str) -> list[float]:
+def resampled(units: Sequence[tuple[float, float]], seed: str) -> Sequence[float]:
     """Ratios of two sums over units that are drawn again and again, in order.
 
     Where the lower sum is nothing the ratio is infinite.
     """
+    return _resampled(tuple(units), seed, RESAMPLES)
+
+
+# The same draw serves an interval at its own level, and at one that is shared among variants.
+@lru_cache(maxsize=4)
+def _resampled(units: tuple[tuple[float, float], ...], seed: str, times: int) -> tuple[float, ...]:
     draw, count = random.Random(seed), len(units)
     if all(size == 1.0 for _, size in units):
-        return sorted(total / count for total in _drawn_sums([top for top, _ in units], draw))
+        sums = _drawn_sums([top for top, _ in units], draw, times)
+        return tuple(sorted(total / count for total in sums))
     # Both sums in one: that of the real parts and that of the imaginary ones.
-    sums = _drawn_sums([complex(*unit) for unit in units], draw)
-    return sorted(pair.real / pair.imag if pair.imag else math.inf for pair in sums)
+    pairs = _drawn_sums([complex(*unit) for unit in units], draw, times)
+    return tuple(sorted(pair.real / pair.imag if pair.imag else math.inf for pair in pairs))
 
 
-def _drawn_sums(values: Sequence[_Number], draw: random.Random) -> Iterator[_Number]:
+def _drawn_sums(values: Sequence[_Number], draw: random.Random, times: int) -> Iterator[_Number]:
     """Sums of as many values as there are, drawn with putting back, again and again."""
     count, none = len(values), type(values[0])()
     if not _TABLED[0] <= count <= _TABLED[1]:
-        for _ in range(RESAMPLES):
+        for _ in range(times):
             yield sum(draw.choices(values, k=count), none)
         return
     # Half the time of `choices`: numbers of two bytes each lead into a table, in which every value
     # has the same number of places; who gets the few that are left is drawn now and then.
     often, left = divmod(_PLACES, count)
     table = list(values) * often + [none] * left
-    for number in range(RESAMPLES):
+    for number in range(times):
         if number % _SAME == 0:
             table[_PLACES - left :] = draw.sample(values, left)
         yield sum(map(table.__getitem__, array("H", draw.randbytes(2 * count))), none)
