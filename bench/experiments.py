@@ -27,7 +27,8 @@ from whorl.services.experiments.what_if.facts import (
     atoms_in,
     facts_of,
 )
-from whorl.services.experiments.what_if.sweep import Subject, default_rules, sweep_of
+from whorl.services.experiments.what_if.growth import Subject
+from whorl.services.experiments.what_if.sweep import default_rules, sweep_of
 
 RUNS, ITERATIONS, RULES = 1_000, 10, 200
 

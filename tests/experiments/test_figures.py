@@ -121,6 +121,22 @@ def test_a_cost_per_solved_case_may_have_no_upper_limit() -> None:
     assert none == figures.Estimate(math.inf)
 
 
+@pytest.mark.parametrize("count", [7, 16, 400])
+@pytest.mark.parametrize("groups", [None, 10])
+def test_costs_from_one_draw_are_those_from_two(count: int, groups: int | None) -> None:
+    costs, solved = _graded(5, count), [float(value > 0.7) for value in _graded(6, count)]
+    units = None if groups is None else [number % groups for number in range(count)]
+
+    found = figures.cost_estimates(costs, solved, units, seed="s")
+
+    mean = figures.ratio_estimate(costs, [1.0] * count, units, seed="s")
+    for one, other in zip(
+        found, (mean, figures.ratio_estimate(costs, solved, units, seed="s")), strict=True
+    ):
+        assert one.value == pytest.approx(other.value)
+        assert (one.low, one.high) == (pytest.approx(other.low), pytest.approx(other.high))
+
+
 def test_where_the_noise_lies() -> None:
     noisy = [[0.0, 1.0], [1.0, 0.0], [0.5, 0.4]]
     steady = [[0.1, 0.1], [0.9, 0.91], [0.5, 0.5]]

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     _Limits = dict[tuple[str, str], Budgeted]
 
 # How many requests a run remembers, and how much of the name of each.
-REQUESTS_KEPT = 100
-REQUEST_LENGTH = 64
+REQUESTS_KEPT, REQUEST_LENGTH = 100, 64
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
 # What is advised where a request gives no amount.
 _ONE_DOLLAR = {"cost_usd": 1.0}
@@ -310,20 +309,10 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
     else:
         keys = [loop_at(machine, at, at_limit=True)]
         check_reopenable(machine, keys[0])
-        if body.get("explore"):
-            _check_explorable(machine.loop_frames[keys[0]])
+        check(not (why := exploring.obstacle(machine.loop_frames[keys[0]], body)), why)
     if machine.status != "cancelled":
         _check_money(machine, keys, body)
     return keys
-
-
-def _check_explorable(frame: LoopFrame) -> None:
-    """Refuses more iterations that change no result, where that cannot be."""
-    place = repr(frame["address"])
-    is_whole = frame.get("reason") in ("condition_met", "max_iterations") and "ended" in frame
-    check(is_whole, f"loop {place} did not come to the end of its rule")
-    check("explored" not in frame, f"loop {place} was explored already")
-    check(frame["loop"] is None, f"loop {place} is inside another loop")
 
 
 def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
@@ -371,26 +360,21 @@ def continued(machine: State, body: dict[str, Any]) -> None:
     raise_limits(to_raise(machine, keys, body), body)
     for key in keys:
         discard(machine.loop_frames[key], "short_of_run", "needs")
-        by = str(body.get("by") or "") if body.get("explore") else None
-        _continue_loop(machine, key, int(body.get("iterations") or 0), by)
+        exploring.go_on(machine, key, body)
+        _continue_loop(machine, key, int(body.get("iterations") or 0))
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         set_going(machine)
     elif machine.status == "paused":
         budget.note_pause(machine)
 
 
-def _continue_loop(machine: State, key: str, more: int, by: str | None) -> None:
-    """Lets a loop go on, for so many more iterations; its limit is raised, never lowered.
-
-    One that goes on exploring keeps its limit, and what it returned; `by` is what has ended it.
-    """
+def _continue_loop(machine: State, key: str, more: int) -> None:
+    """Lets a loop go on, for so many more iterations; its limit is raised, never lowered."""
     frame = machine.loop_frames[key]
     is_over = "ended" in frame or frame["phase"] == "limit"
     has_failed = frame.get("ended") in ("failed", "timed_out")
     limits = frame["limits"]
-    if by is not None:
-        exploring.go_on(machine, key, more, by)
-    elif more:
+    if more and not exploring.has_ended(frame):
         begun = frame["count"] if is_over else max(limits["iterations"], frame["count"])
         limits["iterations"] = max(limits["iterations"], begun + more)
         frame["stop_at"] = begun + more
@@ -494,8 +478,7 @@ def reopen(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     discard(frame, "ended", "reason", "accepted_number")
     machine.forget_if_pending(inner(frame["address"], "limit"))
-    below, above = key, frame["parent"]
-    was_ended = True
+    below, above, was_ended = key, frame["parent"], True
     while above is not None and was_ended:
         around = machine.frames[above]
         was_ended = "ended" in around

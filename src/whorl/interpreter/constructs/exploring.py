@@ -31,11 +31,24 @@ def begin(machine: State, key: str) -> None:
         frame["explore"] = {"most": int(most), "extra": {}}
 
 
-def go_on(machine: State, key: str, more: int, by: str) -> None:
+def obstacle(frame: LoopFrame, body: Values) -> str:
+    """Why a loop cannot go on without a change of its result, if it is asked to; or nothing."""
+    place = repr(frame["address"])
+    if not body.get("explore"):
+        return ""
+    if frame.get("reason") not in ("condition_met", "max_iterations") or "ended" not in frame:
+        return f"loop {place} did not come to the end of its rule"
+    if "explored" in frame:
+        return f"loop {place} was explored already"
+    return "" if frame["loop"] is None else f"loop {place} is inside another loop"
+
+
+def go_on(machine: State, key: str, body: Any) -> None:
     """A loop that its rule has ended is to have more iterations: what it returned is kept."""
     frame = machine.loop_frames[key]
-    frame["explore"] = {"most": frame["count"] + more, "extra": {}}
-    keep_end(machine, key, str(frame["reason"]), by)
+    if body.get("explore"):
+        frame["explore"] = {"most": frame["count"] + int(body.get("iterations") or 0), "extra": {}}
+        keep_end(machine, key, str(frame["reason"]), str(body.get("by") or ""))
 
 
 def has_ended(frame: LoopFrame) -> bool:

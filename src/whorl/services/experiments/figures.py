@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 LEVEL = 0.95
 # Fewer units than this are too few to say anything.
@@ -169,7 +169,10 @@ def _resampled(units: tuple[tuple[float, float], ...], seed: str, times: int) ->
         sums = _drawn_sums([top for top, _ in units], draw, times)
         return tuple(sorted(total / count for total in sums))
     # Both sums in one: that of the real parts and that of the imaginary ones.
-    pairs = _drawn_sums([complex(*unit) for unit in units], draw, times)
+    return _ratios(_drawn_sums([complex(*unit) for unit in units], draw, times))
+
+
+def _ratios(pairs: Iterable[complex]) -> tuple[float, ...]:
     return tuple(sorted(pair.real / pair.imag if pair.imag else math.inf for pair in pairs))
 
 
@@ -250,6 +253,28 @@ def ratio_estimate(
         return Estimate(value)
     low, high = expanded(resampled(units, seed), len(units))
     return Estimate(value, low, high)
+
+
+def cost_estimates(
+    costs: Sequence[float],
+    solved: Sequence[float],
+    groups: Sequence[Hashable] | None = None,
+    *,
+    seed: str,
+) -> tuple[Estimate, Estimate]:
+    """The mean cost, and the cost per solved case, from the same draw."""
+    count = len(costs)
+    if groups is not None or count < UNITS_MIN:
+        each = ([1.0] * count, solved)
+        first, second = (ratio_estimate(costs, bottoms, groups, seed=seed) for bottoms in each)
+        return first, second
+    pairs = [complex(*both) for both in zip(costs, solved, strict=True)]
+    drawn = list(_drawn_sums(pairs, random.Random(seed), RESAMPLES))
+    middle = Estimate(mean(costs), *expanded(sorted(p.real / count for p in drawn), count))
+    total = math.fsum(solved)
+    if not total:
+        return middle, Estimate(math.inf)
+    return middle, Estimate(math.fsum(costs) / total, *expanded(_ratios(drawn), count))
 
 
 def detectable(differences: Sequence[float], groups: Sequence[Hashable] | None = None) -> float:

@@ -114,27 +114,27 @@ def judge_of(
     return found
 
 
-def _disagreements(study: Study, judged: Sequence[Judged], place: str) -> list[dict[str, Any]]:
+def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list[dict[str, Any]]:
     """Where the judge and the label differ, a wrong yes first, with what the judge said."""
     wrong = [one for one in judged if one.verdict != one.label]
     rows = []
     for one in sorted(wrong, key=lambda one: not one.verdict)[:DISAGREEMENTS_MAX]:
-        said = {"case": one.case, "run": one.run, "iteration": one.iteration}
-        words = _words(study, one, re.compile(place))
-        rows.append(said | {"verdict": one.verdict, "label": one.label, "words": words})
+        place = {"case": one.case, "run": one.run, "iteration": one.iteration}
+        words = _words(study, one, re.compile(address))
+        rows.append(place | {"verdict": one.verdict, "label": one.label, "words": words})
     return rows
 
 
 def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
     """What a judge gave as its reason, or answered, vote by vote."""
-    said = []
+    quoted = []
     for entry in study.store.read(RunId(one.asked), kinds=_FINISHED):
         at, value = place.fullmatch(entry.event.address), entry.event.body.get("value")
         number = at.groupdict().get("iteration") if at is not None else None
         is_other = number is not None and int(number) != one.iteration
         if at is not None and not is_other and isinstance(value, dict):
-            said.append(str(value.get("reason") or value.get("answer") or "")[:WORDS_MAX])
-    return [words for words in said if words]
+            quoted.append(str(value.get("reason") or value.get("answer") or "")[:WORDS_MAX])
+    return [words for words in quoted if words]
 
 
 def _effect(

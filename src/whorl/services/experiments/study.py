@@ -35,8 +35,9 @@ from whorl.services.experiments.what_if.facts import (
     facts_of,
     from_document,
 )
+from whorl.services.experiments.what_if.growth import Subject
 from whorl.services.experiments.what_if.lengthening import check_reopened, too_short
-from whorl.services.experiments.what_if.sweep import Subject, Sweep, default_rules, sweep_of
+from whorl.services.experiments.what_if.sweep import Sweep, default_rules, sweep_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,9 +12,10 @@ import click
 
 from whorl.errors import UsageError
 from whorl.interfaces.cli import experiment_words as words
+from whorl.interfaces.cli import what_if_words
 from whorl.interfaces.cli.commands.experiments import read_file, study_of
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import print_lines, room, say
 from whorl.interfaces.figures import plural
 from whorl.services.runs import find_run
 
@@ -96,8 +97,10 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
         print_json([answer.document() for answer in answers])
     else:
         for answer in answers:
-            print_lines(words.answer_lines(answer.run, answer.as_it_was, answer.answer))
-        print_lines(words.answers_lines([(each.as_it_was, each.answer) for each in answers]))
+            print_lines(what_if_words.answer_lines(answer.run, answer.as_it_was, answer.answer))
+        print_lines(
+            what_if_words.answers_lines([(each.as_it_was, each.answer) for each in answers])
+        )
     return 0
 
 
@@ -166,7 +169,7 @@ def _of_experiment(
     if as_json:
         print_json(document_of(found, loop))
     else:
-        print_lines(words.sweep_lines(found, time.perf_counter() - start))
+        print_lines(what_if_words.sweep_lines(found, time.perf_counter() - start, room()))
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
     return 0

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from whorl.ir import Loop, Workflow
+    from whorl.language import Json
     from whorl.runtimes.journal import RunId
     from whorl.services.experiments.what_if.facts import LoopFacts
     from whorl.services.experiments.what_if.rules import Rule
@@ -44,8 +45,13 @@ class Shorter:
         """Has the loop go on; gives what that cost."""
         store = driving.runtime.store
         before = store.run(self.run).cost_usd
-        body = {"at": self.loop, "iterations": self.count, "explore": True, "by": self.by}
-        await driving.ask(self.run, lambda: steering.asked("run.continued", {**body}))
+        body: dict[str, Json] = {
+            "at": self.loop,
+            "iterations": self.count,
+            "explore": True,
+            "by": self.by,
+        }
+        await driving.ask(self.run, lambda: steering.asked("run.continued", body))
         await driving.settled(self.run)
         return store.run(self.run).cost_usd - before
 
