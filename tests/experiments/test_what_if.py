@@ -12,6 +12,7 @@ from campaign import seeds
 from experiments.programs import (
     EVERYTHING,
     Answers,
+    Recorded,
     draw_rule,
     draw_shape,
     drawn,
@@ -23,7 +24,7 @@ from experiments.programs import (
 from whorl.interpreter.events import Event
 from whorl.services.experiments.what_if.asking import played
 from whorl.services.experiments.what_if.facts import atoms_in, facts_of
-from whorl.services.experiments.what_if.rules import Answer, answer, own_rule
+from whorl.services.experiments.what_if.rules import GONE_ON, Answer, answer, own_rule
 from whorl.services.replay import cassette_from_run
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def test_what_if_of_a_run_that_went_on_later_equals_the_run() -> None:
         rule["at_most"] = {"iterations": rule["at_most"]["iterations"]}
         counts += _compare(seed, rule, longer=9)
 
+    print(f"rules that equal a run with them: {dict(counts)}")
     assert counts["answered"] > counts["not known"]
 
 
@@ -143,6 +145,7 @@ def test_what_if_of_an_exploring_run_equals_the_run() -> None:
     for seed in seeds(40, 300):
         counts += _compare(seed, recorded, explore={"polish": 9})
 
+    print(f"rules that equal a run with them: {dict(counts)}")
     assert counts["answered"] > counts["not known"]
 
 
@@ -152,8 +155,40 @@ def test_what_if_of_an_ordinary_run_equals_the_run() -> None:
     for seed in seeds(40, 300):
         counts += _compare(seed, draw_rule(drawn("recorded", seed)))
 
+    print(f"rules that equal a run with them: {dict(counts)}")
     assert counts["answered"] > 20
     assert counts["not known"] > 20
+
+
+@pytest.mark.campaign
+def test_what_is_not_known_really_could_not_be() -> None:
+    """Providers that agree on everything recorded, and differ behind it, give several results.
+
+    A limit of what is spent may refuse whatever would have come, so none is drawn.
+    """
+    tried = 0
+    for seed in seeds(12, 200):
+        shape = draw_shape(drawn("program", seed))
+        answers = Recorded(seed)
+        file = program(shape, draw_rule(drawn("recorded", seed)))
+        runtime, name = run(file, answers)
+        for number in range(RULES):
+            words = draw_rule(drawn("rule", seed, number))
+            words["at_most"] = words["at_most"]["iterations"]
+            other = program(shape, words)
+            rule, loop = own_rule(loop_in(other)), loop_in(file)
+            assert rule is not None
+            atoms, names = atoms_in([loop.until, rule.until]), dict(loop_in(other).facts)
+            facts = facts_of(runtime.journal, name, atoms, names=names)[0]
+            if not answer(facts, loop, rule).why.startswith((GONE_ON, "the judge was not asked")):
+                continue
+            runs = [run(other, answers.differing(each)) for each in range(4)]
+            ends = [_done(notes(*one, "loop.finished")[-1]) for one in runs]
+            assert any(end != ends[0] for end in ends), (seed, rule)
+            tried += 1
+
+    print(f"{tried} rules that were not known came out differently")
+    assert tried > 8
 
 
 @pytest.mark.campaign
