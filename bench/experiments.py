@@ -9,10 +9,17 @@ import random
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 from whorl.interfaces.python.values import build
 from whorl.ir import Loop
+from whorl.runtimes.journal import RunId
 from whorl.services.experiments import figures
+from whorl.services.experiments.cases import Case
+from whorl.services.experiments.document import Grader
+from whorl.services.experiments.grading import Grade, Graded
+from whorl.services.experiments.report import report_of
+from whorl.services.experiments.trials import Outcome, Trial
 from whorl.services.experiments.what_if.facts import (
     Call,
     IterationFacts,
@@ -20,7 +27,8 @@ from whorl.services.experiments.what_if.facts import (
     atoms_in,
     facts_of,
 )
-from whorl.services.experiments.what_if.sweep import Subject, default_rules, sweep_of
+from whorl.services.experiments.what_if.growth import Subject
+from whorl.services.experiments.what_if.sweep import default_rules, sweep_of
 
 RUNS, ITERATIONS, RULES = 1_000, 10, 200
 
@@ -78,6 +86,34 @@ def _folding(runs: int) -> float:
     return used / runs
 
 
+def _reporting() -> float:
+    """The CPU seconds of the statistics of a report: 3 variants, 1,000 cases."""
+    draw = random.Random(5)
+    experiment = SimpleNamespace(
+        name="bench",
+        cases=[Case(str(n), {}, str(n)) for n in range(1_000)],
+        variants=dict.fromkeys(("base", "large", "terse")),
+        graders={"grade": Grader("grade", "expression", {})},
+        main_grader="grade",
+        baseline="base",
+        repeat=1,
+        margin=0.02,
+        is_grouped=False,
+    )
+    blocks = []
+    for case in experiment.cases:
+        block = []
+        for name in experiment.variants:
+            outcome = Outcome(Trial(case, name, 1, {}, ""), RunId("r"), "succeeded")
+            outcome.cost_usd, outcome.iterations = 0.02 + 0.01 * draw.random(), 3
+            grade = draw.random()
+            block.append(Graded(outcome, {"grade": Grade(grade)}, grade >= 0.5))
+        blocks.append(block)
+    start = time.process_time()
+    report_of(experiment, blocks, 0.0)  # type: ignore[arg-type]
+    return time.process_time() - start
+
+
 def measure(full: bool) -> None:
     """What-if over recorded runs."""
     print("What-if over recorded runs, CPU seconds")
@@ -93,5 +129,6 @@ def measure(full: bool) -> None:
     start = time.process_time()
     figures.difference_estimate(values, seed="bench")
     print(f"a bootstrap of 1,000 cases: {time.process_time() - start:.2f} s CPU (goal 0.5 s)")
+    print(f"a report of 3 variants over 1,000 cases: {_reporting():.2f} s CPU (goal 2 s)")
     each = _folding(20)
     print(f"facts by a fold: {1_000 * each:.1f} ms CPU a run, {1_000 * each:.1f} s for 1,000 runs")

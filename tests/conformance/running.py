@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def options_of(case: Case) -> dict[str, Any]:
     """How the run of a case is started, beside its input."""
-    return {key: case.options[key] for key in ("limits", "iterations") if key in case.options}
+    names = ("limits", "iterations", "explore")
+    return {key: case.options[key] for key in names if key in case.options}
 
 
 def requests_of(case: Case) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -72,6 +72,38 @@ class Answers:
         return Reply("word " * 10 + r.choice("abcd") * r.randrange(1, 9), usage)
 
 
+class Recorded(Answers):
+    """Answers that keep what they were asked, and by what else it would have been answered."""
+
+    def __init__(self, seed: object, failing: float = 0.0) -> None:
+        super().__init__(seed, failing)
+        self.asked: set[tuple[str, str]] = set()
+
+    async def perform(self, request: Any, emit: Any) -> Reply:
+        self.asked.add(_question(request))
+        return await super().perform(request, emit)
+
+    def differing(self, number: int) -> Answers:
+        """Others that agree on everything that was asked, and on nothing else."""
+        return _Differing(self, number)
+
+
+class _Differing(Answers):
+    def __init__(self, recorded: Recorded, number: int) -> None:
+        super().__init__(recorded._seed, recorded._failing)
+        self._recorded, self._other = recorded, Answers((recorded._seed, number))
+
+    async def perform(self, request: Any, emit: Any) -> Reply:
+        is_known = _question(request) in self._recorded.asked
+        answers = super() if is_known else self._other
+        return await answers.perform(request, emit)
+
+
+def _question(request: Any) -> tuple[str, str]:
+    inputs = json.dumps(request.inputs, sort_keys=True, default=str)
+    return _place(request.address), inputs
+
+
 def _place(address: str) -> str:
     """Where a call is; a judge is the same one wherever it stands in a rule."""
     return re.sub(r":judge[0-9]*", ":judge", address)

@@ -217,16 +217,42 @@ JUDGED = EXPERIMENT.replace("guess.yaml", "judged.yaml").replace(
 )
 
 
-def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> None:
-    """A judge with one vote is asked for two more on each of five guesses of twelve cases."""
+def judged_flow(folder: Path, replies: str) -> None:
+    """The loop of the guess with a judge in the place of its score."""
     flow = (folder / "guess.yaml").read_text()
     rule = 'until: [{judge: {question: "Is it long?", of: write}}]'
     score = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'
     (folder / "judged.yaml").write_text(flow.replace(score, rule))
     (folder / FILE).write_text(JUDGED)
-    replies = 'match = "Is it long"\nby = "iteration"\nreplies = ["NO", "NO", "YES"]\n'
+    match = 'match = "Is it long"\nby = "iteration"\n'
     with (folder / "whorl.toml").open("a") as file:
-        file.write(f"[[providers.demo.replies]]\n{replies}")
+        file.write(f"[[providers.demo.replies]]\n{match}replies = {replies}\n")
+
+
+def test_where_a_judge_and_labels_differ_is_told_with_its_words(folder: Path) -> None:
+    """It says yes from the second guess on; the grade, and a person, from the third."""
+    judged_flow(folder, '["NO, far too short.", "YES, it has two letters.", "YES, fine."]')
+    run_json("experiment", "run", FILE)
+    rows = ["case,iteration,label"] + [f"{n},2,{'yes' if n < 4 else 'no'}" for n in range(1, 13)]
+    (folder / "labels.csv").write_text("\n".join(rows) + "\n1,1,maybe\n")
+
+    found = run_json("judge", FILE, "--against", "grade")
+    shown = whorl("judge", FILE, "--against", "grade").stdout
+    wrong = whorl("judge", FILE, "--against", "labels.csv")
+    (folder / "labels.csv").write_text("\n".join(rows) + "\n")
+    labelled = run_json("judge", FILE, "--against", "labels.csv")
+
+    differing = [(one["case"], one["iteration"], one["verdict"]) for one in found["disagreements"]]
+    assert differing == [(str(n), 2, True) for n in range(1, 13)]
+    assert found["disagreements"][0]["words"] == ["it has two letters."]
+    assert "said yes, not no\n    it has two letters." in shown
+    assert "line 14, column 'label': 'maybe' is neither yes, no" in wrong.stderr
+    assert (labelled["results"], labelled["wrong_yes"][:2]) == (12, [9, 9])
+
+
+def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> None:
+    """A judge with one vote is asked for two more on each of five guesses of twelve cases."""
+    judged_flow(folder, '["NO", "NO", "YES"]')
     run_json("experiment", "run", FILE)
     asked = ("what-if", FILE, "--until", '{judge: {question: "Is it long?", of: write, votes: 3}}')
     judged = ("judge", FILE, "--against", "grade")
@@ -244,7 +270,52 @@ def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> N
     assert found["results"] == 60
     assert set(found["votes"]) == {"1", "3"}
     assert found["loop"]["yours"][1] < found["loop"]["3"][1]
-    assert "120 votes to ask for" in paid.stderr
-    assert "0 votes to ask for" in again.stderr
+    assert "120 votes to record" in paid.stderr
+    assert "0 votes to record" in again.stderr
     rows = json.loads(again.stdout)["rules"]
     assert any("judge (3 votes)" in row["rule"] for row in rows)
+
+
+def test_iterations_that_are_missing_are_recorded_and_change_no_result(folder: Path) -> None:
+    """Runs of two iterations go on to four; what they returned, and their own cost, stays."""
+    (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
+    before = run_json("experiment", "run", FILE)
+    asked = ("what-if", FILE, "--at-most", "4", "--return", "last")
+
+    short = run_json(*asked)
+    poor = whorl(*asked, "--extend", "--budget", "0")
+    paid = whorl(*asked, "--extend", "--budget", "90", "--json")
+    again = whorl(*asked, "--extend", "--budget", "90")
+    after = run_json("experiment", "report", FILE)
+
+    assert short["not_ranked"][0]["why"] == "would have gone on after iteration 2"
+    assert "budget: 24 iterations not recorded" in poor.stderr
+    assert "24 iterations to record, at most $" in paid.stderr
+    found = [row for row in json.loads(paid.stdout)["rules"] if "at_most 4" in row["rule"]]
+    assert [(row["grade"], row["iterations"]) for row in found] == [(pytest.approx(0.4), 4)]
+    assert "0 iterations to record" in again.stderr
+    # What was recorded later is told as what exploring cost; the trials are as they were.
+    assert after.pop("extra_usd") > before.pop("extra_usd") == 0
+    assert after.pop("spent_usd") > before.pop("spent_usd")
+    changing = ("seconds", "cost_usd")
+    for each in (before, after):
+        each["costs"] = [round(row["cost_usd"], 9) for row in each["rows"]]
+        each["rows"] = [{k: v for k, v in row.items() if k not in changing} for row in each["rows"]]
+        del each["variants"]["base"]["cost_usd"], each["variants"]["base"]["per_solved"]
+        del each["variants"]["longer"]["cost_usd"], each["variants"]["longer"]["per_solved"]
+    assert after == before
+
+
+def test_a_loop_that_continues_a_conversation_is_not_reopened(folder: Path) -> None:
+    flow = (folder / "guess.yaml").read_text()
+    (folder / "guess.yaml").write_text(
+        flow.replace("at_most: 2", "at_most: 2\n      session: continue")
+    )
+    (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
+    run_json("experiment", "run", FILE)
+
+    refused = whorl("what-if", FILE, "--at-most", "4", "--extend", "--budget", "9")
+
+    assert refused.exit_code == 2
+    assert "X107" in refused.stderr
+    assert "explore: {polish: 8}" in refused.stderr

@@ -246,6 +246,8 @@ def test_an_experiment_that_is_killed_ends_with_the_same_numbers(folder: Path) -
     process.wait()
     found = run_json("experiment", "run", "guess.experiment.yaml", "--store", "killed")
 
+    print(f"{found['done']} trials after a kill: ${found['spent_usd']:.4f}", end=", ")
+    print(f"without one ${wanted['spent_usd']:.4f}")
     # What a call in doubt may have cost is charged, so the sums may be larger.
     assert found["spent_usd"] >= wanted["spent_usd"]
     costs = ("run", "seconds", "cost_usd", "extra_usd")

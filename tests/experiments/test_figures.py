@@ -43,7 +43,7 @@ def test_the_interval_of_a_mean_is_that_of_scipy(count: int) -> None:
     assert figures.t_interval(values) == pytest.approx((wanted.low, wanted.high), abs=1e-12)
 
 
-@pytest.mark.parametrize("count", [8, 20, 200])
+@pytest.mark.parametrize("count", [8, 20, 200, 1_000])
 def test_a_paired_difference_is_that_of_scipy(count: int) -> None:
     """The t of pairs exactly; the bootstrap up to what is drawn."""
     first, second = _graded(1, count), _graded(2, count)
@@ -121,6 +121,22 @@ def test_a_cost_per_solved_case_may_have_no_upper_limit() -> None:
     assert none == figures.Estimate(math.inf)
 
 
+@pytest.mark.parametrize("count", [7, 16, 400])
+@pytest.mark.parametrize("groups", [None, 10])
+def test_costs_from_one_draw_are_those_from_two(count: int, groups: int | None) -> None:
+    costs, solved = _graded(5, count), [float(value > 0.7) for value in _graded(6, count)]
+    units = None if groups is None else [number % groups for number in range(count)]
+
+    found = figures.cost_estimates(costs, solved, units, seed="s")
+
+    mean = figures.ratio_estimate(costs, [1.0] * count, units, seed="s")
+    for one, other in zip(
+        found, (mean, figures.ratio_estimate(costs, solved, units, seed="s")), strict=True
+    ):
+        assert one.value == pytest.approx(other.value)
+        assert (one.low, one.high) == (pytest.approx(other.low), pytest.approx(other.high))
+
+
 def test_where_the_noise_lies() -> None:
     noisy = [[0.0, 1.0], [1.0, 0.0], [0.5, 0.4]]
     steady = [[0.1, 0.1], [0.9, 0.91], [0.5, 0.5]]
@@ -131,7 +147,7 @@ def test_where_the_noise_lies() -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("count", [8, 20, 50])
+@pytest.mark.parametrize("count", [8, 20, 50, 200])
 @pytest.mark.parametrize("kind", ["grades", "solved", "mean"])
 def test_intervals_hold_the_truth_as_often_as_they_say(
     kind: str, count: int, monkeypatch: pytest.MonkeyPatch
@@ -160,3 +176,25 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
     slack = 2 * math.sqrt(0.95 * 0.05 / tried)
     assert hits / tried >= 0.93 - slack
     assert hits / tried <= 0.97 + slack or kind == "solved"
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("variants", [1, 4])
+def test_equal_variants_are_seldom_called_better_or_worse(
+    variants: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a level that is shared among all of them, in at most one experiment of twenty."""
+    monkeypatch.setattr(figures, "RESAMPLES", amount(400, 2_000))
+    draw, tried, wrong = random.Random(f"alike {variants}"), amount(100, 2_000), 0
+    level = 1 - (1 - figures.LEVEL) / variants
+    for number in range(tried):
+        base = [draw.betavariate(4, 1.5) for _ in range(20)]
+        others = [[draw.betavariate(4, 1.5) - one for one in base] for _ in range(variants)]
+        estimates = [
+            figures.difference_estimate(pairs, seed=f"{number} {index}", level=level)
+            for index, pairs in enumerate(others)
+        ]
+        wrong += any(found.excludes(0) for found in estimates)
+
+    print(f"{wrong} of {tried} experiments with {variants} equal variants call one different")
+    assert wrong / tried <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / tried)

@@ -11,6 +11,8 @@ import whorl
 from experiments.guess import EXPERIMENT, folder, run_json
 from experiments.guess import whorl as command
 from experiments.programs import Answers, loop_in, run
+from whorl.interpreter.events import Event
+from whorl.services.experiments.variants import find_loop
 from whorl.services.experiments.what_if.facts import atoms_in, facts_of
 from whorl.services.experiments.what_if.rules import Answer, answer, own_rule
 
@@ -120,3 +122,35 @@ def test_outputs_that_later_steps_decide_are_not_graded(folder: Path) -> None:
     assert refused.exit_code == 2
     assert "X108" in refused.stderr
     assert answered["runs"] == 12
+
+
+def test_a_run_that_a_person_steered_is_not_answered_and_the_same_run_before_that_is() -> None:
+    workflow = made("iteration >= 9", 3)
+    runtime, name = run(workflow, Answers(7))
+    loop = loop_in(workflow)
+    rule = own_rule(loop_in(made("iteration >= 9", 2)))
+    assert rule is not None
+    before = answer(facts_of(runtime.journal, name, atoms_in([loop.until]))[0], loop, rule)
+
+    more = {"at": "polish", "iterations": 1, "request": "more"}
+    runtime.resume(name, (Event("run.continued", "", runtime.now(), more),))
+    after = answer(facts_of(runtime.journal, name, atoms_in([loop.until]))[0], loop, rule)
+
+    assert (before.exact, before.iterations) == (True, 2)
+    assert (after.exact, after.why) == (False, "a person has continued the run")
+
+
+def test_loops_inside_another_loop_are_answered_each_as_it_began() -> None:
+    inner = {"repeat": {"until": AFTER, "at_most": 4, "steps": {"write": {"ask": "Write"}}}}
+    outer = {"repeat": {"at_most": 2, "steps": {"inner": inner}}}
+    workflow = whorl.build("nested", {"outer": outer}, inputs={"task": "string"}).ir
+    runtime, name = run(workflow, Answers(7))
+    loop = find_loop(workflow, "inner")
+    rule = own_rule(loop)
+    assert rule is not None
+
+    found = facts_of(runtime.journal, name, atoms_in([loop.until]), loop="inner")
+    answers = [answer(facts, loop, replace(rule, at_most=2)) for facts in found]
+
+    assert [facts.address for facts in found] == ["outer[1]/inner", "outer[2]/inner"]
+    assert [(each.exact, each.iterations) for each in answers] == [(True, 2), (True, 2)]

@@ -9,6 +9,7 @@ import pytest
 
 from campaign import amount, seeds
 from experiments.programs import EVERYTHING, Answers, draw_shape, drawn, loop_in, program, run
+from whorl.interfaces.cli.what_if_words import plot_lines
 from whorl.ir import Constant, Loop, Score
 from whorl.services.experiments.what_if.answering import Prepared, fast_answer
 from whorl.services.experiments.what_if.facts import (
@@ -20,9 +21,9 @@ from whorl.services.experiments.what_if.facts import (
     facts_of,
     from_document,
 )
+from whorl.services.experiments.what_if.growth import Subject
 from whorl.services.experiments.what_if.rules import Rule, answer
 from whorl.services.experiments.what_if.sweep import (
-    Subject,
     default_rules,
     frontier_of,
     sweep_of,
@@ -117,6 +118,25 @@ def test_a_better_rule_is_recommended_and_nothing_unknown_is_ranked() -> None:
     assert long.not_ranked[0].unknown > 0
     assert "would have gone on after iteration 8" in long.not_ranked[0].why
     assert long.not_ranked[0].bounds is not None
+
+
+def test_what_later_iterations_spoil_is_told_and_cost_against_grade_is_drawn() -> None:
+    """The grade grows for eight iterations; then two are worse than any."""
+    loop = made_loop()
+    subjects = made_subjects(loop, 40, "spoiled", noise=False)
+    for subject in subjects:
+        subject.grades[7] = subject.grades[8] = 0.1
+
+    found = sweep_of(loop, subjects)
+    drawn, narrow = plot_lines(found, 80), plot_lines(found, 69)
+
+    assert any("iteration 8 is worse than 6 by" in words for words in found.words)
+    low, high = found.bands["last"][0]
+    assert low < found.curve["last"][0] < high
+    assert narrow == []
+    assert "★" in "".join(drawn)
+    assert "◆" in "".join(drawn)
+    assert max(map(len, drawn)) <= 80
 
 
 @pytest.mark.campaign

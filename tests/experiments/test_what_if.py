@@ -12,6 +12,7 @@ from campaign import seeds
 from experiments.programs import (
     EVERYTHING,
     Answers,
+    Recorded,
     draw_rule,
     draw_shape,
     drawn,
@@ -20,13 +21,15 @@ from experiments.programs import (
     program,
     run,
 )
+from whorl.interpreter.events import Event
 from whorl.services.experiments.what_if.asking import played
 from whorl.services.experiments.what_if.facts import atoms_in, facts_of
-from whorl.services.experiments.what_if.rules import Answer, answer, own_rule
+from whorl.services.experiments.what_if.rules import GONE_ON, Answer, answer, own_rule
 from whorl.services.replay import cassette_from_run
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
+    from whorl.runtimes.journal import RunId
     from whorl.runtimes.simulated import SimulatedRuntime
 
 RULES = 6
@@ -61,8 +64,13 @@ def _done(note: dict[str, Any]) -> dict[str, Any]:
     return facts | {"cost": round(used.get("cost_usd", 0), 6), "calls": used.get("calls", 0)}
 
 
-def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str]:
-    """Answers rules from one recorded run, and holds each to a run with that rule."""
+def _compare(
+    seed: int, recorded: dict[str, Any], *, longer: int = 0, **options: Any
+) -> Counter[str]:
+    """Answers rules from one recorded run, and holds each to a run with that rule.
+
+    A recorded run may go on, exploring, for so many iterations more after it has ended.
+    """
     r = drawn("program", seed)
     shape = draw_shape(r)
     answers = Answers(seed, shape.failing)
@@ -70,6 +78,8 @@ def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str
     rules = [draw_rule(drawn("rule", seed, number)) for number in range(RULES)]
     workflows: list[Workflow] = [program(shape, rule) for rule in rules]
     runtime, name = run(file, answers, **options)
+    if longer:
+        _go_on(runtime, name, longer)
     atoms = atoms_in(loop_in(each).until for each in (file, *workflows))
     names = {n: fact for each in workflows for n, fact in loop_in(each).facts}
     facts = facts_of(runtime.journal, name, atoms, names=names)[0]
@@ -94,6 +104,40 @@ def _compare(seed: int, recorded: dict[str, Any], **options: Any) -> Counter[str
     return counts
 
 
+def _go_on(runtime: SimulatedRuntime, name: RunId, more: int) -> None:
+    """Has the loop of a run that has ended go on, which changes nothing of how it ended."""
+    before = notes(runtime, name, "loop.finished"), notes(runtime, name, "run.finished")
+    if not before[0] or before[0][-1]["exit_reason"] not in ("condition_met", "max_iterations"):
+        return
+    by = before[0][-1]["stopped_by"]
+    body = {"at": "polish", "iterations": more, "explore": True, "by": by, "request": "longer"}
+    runtime.resume(name, (Event("run.continued", "", runtime.now(), body),))
+    for was, now in zip(before, (notes(runtime, name, kind) for kind in _ENDS), strict=True):
+        assert [_plain(each) for each in now] == [_plain(was[-1])] * 2
+    assert "explored" in notes(runtime, name, "loop.finished")[-1]
+
+
+_ENDS = ("loop.finished", "run.finished")
+
+
+def _plain(note: dict[str, Any]) -> dict[str, Any]:
+    """How something has ended, without when, and without what all of it used."""
+    return {n: value for n, value in note.items() if n not in ("seconds", "usage", "explored")}
+
+
+@pytest.mark.campaign
+def test_what_if_of_a_run_that_went_on_later_equals_the_run() -> None:
+    """Recorded under some rule, without exploring; the rest was recorded when it was missed."""
+    counts: Counter[str] = Counter()
+    for seed in seeds(40, 300):
+        rule = draw_rule(drawn("recorded", seed))
+        rule["at_most"] = {"iterations": rule["at_most"]["iterations"]}
+        counts += _compare(seed, rule, longer=9)
+
+    print(f"rules that equal a run with them: {dict(counts)}")
+    assert counts["answered"] > counts["not known"]
+
+
 @pytest.mark.campaign
 def test_what_if_of_an_exploring_run_equals_the_run() -> None:
     recorded = {"until": EVERYTHING, "at_most": 4, "return": "last"}
@@ -101,6 +145,7 @@ def test_what_if_of_an_exploring_run_equals_the_run() -> None:
     for seed in seeds(40, 300):
         counts += _compare(seed, recorded, explore={"polish": 9})
 
+    print(f"rules that equal a run with them: {dict(counts)}")
     assert counts["answered"] > counts["not known"]
 
 
@@ -110,8 +155,40 @@ def test_what_if_of_an_ordinary_run_equals_the_run() -> None:
     for seed in seeds(40, 300):
         counts += _compare(seed, draw_rule(drawn("recorded", seed)))
 
+    print(f"rules that equal a run with them: {dict(counts)}")
     assert counts["answered"] > 20
     assert counts["not known"] > 20
+
+
+@pytest.mark.campaign
+def test_what_is_not_known_really_could_not_be() -> None:
+    """Providers that agree on everything recorded, and differ behind it, give several results.
+
+    A limit of what is spent may refuse whatever would have come, so none is drawn.
+    """
+    tried = 0
+    for seed in seeds(12, 200):
+        shape = draw_shape(drawn("program", seed))
+        answers = Recorded(seed)
+        file = program(shape, draw_rule(drawn("recorded", seed)))
+        runtime, name = run(file, answers)
+        for number in range(RULES):
+            words = draw_rule(drawn("rule", seed, number))
+            words["at_most"] = words["at_most"]["iterations"]
+            other = program(shape, words)
+            rule, loop = own_rule(loop_in(other)), loop_in(file)
+            assert rule is not None
+            atoms, names = atoms_in([loop.until, rule.until]), dict(loop_in(other).facts)
+            facts = facts_of(runtime.journal, name, atoms, names=names)[0]
+            if not answer(facts, loop, rule).why.startswith((GONE_ON, "the judge was not asked")):
+                continue
+            runs = [run(other, answers.differing(each)) for each in range(4)]
+            ends = [_done(notes(*one, "loop.finished")[-1]) for one in runs]
+            assert any(end != ends[0] for end in ends), (seed, rule)
+            tried += 1
+
+    print(f"{tried} rules that were not known came out differently")
+    assert tried > 8
 
 
 @pytest.mark.campaign

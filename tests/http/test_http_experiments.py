@@ -85,6 +85,11 @@ def test_a_server_conducts_an_experiment_and_streams_how_far_it_is(tmp_path: Pat
     with connected(project) as client:
         (new,) = client.get("/experiments")
         assert (new["state"], new["trials"], new["best"]) == ("new", 3, None)
+        early = client.post("/experiments/tried/what-if", {}, 400)["error"]
+        assert (early["code"], early["help"]) == (
+            "X109",
+            "whorl experiment run tried.experiment.yaml",
+        )
         with client.stream("/experiments/tried/events") as events:
             first = next(events)
             begun = client.post("/experiments", {"file": "tried.experiment.yaml"})

@@ -23,9 +23,9 @@ DAY = 86_400.0
 SHARED = os.urandom(20_000).hex()
 
 
-def fill(store: SqliteStore, name: str, at: float, status: str) -> None:
+def fill(store: SqliteStore, name: str, at: float, status: str, **fields: object) -> None:
     async def write() -> None:
-        run, owner = await started(store, name)
+        run, owner = await started(store, name, **fields)
         own = [os.urandom(6000).hex() for _ in range(20)]
         for number, value in enumerate([SHARED, *own], 1):
             await store.append(run, owner, iteration(number, value))
@@ -111,6 +111,21 @@ def test_what_nothing_keeps_goes_the_oldest_first(
     assert sorted(row.id for row in store.runs()) == ["paused", *left]
     assert list(gone) == [f"run-{number}" for number in range(6 - len(left))]
     assert (store.check(), asyncio.run(store.retire(Retention())).runs) == ([], ())
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "keep", [Retention(older_than_s=0.0), Retention(max_runs=0), Retention(max_bytes=1)]
+)
+def test_runs_of_experiments_stay_since_reports_are_made_of_them(
+    path: Path, keep: Retention
+) -> None:
+    store = SqliteStore(path, clock=lambda: START + 9 * DAY)
+    fill(store, "trial", START, "succeeded", key="experiment:polish:1:abc")
+    fill(store, "plain", START + DAY, "succeeded")
+
+    assert asyncio.run(store.retire(keep)).runs == ("plain",)
+    assert [row.id for row in store.runs()] == ["trial"]
     store.close()
 
 

@@ -90,6 +90,9 @@ def test_variants_are_compared_and_cases_lead_to_their_runs(site: Site, page: Pa
     assert "+0.75" in rows.nth(1).inner_text()
     picture(page, "experiment-compare")
     found = site.get("/experiments/describe/cases")["cases"][0]["cells"]["patient"]["trials"][0]
+    rows.nth(1).get_by_role("button", name="compare").click()
+    pair = page.get_by_role("region", name="two results side by side")
+    pair.get_by_role("table", name="text of base and patient").wait_for()
     rows.nth(1).get_by_role("link", name=f"#{found['returned']} of").last.click()
     page.get_by_text(found["run"], exact=True).wait_for()
 
@@ -103,14 +106,34 @@ def test_rules_are_asked_for_without_a_call(site: Site, page: Page) -> None:
     rules.get_by_role("row").filter(has_text="◆ yours").filter(has_text="at_most 3").wait_for()
     rules.get_by_role("row").filter(has_text="★").wait_for()
     page.get_by_text("iterating helps").wait_for()
+    assert page.locator(".score-curve .band").count() == 2
     page.get_by_label("at most").fill("2")
-    answer = page.get_by_role("status").filter(has_text="at_most 2, best")
+    page.get_by_label("return").select_option("best")
+    answer = page.get_by_role("status").filter(has_text="score 0.8, at_most 2, best")
     answer.wait_for()
     page.locator(".rule-asked").wait_for()
     told = site.post("/experiments/describe/what-if", _rule())["document"]["rules"][0]
     assert f"grade {told['grade']:.2f}" in answer.inner_text()
     assert len(site.get("/runs")["runs"]) == before
+    cases = page.get_by_role("region", name="iterations by case").get_by_role("row")
+    assert cases.count() == 17
+    rules.get_by_role("row").filter(has_text="★").get_by_role("button").click()
+    chosen = page.get_by_role("status").filter(has_text="best")
+    chosen.filter(has_text="grade 0.97").wait_for()
+    page.get_by_role("heading", name="Cost against grade").scroll_into_view_if_needed()
     picture(page, "experiment-what-if")
+    page.get_by_role("button", name="without score").click()
+    page.get_by_role("status").filter(has_not_text="score").wait_for()
+
+
+def test_a_run_is_asked_what_another_rule_would_have_done(site: Site, page: Page) -> None:
+    trials = site.get("/experiments/describe/cases")["cases"][0]["cells"]["patient"]["trials"]
+    site.open(page, f"/runs/{trials[0]['run']}")
+
+    page.get_by_text("What if it had another rule?").click()
+    page.get_by_label("at most").fill("1")
+    page.get_by_role("status").filter(has_text="1 iteration, returns #1").wait_for()
+    page.get_by_text(f"whorl what-if {trials[0]['run']} --at-most 1").wait_for()
 
 
 def _rule() -> dict[str, object]:
@@ -128,6 +151,8 @@ def test_a_judge_is_weighed_and_people_grade_blindly(site: Site, page: Page) -> 
     site.open(page, "/experiments/judged?tab=judge")
     page.get_by_role("table").filter(has_text="What it said").wait_for()
     page.get_by_text("It agrees in").wait_for()
+    differ = page.get_by_role("region", name="where they differ")
+    differ.get_by_text("it is short.").first.wait_for()
     picture(page, "experiment-judge")
     site.open(page, "/experiments/judged?tab=grade")
     page.get_by_role("heading", name="Would you send this?").wait_for()

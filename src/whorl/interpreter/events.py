@@ -40,7 +40,8 @@ FedKind: TypeAlias = Literal[
     "run.resumed",  # cost_usd, tokens, calls: so much more
     "run.cancelled",  # feedback
     "run.exhausted",  # cpu_s: it has computed for so long, the most that it may
-    "run.continued",  # at, iterations, cost_usd, tokens, calls: so much more; around
+    # at, iterations, cost_usd, tokens, calls: so much more; around; explore: it changes no result
+    "run.continued",
     "run.accepted",  # at, iteration, results, score, collected; without an iteration: stop after it
     # exact: it stood where the iteration begins, at the time stood_at; workflow: the one until then
     "run.forked",  # at, run, seed, source, set, limits, exact, stood_at, workflow

@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import attempts, block, loop, loop_limits, run, subscriptions
+from whorl.interpreter.constructs import (
+    attempts,
+    block,
+    exploring,
+    loop,
+    loop_limits,
+    run,
+    subscriptions,
+)
 from whorl.interpreter.constructs.loop_results import end_loop, stop_clock
 from whorl.interpreter.events import inner, split_iteration
 from whorl.interpreter.frames import discard, error_at, failed
@@ -23,8 +31,7 @@ if TYPE_CHECKING:
     _Limits = dict[tuple[str, str], Budgeted]
 
 # How many requests a run remembers, and how much of the name of each.
-REQUESTS_KEPT = 100
-REQUEST_LENGTH = 64
+REQUESTS_KEPT, REQUEST_LENGTH = 100, 64
 _AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
 # What is advised where a request gives no amount.
 _ONE_DOLLAR = {"cost_usd": 1.0}
@@ -298,6 +305,7 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
     else:
         keys = [loop_at(machine, at, at_limit=True)]
         check_reopenable(machine, keys[0])
+        check(not (why := exploring.obstacle(machine.loop_frames[keys[0]], body)), why)
     if machine.status != "cancelled":
         _check_money(machine, keys, body)
     return keys
@@ -348,6 +356,7 @@ def continued(machine: State, body: dict[str, Any]) -> None:
     raise_limits(to_raise(machine, keys, body), body)
     for key in keys:
         discard(machine.loop_frames[key], "short_of_run", "needs")
+        exploring.go_on(machine, key, body)
         _continue_loop(machine, key, int(body.get("iterations") or 0))
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         set_going(machine)
@@ -361,7 +370,7 @@ def _continue_loop(machine: State, key: str, more: int) -> None:
     is_over = "ended" in frame or frame["phase"] == "limit"
     has_failed = frame.get("ended") in ("failed", "timed_out")
     limits = frame["limits"]
-    if more:
+    if more and not exploring.has_ended(frame):
         begun = frame["count"] if is_over else max(limits["iterations"], frame["count"])
         limits["iterations"] = max(limits["iterations"], begun + more)
         frame["stop_at"] = begun + more
@@ -465,8 +474,7 @@ def reopen(machine: State, key: str) -> None:
     frame = machine.loop_frames[key]
     discard(frame, "ended", "reason", "accepted_number")
     machine.forget_if_pending(inner(frame["address"], "limit"))
-    below, above = key, frame["parent"]
-    was_ended = True
+    below, above, was_ended = key, frame["parent"], True
     while above is not None and was_ended:
         around = machine.frames[above]
         was_ended = "ended" in around

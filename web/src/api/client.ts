@@ -127,6 +127,9 @@ export function createClient(options: ClientOptions) {
     report: async <T>(name: string, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/report"), {}, signal)).document,
     judge: async <T>(name: string, query: { against: string; of: string }, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/judge"), query, signal)).document,
     whatIf: async <T>(name: string, asked: api.AskedRule = {}) => (await post<{ document: T }>(experiment(name, "/what-if"), asked)).document,
+    /** What the conditions of a loop saw, so that rules are answered here. */
+    facts: async <T>(name: string, loop: string, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/facts"), { loop }, signal)).document,
+    runFacts: async <T>(id: string, loop: string, signal?: AbortSignal) => (await get<{ document: T }>(`/api/runs/${encodeURIComponent(id)}/facts`, { loop }, signal)).document,
     workflows: (signal?: AbortSignal) => get<api.WorkflowList>("/api/workflows", {}, signal),
     workflowGraph: (file: string, signal?: AbortSignal) =>
       get<api.Graph>("/api/workflows/graph", { file }, signal),

@@ -9,7 +9,11 @@ export interface Curve {
   scores: readonly (number | null)[];
   /** The number of the first score. */
   first?: number;
+  /** Between which limits each mean lies. */
+  band?: readonly Limits[] | undefined;
 }
+
+type Limits = readonly [low: number, high: number];
 
 type OutsidePoint = Outside & { number: number };
 
@@ -22,6 +26,7 @@ interface ScoreCurveProps {
   outside?: readonly OutsidePoint[];
   chosen?: number | null;
   onChoose?: (number: number) => void;
+  band?: readonly Limits[] | undefined;
   /** Other curves behind this one, such as those of forks. */
   others?: readonly Curve[];
   width?: number;
@@ -66,6 +71,8 @@ export const ScoreCurve = memo(function ScoreCurve(props: ScoreCurveProps) {
           </text>
         </g>
       )}
+      {props.band && <polygon className="band" points={around(props.band, x, y)} />}
+      {behind.map((curve) => curve.band && <polygon key={curve.name} className="band other" points={around(curve.band, x, y)} />)}
       {behind.map((curve) => (
         <polyline key={curve.name} className="line other" points={path(curve.points, x, y)}>
           <title>{curve.name}</title>
@@ -210,6 +217,11 @@ function withMarks(points: Point[], marks: readonly Point[]): Point[] {
 
 function path(points: readonly Point[], x: (n: number) => number, y: (n: number) => number): string {
   return points.map((point) => `${x(point.number).toFixed(1)},${y(point.score).toFixed(1)}`).join(" ");
+}
+
+function around(band: readonly Limits[], x: (n: number) => number, y: (n: number) => number): string {
+  const places = band.map(([low, high], index) => ({ at: x(index + 1).toFixed(1), low: y(low).toFixed(1), high: y(high).toFixed(1) }));
+  return [...places.map((one) => `${one.at},${one.low}`), ...places.toReversed().map((one) => `${one.at},${one.high}`)].join(" ");
 }
 
 const longest = (texts: Iterable<string>): number => Math.max(0, ...[...texts].map((text) => text.length));

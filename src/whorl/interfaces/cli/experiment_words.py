@@ -1,4 +1,4 @@
-"""What experiments, sweeps and judges come to, as lines for people, for spreadsheets and for CI."""
+"""What experiments and judges come to, as lines for people, for spreadsheets and for CI."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from whorl.errors import safe
-from whorl.interfaces.figures import dollars, plural, sparkline, table
+from whorl.interfaces.figures import dollars, line, plural, table
 
 if TYPE_CHECKING:
     from whorl.services.experiments.conducting import Forecast, Progress
@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from whorl.services.experiments.figures import Estimate
     from whorl.services.experiments.judging import JudgeReport
     from whorl.services.experiments.report import Gate, Report, VariantReport
-    from whorl.services.experiments.what_if.rules import Answer
-    from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
-_LISTED = 12
+_LISTED, _QUOTED_MAX = 12, 74
 
 
 def forecast_line(experiment: Experiment, forecast: Forecast, budget: float | None) -> str:
@@ -51,13 +49,14 @@ def expected_line(progress: Progress) -> str:
     return f"  after {case}: about {dollars(progress.expected_usd or 0.0)} in all"
 
 
-def votes_line(votes: int, most_usd: float | None, budget: float) -> str:
-    """What asking for votes may cost."""
+def missing_line(what: str, count: int, most_usd: float | None, budget: float) -> str:
+    """What recording iterations or votes that are missing may cost."""
     most = f", at most {dollars(most_usd)}" if most_usd is not None else ""
-    return f"{plural(votes, 'vote')} to ask for{most}; budget {dollars(budget)}"
+    return f"{plural(count, what)} to record{most}; budget {dollars(budget)}"
 
 
-def _span(estimate: Estimate | None, sign: str = "") -> str:
+def span(estimate: Estimate | None, sign: str = "") -> str:
+    """A number with its interval."""
     if estimate is None:
         return "-"
     if estimate.low is None or estimate.high is None:
@@ -115,10 +114,10 @@ def _variant_cells(one: VariantReport, baseline: str) -> list[str]:
     words = one.words
     if one.could_see is not None and math.isfinite(one.could_see):
         words += f"; {one.could_see:.2f} could have been"
-    difference = "-" if one.name == baseline else f"{_span(one.difference, '+')} {words}".strip()
+    difference = "-" if one.name == baseline else f"{span(one.difference, '+')} {words}".strip()
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
     cost = dollars(one.cost_usd.value) if math.isfinite(one.cost_usd.value) else "-"
-    cells = [safe(one.name), _span(one.grade), difference, solved, cost, _money(one.per_solved)]
+    cells = [safe(one.name), span(one.grade), difference, solved, cost, _money(one.per_solved)]
     return [*cells, f"{one.iterations:.1f}"]
 
 
@@ -173,8 +172,8 @@ def markdown_lines(report: Report) -> list[str]:
 
 def gate_lines(gate: Gate) -> list[str]:
     lines = [f"gate: {gate.verdict}, over {plural(gate.cases, 'case')}"]
-    lines += [f"  grade {_span(gate.difference, '+')}"] if gate.difference else []
-    lines += [f"  cost times {_span(gate.cost_ratio)}"] if gate.cost_ratio else []
+    lines += [f"  grade {span(gate.difference, '+')}"] if gate.difference else []
+    lines += [f"  cost times {span(gate.cost_ratio)}"] if gate.cost_ratio else []
     return lines + [f"  {reason}" for reason in gate.reasons]
 
 
@@ -201,110 +200,21 @@ def junit_text(report: Report, variant: str, before: dict[str, Any]) -> str:
     return "\n".join([f'{head} failures="{failed}">', *tests, "</testsuite>", ""])
 
 
-def sweep_lines(sweep: Sweep, seconds: float) -> list[str]:
-    title = f"loop {sweep.loop}, {plural(sweep.runs, 'run')}; "
-    title += f"{plural(len(sweep.rules) + len(sweep.not_ranked), 'rule')}, no call was made"
-    lines = [f"{title} ({seconds:.1f} s)", "", *_curve_lines(sweep), *sweep.words, ""]
-    shown = [sweep.rules[index] for index in sweep.frontier]
-    shown += [one for one in (sweep.recommended, sweep.own) if one is not None]
-    unique = {id(one): one for one in shown if one in sweep.rules}
-    rows = [_rule_cells(one, sweep) for one in sorted(unique.values(), key=lambda r: r.cost_usd)]
-    ideal = sweep.ideal.items()
-    rows += [[f"  {n}", f"{g:.2f}", dollars(c), f"{i:.1f}", ""] for n, (g, c, i) in ideal]
-    lines += table([["  rule", "grade", "cost", "iterations", "to the best"], *rows])
-    lines += _recommended(sweep)
-    if sweep.not_ranked:
-        lines += ["", "not known for all runs, so not ranked:"]
-        lines += [_unknown_line(one, sweep) for one in sweep.not_ranked[:5]]
-    return lines
-
-
-def _curve_lines(sweep: Sweep) -> list[str]:
-    longest = max((len(row) for row in sweep.curve.values()), default=0)
-    if not longest:
-        return []
-    head = "grade by iteration".ljust(24) + "".join(f"{n:>6}" for n in range(1, longest + 1))
-    lines = [head]
-    for name, row in sweep.curve.items():
-        numbers = "".join(f"{value:6.2f}" for value in row)
-        lines.append(f"  {name:22}{numbers}   {sparkline(row)}")
-    return lines
-
-
-def _rule_cells(one: RuleResult, sweep: Sweep) -> list[str]:
-    mark = "★ " if one is sweep.recommended else "◆ yours: " if one is sweep.own else "  "
-    iterations = sum(one.iterations) / max(1, len(one.iterations))
-    cells = [mark + safe(one.words), f"{one.grade:.2f}", dollars(one.cost_usd)]
-    return [*cells, f"{iterations:.1f}", _span(one.to_best, "+")]
-
-
-def _recommended(sweep: Sweep) -> list[str]:
-    chosen, own = sweep.recommended, sweep.own
-    if chosen is None:
-        return []
-    words = f"recommended: {safe(chosen.words)}"
-    if own is not None and own.grades and own is not chosen:
-        better = chosen.grade - own.grade
-        cost = 100 * (chosen.cost_usd / own.cost_usd - 1) if own.cost_usd else 0.0
-        words += f": {better:+.2f} to yours for {cost:+.0f} % cost"
-    if sweep.honest:
-        honest = sweep.honest
-        words += f"; on cases it was not chosen with: grade {honest['grade']:.2f}, "
-        words += f"{dollars(honest['cost_usd'])}; chosen {honest['times']:.0f} times of 10"
-    return [words]
-
-
-def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
-    bound = f"; grade {one.bounds[0]:.2f} to {one.bounds[1]:.2f}" if one.bounds else ""
-    return f"  {safe(one.words)}: {one.unknown} of {sweep.runs}: {safe(one.why)}{bound}"
-
-
-def answer_lines(run: str, as_it_was: Answer, answer: Answer) -> list[str]:
-    lines = [f"run {run}", f"  as it was   {_answer_words(as_it_was)}"]
-    if not answer.exact:
-        code = f"{answer.code}: " if answer.code else ""
-        return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]
-    return [*lines, f"  what if     {_answer_words(answer)}"]
-
-
-def answers_lines(answers: list[tuple[Answer, Answer]]) -> list[str]:
-    """What a rule would have done over several runs; none of it for a single one."""
-    known = [(was, found) for was, found in answers if found.exact]
-    if len(answers) < 2 or not known:
-        return []
-
-    def mean(values: list[float]) -> float:
-        return sum(values) / len(values)
-
-    counts = [mean([float(pair[at].iterations) for pair in known]) for at in (0, 1)]
-    costs = [mean([pair[at].usage.get("cost_usd", 0.0) for pair in known]) for at in (0, 1)]
-    title = f"{len(known)} of {plural(len(answers), 'run')} answered, on average"
-    each = f"{counts[0]:.1f} iterations became {counts[1]:.1f}"
-    return [f"{title}: {each}, {dollars(costs[0])} became {dollars(costs[1])}"]
-
-
-def _answer_words(answer: Answer) -> str:
-    by = f" ({answer.stopped_by})" if answer.stopped_by else ""
-    cost = dollars(answer.usage.get("cost_usd", 0.0))
-    words = f"{plural(answer.iterations, 'iteration')}, returned {answer.returned}"
-    return f"{words}, {answer.exit_reason}{by}, {cost}"
-
-
 def judge_lines(report: JudgeReport) -> list[str]:
     def percent(share: float) -> str:
         return f"{100 * share:.0f} %"
 
     accuracy, kappa = report.accuracy, report.kappa
-    span = ""
+    limits = ""
     if accuracy.low is not None and accuracy.high is not None:
-        span = f" ({percent(accuracy.low)} to {percent(min(1.0, accuracy.high))})"
+        limits = f" ({percent(accuracy.low)} to {percent(min(1.0, accuracy.high))})"
     usual = "yes" if report.usual_label else "no"
     lines = [
         f"judge {safe(report.question)!r}: {plural(report.results, 'result')} of "
         f"{plural(report.cases, 'case')} with a label",
-        f"  agrees {percent(accuracy.value)}{span}; always saying {usual} would get "
+        f"  agrees {percent(accuracy.value)}{limits}; always saying {usual} would get "
         f"{percent(report.usual)}",
-        f"  kappa {_span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",
+        f"  kappa {span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",
     ]
     kinds = (
         ("yes", "no", report.wrong_yes, "stops too early"),
@@ -322,7 +232,21 @@ def judge_lines(report: JudgeReport) -> list[str]:
             f"  {plural(n, 'vote')}: accuracy {percent(a)}, {c:.1f} calls a verdict"
             for n, (a, c) in report.votes.items()
         ]
-    return lines + _effect_lines(report)
+    return lines + _effect_lines(report) + _disagreement_lines(report)
+
+
+def _disagreement_lines(report: JudgeReport) -> list[str]:
+    """Where the judge and the label differ, with what the judge said."""
+    found = report.disagreements
+    lines = ["where they differ:"] if found else []
+    for one in found[:_LISTED]:
+        verdict, label = ("yes" if one[name] else "no" for name in ("verdict", "label"))
+        at = "" if one["iteration"] is None else f"#{one['iteration']} of "
+        quoted = line(" / ".join(one["words"]), _QUOTED_MAX)
+        lines.append(f"  case {safe(one['case'])}, {at}{one['run']}: said {verdict}, not {label}")
+        lines += [f"    {quoted}"] if quoted else []
+    rest = len(found) - _LISTED
+    return lines + ([f"  and {rest} more: --json lists them"] if rest > 0 else [])
 
 
 def _effect_lines(report: JudgeReport) -> list[str]:

@@ -91,6 +91,7 @@ def text_lines(text: str, indent: int = 0) -> list[str]:
 _LETTERS = {
     "✓": "+", "✗": "x", "⏸": "=", "●": "*", "○": "o", "↻": "@", "⇉": "*", "→": "->", "·": "-",
     "…": "...", "★": "*", "≥": ">=", "Δ": "d", "├": "|", "└": "`", "│": "|", "─": "-",
+    "┤": "|", "◆": "o",
 }  # fmt: skip
 _LETTERS |= dict(zip("▁▂▃▄▅▆▇█", "12345678", strict=True))
 _TABLE = str.maketrans(_LETTERS)

@@ -61,6 +61,12 @@ class _Plot:
             f'<polyline points="{places}" fill="none" stroke="{color}" stroke-width="2"{dashed}/>'
         )
 
+    def band(self, limits: Sequence[tuple[float, float]], color: str) -> None:
+        """The room between limits, from 1 on."""
+        lows, highs = ([(n, each[at]) for n, each in enumerate(limits, 1)] for at in (0, 1))
+        places = " ".join(f"{x},{y}" for x, y in (self.place(*p) for p in (*lows, *highs[::-1])))
+        self.parts.append(f'<polygon points="{places}" fill="{color}" fill-opacity="0.12"/>')
+
     def dot(self, point: tuple[float, float], color: str, size: float, title: str) -> None:
         x, y = self.place(*point)
         words = f"<title>{escape(title)}</title>"
@@ -89,12 +95,15 @@ def sweep_svg(sweep: Sweep) -> str:
 
 def _curve(sweep: Sweep) -> list[str]:
     values = [value for row in sweep.curve.values() for value in row]
+    values += [limit for row in sweep.bands.values() for limits in row for limit in limits]
     longest = max((len(row) for row in sweep.curve.values()), default=1)
     plot = _Plot(0, (1, max(2, longest)), _range(values), "grade by iteration")
     plot.ticks_up()
     plot.ticks_across(range(1, longest + 1), [str(n) for n in range(1, longest + 1)])
     for index, (name, row) in enumerate(sweep.curve.items()):
         color = _COLORS.get(name, "#374151")
+        if name in sweep.bands and "made" not in name:
+            plot.band(sweep.bands[name], color)
         plot.line(list(enumerate(row, 1)), color, "4 3" if "made" in name else "")
         y = _HEIGHT - _EDGE - 12 - 14 * index
         plot.parts.append(

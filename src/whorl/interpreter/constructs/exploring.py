@@ -31,6 +31,26 @@ def begin(machine: State, key: str) -> None:
         frame["explore"] = {"most": int(most), "extra": {}}
 
 
+def obstacle(frame: LoopFrame, body: Values) -> str:
+    """Why a loop cannot go on without a change of its result, if it is asked to; or nothing."""
+    place = repr(frame["address"])
+    if not body.get("explore"):
+        return ""
+    if frame.get("reason") not in ("condition_met", "max_iterations") or "ended" not in frame:
+        return f"loop {place} did not come to the end of its rule"
+    if "explored" in frame:
+        return f"loop {place} was explored already"
+    return "" if frame["loop"] is None else f"loop {place} is inside another loop"
+
+
+def go_on(machine: State, key: str, body: Any) -> None:
+    """A loop that its rule has ended is to have more iterations: what it returned is kept."""
+    frame = machine.loop_frames[key]
+    if body.get("explore"):
+        frame["explore"] = {"most": frame["count"] + int(body.get("iterations") or 0), "extra": {}}
+        keep_end(machine, key, str(frame["reason"]), str(body.get("by") or ""))
+
+
 def has_ended(frame: LoopFrame) -> bool:
     """Whether the rule of an exploring loop has ended it, and it goes on all the same."""
     return "own" in frame.get("explore", {})

@@ -23,7 +23,7 @@ from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_erro
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
 from whorl.runtimes.sqlite.hook_table import HookTable
 from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
-from whorl.runtimes.sqlite.listing import Which
+from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
 from whorl.runtimes.sqlite.queue_table import QueueTable
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.writer import Change, CrashHook, Job, Writer, settle
@@ -49,7 +49,8 @@ _SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address)
 
 
 _ENDED: Final = """SELECT id, status, updated_at FROM runs JOIN progress ON run = number
-    WHERE status IN ('succeeded', 'failed', 'cancelled') ORDER BY updated_at, number"""
+    WHERE status IN ('succeeded', 'failed', 'cancelled')
+    AND coalesce(key, '') NOT GLOB ? ORDER BY updated_at, number"""
 # The numbers of runs hop along the index, however many entries each of them has.
 _LEFT_OVER: Final = """WITH RECURSIVE kept(run) AS (SELECT min(run) FROM journal UNION ALL
         SELECT (SELECT min(run) FROM journal WHERE run > kept.run) FROM kept WHERE run IS NOT NULL),
@@ -215,10 +216,13 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
         return await self._shrunk([await self._pruned(run, status, now) for run, status in rows])
 
     async def retire(self, keep: Retention, limit: int = 100) -> Pruned:
-        """Deletes the oldest runs that have ended and that nothing keeps, at most so many."""
+        """Deletes the oldest runs that have ended and that nothing keeps, at most so many.
+
+        Runs of experiments stay, since their reports are made of them.
+        """
         now = self.clock()
         old = math.inf if keep.older_than_s is None else keep.older_than_s
-        ended = self._reader.rows(_ENDED)
+        ended = self._reader.rows(_ENDED, (f"{EXPERIMENT}*",))
         pruned: list[tuple[RunId, int, int]] = []
         for index, (run, status, updated_at) in enumerate(ended[:limit]):
             is_old = now - updated_at > old

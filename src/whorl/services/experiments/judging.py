@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,11 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.ir import AllOf, AnyOf, Judge
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
+from whorl.runtimes.journal import RunId
 from whorl.services.experiments import figures
 from whorl.services.experiments.figures import Estimate
 from whorl.services.experiments.grading import SOLVED
+from whorl.services.experiments.labels import GradeLabels
 from whorl.services.experiments.study import iteration_names
 from whorl.services.experiments.what_if.answering import Prepared
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of, votes_in
@@ -24,20 +27,32 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from whorl.ir import Condition, Loop
+    from whorl.services.experiments.labels import Labels
     from whorl.services.experiments.study import Study
 
 RESAMPLES = 1_000
+DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
+_FINISHED = frozenset({"task.finished"})
+# Where the first judge of a loop, and the judge of a grader, are asked.
+_ASKED = r"{}\[(?P<iteration>[0-9]+)\](?:#[0-9]+)?/:judge(?:#[0-9]+)?"
+_VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A result with what the judge said of it, its votes, and the label."""
+    """A result with what the judge said of it, its votes, and the label.
+
+    `run` and `iteration` say where the result is; `asked` is the run that has the judge's words.
+    """
 
     case: str
     verdict: bool
     label: bool
     votes: tuple[bool | None, ...] = ()
     is_unclear: bool = False
+    run: str = ""
+    iteration: int | None = None
+    asked: str = ""
 
 
 @dataclass(slots=True)
@@ -59,6 +74,8 @@ class JudgeReport:
     votes: dict[int, tuple[float, float]] = field(default_factory=dict)
     # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right.
     loop: dict[str, tuple[float, float]] = field(default_factory=dict)
+    # Where the judge and the label differ, with the judge's words.
+    disagreements: list[dict[str, Any]] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
         made = {name: getattr(self, name) for name in self.__slots__}
@@ -68,25 +85,56 @@ class JudgeReport:
         return {"judge": 1, **made}
 
 
-def judge_of(study: Study, against: str, name: str = "", variant: str = "") -> JudgeReport:
-    """The judge of a loop, or of a grader of this name, against the labels of another grader."""
+def judge_of(
+    study: Study, against: str, name: str = "", variant: str = "", labels: Labels | None = None
+) -> JudgeReport:
+    """The judge of a loop, or of a grader of this name, against labels or another grader."""
     graders = study.experiment.graders
-    if against not in graders:
-        advice = did_you_mean(against, list(graders)) or f"known: {', '.join(graders)}"
-        raise UsageError(f"there is no grader {against!r}", help=advice, code="X100")
+    if labels is None:
+        if against not in graders:
+            advice = did_you_mean(against, list(graders)) or f"known: {', '.join(graders)}"
+            raise UsageError(f"there is no grader {against!r}", help=advice, code="X100")
+        labels = GradeLabels(study, against)
     if name in graders:
         question = str(graders[name].fields.get("judge", name))
-        return reliability(question, list(_of_grader(study, name, against)), study.experiment.name)
+        judged = list(_of_grader(study, name, labels, variant))
+        found = reliability(question, judged, study.experiment.name)
+        found.disagreements = _disagreements(study, judged, _VOTE)
+        return found
     loop = study.loop(name, variant)
     judge = next((p for p in conditions_in(loop.until) if isinstance(p, Judge)), None)
     if judge is None:
         words = f"loop {loop.name!r} has no judge"
         raise UsageError(words, help="name a grader that is one", code="X100")
     question = str(getattr(judge.question, "value", getattr(judge.question, "source", "")))
-    judged = list(_of_loop(study, loop, judge, against, variant))
+    judged = list(_of_loop(study, loop, judge, labels, variant))
     found = reliability(question, judged, study.experiment.name)
     found.loop = _effect(study, loop, judge, variant, [1, *found.votes])
+    found.disagreements = _disagreements(study, judged, _ASKED.format(re.escape(loop.name)))
     return found
+
+
+def _disagreements(study: Study, judged: Sequence[Judged], address: str) -> list[dict[str, Any]]:
+    """Where the judge and the label differ, a wrong yes first, with what the judge said."""
+    wrong = [one for one in judged if one.verdict != one.label]
+    rows = []
+    for one in sorted(wrong, key=lambda one: not one.verdict)[:DISAGREEMENTS_MAX]:
+        place = {"case": one.case, "run": one.run, "iteration": one.iteration}
+        words = _words(study, one, re.compile(address))
+        rows.append(place | {"verdict": one.verdict, "label": one.label, "words": words})
+    return rows
+
+
+def _words(study: Study, one: Judged, place: re.Pattern[str]) -> list[str]:
+    """What a judge gave as its reason, or answered, vote by vote."""
+    quoted = []
+    for entry in study.store.read(RunId(one.asked), kinds=_FINISHED):
+        at, value = place.fullmatch(entry.event.address), entry.event.body.get("value")
+        number = at.groupdict().get("iteration") if at is not None else None
+        is_other = number is not None and int(number) != one.iteration
+        if at is not None and not is_other and isinstance(value, dict):
+            quoted.append(str(value.get("reason") or value.get("answer") or "")[:WORDS_MAX])
+    return [words for words in quoted if words]
 
 
 def _effect(
@@ -117,20 +165,30 @@ def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Conditio
     return other if until == judge else until
 
 
-def _of_grader(study: Study, name: str, against: str) -> Iterator[Judged]:
+def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[Judged]:
     for block in study.graded:
         for one in block:
-            given, label = one.grades.get(name), one.value(against)
+            outcome, given = one.outcome, one.grades.get(name)
+            if variant and outcome.trial.variant != variant:
+                continue
+            label = labels.of_trial(one)
             if given is not None and given.value is not None and label is not None:
-                is_unclear = any(vote is None for vote in given.votes)
-                case = one.outcome.trial.case.id
-                yield Judged(case, given.value > SOLVED, label >= SOLVED, given.votes, is_unclear)
+                yield Judged(
+                    outcome.trial.case.id,
+                    given.value > SOLVED,
+                    label,
+                    given.votes,
+                    any(vote is None for vote in given.votes),
+                    str(outcome.run or ""),
+                    outcome.returned,
+                    given.run,
+                )
 
 
 def _of_loop(
-    study: Study, loop: Loop, judge: Judge, against: str, variant: str
+    study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str
 ) -> Iterator[Judged]:
-    atom, grader = atom_of(judge), study.experiment.graders[against]
+    atom = atom_of(judge)
     chosen = variant or study.experiment.baseline
     workflow = study.prepared[chosen].workflow
     for block in study.graded:
@@ -146,16 +204,19 @@ def _of_loop(
                 names = iteration_names(study.collection, workflow, loop, outcome, facts)
                 for number, seen in names:
                     votes = votes_in(rows[number].calls, atom)
-                    label = study.collection.grade(grader, seen)
-                    if votes and label is not None and label.value is not None:
+                    label = labels.of_iteration(one, number, seen) if votes else None
+                    if label is not None:
                         is_yes, _, _ = count_votes(votes, judge.votes)
                         cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
                         yield Judged(
                             outcome.trial.case.id,
                             bool(is_yes),
-                            label.value >= SOLVED,
+                            label,
                             cast,
                             None in cast,
+                            str(outcome.run),
+                            number,
+                            str(outcome.run),
                         )
 
 

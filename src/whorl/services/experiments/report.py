@@ -222,7 +222,12 @@ def _variant(
     groups = {case.id: case.group for case in experiment.cases}
     cells = {case: row[name] for case, row in table.items() if name in row}
     units = [groups[case] for case in cells] if experiment.is_grouped else None
-    seed = f"{experiment.name} {name}"
+    cost, per_solved = figures.cost_estimates(
+        [cell.cost_usd for cell in cells.values()],
+        [cell.solved for cell in cells.values()],
+        units,
+        seed=f"{experiment.name} {name}",
+    )
     one = VariantReport(
         name=name,
         cases=len(cells),
@@ -233,24 +238,14 @@ def _variant(
         words="",
         could_see=None,
         solved=figures.mean([cell.solved for cell in cells.values()]) if cells else None,
-        cost_usd=_bootstrap([cell.cost_usd for cell in cells.values()], units, seed),
-        per_solved=figures.ratio_estimate(
-            [cell.cost_usd for cell in cells.values()],
-            [cell.solved for cell in cells.values()],
-            units,
-            seed=seed,
-        ),
+        cost_usd=cost,
+        per_solved=per_solved,
         iterations=figures.mean([cell.iterations for cell in cells.values()]) if cells else 0.0,
         noise=_noise([cell.repeats for cell in cells.values()]),
     )
     if name != experiment.baseline:
         _compare(experiment, table, one, is_complete=is_complete)
     return one
-
-
-def _bootstrap(values: list[float], units: list[str] | None, seed: str) -> Estimate:
-    ones = [1.0] * len(values)
-    return figures.ratio_estimate(values, ones, units, seed=seed)
 
 
 def _noise(repeats: list[list[float]]) -> str:

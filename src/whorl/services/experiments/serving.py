@@ -11,7 +11,6 @@ import logging
 import os
 import secrets
 from contextlib import suppress
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 
 from whorl.errors import InvalidWorkflow, UsageError, WhorlError, did_you_mean, safe
@@ -59,20 +58,15 @@ class Standing:
     best: dict[str, Any] | None = None
 
 
-@dataclass(eq=False)
 class Experiments:
     """Looks after the experiments of a project."""
 
-    project: Project
-    providers: Providers
-    driving: Driving
-    awake: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def __post_init__(self) -> None:
-        self._store = self.driving.runtime.store
+    def __init__(self, project: Project, providers: Providers, driving: Driving) -> None:
+        self.project, self.providers, self.driving = project, providers, driving
+        self._store, self._root = driving.runtime.store, str(project.root)
         self.table = ExperimentTable(self._store)
+        self.awake = asyncio.Event()
         self._owner = secrets.token_hex(8)
-        self._root = str(self.project.root)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._has_claimed = False
         self._conductors: dict[str, Conductor] = {}

@@ -35,7 +35,9 @@ from whorl.services.experiments.what_if.facts import (
     facts_of,
     from_document,
 )
-from whorl.services.experiments.what_if.sweep import Subject, Sweep, default_rules, sweep_of
+from whorl.services.experiments.what_if.growth import Subject
+from whorl.services.experiments.what_if.lengthening import check_reopened, too_short
+from whorl.services.experiments.what_if.sweep import Sweep, default_rules, sweep_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from whorl.services.experiments.trials import Outcome
     from whorl.services.experiments.what_if.extending import Missing
     from whorl.services.experiments.what_if.facts import LoopFacts
+    from whorl.services.experiments.what_if.lengthening import Shorter
     from whorl.services.experiments.what_if.rules import Rule
     from whorl.services.project import Project
 
@@ -111,7 +114,8 @@ class Study:
         subjects = self.subjects(loop, variant, rules)
         if not subjects:
             words = f"no run of experiment {self.experiment.name!r} has ended yet"
-            advice = f"whorl experiment run {self.experiment.file}"
+            file = self.experiment.file.removeprefix(f"{self._project.root}/")
+            advice = f"whorl experiment run {file}"
             raise UsageError(words, help=advice, code="X109")
         tried = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
@@ -179,11 +183,29 @@ class Study:
         for outcome in self._ended(variant or self.experiment.baseline):
             assert outcome.run is not None
             atoms = atoms_in([loop.until])
-            found = facts_of(self.store, outcome.run, atoms, loop=loop.name, keep_results=True)
-            for facts in found[:1]:
+            loops = facts_of(self.store, outcome.run, atoms, loop=loop.name, keep_results=True)
+            for facts in loops[:1]:
                 whole = self.with_votes(facts)
-                missing += missing_votes(whole, judges, self._prefix, votes)
+                found = missing_votes(whole, judges, self._prefix, votes)
+                missing += [replace(one, file=self.experiment.file) for one in found]
         return missing
+
+    def too_short(self, loop: Loop, variant: str, rules: Sequence[Rule]) -> list[Shorter]:
+        """The recorded runs that would have gone on under one of the rules."""
+        name = variant or self.experiment.baseline
+        atoms = atoms_in([loop.until, *(rule.until for rule in rules)])
+        names = {n: fact for rule in rules for n, fact in rule.names}
+        recorded = (
+            (outcome.run, self.with_votes(facts))
+            for outcome in self._ended(name)
+            if outcome.run is not None
+            for facts in facts_of(self.store, outcome.run, atoms, loop=loop.name, names=names)[:1]
+        )
+        workflow = self._workflow(name)
+        found = list(too_short(workflow, loop, rules, recorded))
+        if found:
+            check_reopened(workflow, loop)
+        return found
 
     def _check_outputs(self, loop: Loop, variant: str) -> None:
         """Refuses to grade outputs of other iterations where nobody knows them."""

@@ -2,6 +2,7 @@
 import { useState } from "react";
 import type { ExperimentDetail } from "../../api";
 import { errorWords, Loading } from "../../app/Notice";
+import { Link, runPath } from "../../app/router";
 import { useLoad } from "../../app/session";
 import { words } from "../../journal";
 import { gradeWords, intervalWords, percentWords, type JudgeReport } from "./documents";
@@ -115,9 +116,59 @@ function Reliability({ name, of, against }: { name: string; of: string; against:
           </tbody>
         </table>
       )}
+      <Effect judge={judge} />
+      <Disagreements judge={judge} />
       <p className="experiment-notes">
         The same in a terminal: <code>whorl judge {name} --against {against}</code>
       </p>
     </>
+  );
+}
+
+/** What the judge costs its loop: more or fewer votes, and one that is always right. */
+function Effect({ judge }: { judge: JudgeReport }) {
+  const rows = Object.entries(judge.loop);
+  if (rows.length === 0) return null;
+  return (
+    <table className="figures judge-table">
+      <caption>The loop with</caption>
+      <thead>
+        <tr>
+          <th scope="col" />
+          <th scope="col">grade</th>
+          <th scope="col">cost</th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(([name, [grade, cost]]) => (
+          <tr key={name}>
+            <th scope="row">{/^[0-9]+$/.test(name) ? `${name} ${name === "1" ? "vote" : "votes"}` : name}</th>
+            <td>{gradeWords(grade)}</td>
+            <td>{words.dollars(cost)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Where the judge and the label differ, with the judge's words. */
+function Disagreements({ judge }: { judge: JudgeReport }) {
+  if (judge.disagreements.length === 0) return null;
+  return (
+    <section aria-label="where they differ">
+      <h2>Where they differ</h2>
+      <ul className="disagreements">
+        {judge.disagreements.map((one) => (
+          <li key={`${one.run} ${one.iteration}`}>
+            <Link to={runPath(one.run)}>{words.visible(one.case)}</Link>
+            {one.iteration !== null && ` #${one.iteration}`}: the judge says <strong>{one.verdict ? "yes" : "no"}</strong>, the label <strong>{one.label ? "yes" : "no"}</strong>
+            {one.words.map((said, index) => (
+              <blockquote key={index}>{words.visible(said)}</blockquote>
+            ))}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }

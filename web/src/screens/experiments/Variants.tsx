@@ -1,4 +1,5 @@
 /** The variants side by side, and each case under each of them. */
+import { useState } from "react";
 import type { CaseList, ExperimentDetail, Span } from "../../api";
 import { ErrorNotice, Loading } from "../../app/Notice";
 import { Link, runPath } from "../../app/router";
@@ -6,6 +7,7 @@ import { useLoad } from "../../app/session";
 import { rangeOf, scale } from "../../charts/sampling";
 import { words } from "../../journal";
 import { differenceWords, gradeWords, intervalWords, percentWords, perSolvedWords, type Report } from "./documents";
+import { Pair } from "./Pair";
 
 const CASES_MAX = 500;
 
@@ -101,6 +103,8 @@ function Notes({ report, name }: { report: Report; name: string }) {
 
 /** A row for each case, the largest differences first; cells lead to the runs. */
 function Cases({ list }: { list: CaseList }) {
+  const [opened, setOpened] = useState<{ case: string; variant: string } | null>(null);
+  const chosen = list.cases.find((one) => one.case === opened?.case);
   return (
     <section aria-label="cases">
       <h2>Cases</h2>
@@ -121,19 +125,25 @@ function Cases({ list }: { list: CaseList }) {
               <tr key={one.case}>
                 <th scope="row">{words.visible(one.case)}</th>
                 {list.variants.map((variant) => (
-                  <Cell key={variant} cell={one.cells[variant]} />
+                  <Cell key={variant} cell={one.cells[variant]} onOpen={variant === list.baseline ? null : () => setOpened({ case: one.case, variant })} />
                 ))}
               </tr>
             ))}
           </tbody>
         </table>
       </div>
+      {chosen && opened && <Pair one={chosen} baseline={list.baseline} variant={opened.variant} onClose={() => setOpened(null)} />}
       {list.cases.length > CASES_MAX && <p className="faint">and {list.cases.length - CASES_MAX} more</p>}
     </section>
   );
 }
 
-function Cell({ cell }: { cell: CaseList["cases"][number]["cells"][string] | undefined }) {
+interface CellProps {
+  cell: CaseList["cases"][number]["cells"][string] | undefined;
+  onOpen: (() => void) | null;
+}
+
+function Cell({ cell, onOpen }: CellProps) {
   if (!cell) return <td className="faint">–</td>;
   const share = cell.grade === null ? 0 : Math.round(cell.grade * 5);
   return (
@@ -145,6 +155,11 @@ function Cell({ cell }: { cell: CaseList["cases"][number]["cells"][string] | und
           {trial.returned === null ? trial.status : `#${trial.returned} of ${trial.iterations}`}
         </Link>
       ))}
+      {onOpen && (
+        <button type="button" className="link" title="both results side by side" onClick={onOpen}>
+          compare
+        </button>
+      )}
     </td>
   );
 }

@@ -1,21 +1,26 @@
 /** What other stop rules would have given and cost, from the recorded iterations: no call is made. */
-import { useState } from "react";
-import type { AskedRule, ExperimentDetail } from "../../api";
+import { useMemo, useState } from "react";
+import type { ExperimentDetail } from "../../api";
 import { ErrorNotice, errorWords, Loading } from "../../app/Notice";
 import { useLoad } from "../../app/session";
 import { ScoreCurve } from "../../charts";
 import { words } from "../../journal";
-import { gradeWords, intervalWords, scoreSource, shownRules, type RuleRow, type Sweep } from "./documents";
+import { answerAll, type Facts, type Rule, type RuleAnswer } from "./answering";
+import { CaseAnswers } from "./CaseAnswers";
+import { gradeWords, intervalWords, shownRules, type RuleRow, type Sweep } from "./documents";
 import { Frontier } from "./Frontier";
+import { RuleEditor } from "./RuleEditor";
+import { firstRule } from "./rules";
 
 export function WhatIf({ detail }: { detail: ExperimentDetail }) {
   const { name, done, graded } = detail;
   const sweep = useLoad((client) => client.whatIf<Sweep>(name), [name], [done, graded]);
-  const [asked, setAsked] = useState<AskedRule | null>(null);
-  const answer = useLoad((client) => (asked ? client.whatIf<Sweep>(name, asked) : Promise.resolve(null)), [name, asked]);
+  const facts = useLoad((client, signal) => client.facts<Facts>(name, "", signal), [name], [done, graded]);
+  const [asked, setAsked] = useState<Rule | null>(null);
+  const answer = useMemo(() => (asked && facts.value ? answerAll(facts.value, asked) : null), [asked, facts.value]);
   if (sweep.error) return <ErrorNotice error={sweep.error} onRetry={sweep.reload} />;
   if (!sweep.value) return <Loading what="other rules" />;
-  const row = asked ? (answer.value?.rules[0] ?? answer.value?.not_ranked[0] ?? null) : null;
+  const choose = (row: RuleRow) => setAsked(row.asked);
   return (
     <div className="what-if">
       <section aria-label="grade by iteration">
@@ -28,16 +33,17 @@ export function WhatIf({ detail }: { detail: ExperimentDetail }) {
             <li key={line}>{words.visible(line)}</li>
           ))}
         </ul>
+        {answer && <CaseAnswers found={answer} />}
       </section>
       <section aria-label="rules">
         <h2>
           Cost against grade <span className="faint side-note">{sweep.value.rules.length} rules, no call was made</span>
         </h2>
-        <Frontier sweep={sweep.value} asked={row} />
-        <Asking key={name} sweep={sweep.value} most={Math.max(...Object.values(detail.explore), 1)} onAsk={setAsked} />
-        {answer.error !== null && <p className="problem">{words.visible(errorWords(answer.error).message)}</p>}
-        {row && <Answer row={row} />}
-        <RuleTable sweep={sweep.value} />
+        <Frontier sweep={sweep.value} asked={answer} onChoose={choose} />
+        {facts.error !== null && <p className="problem">{words.visible(errorWords(facts.error).message)}</p>}
+        {facts.value && <RuleEditor key={name} facts={facts.value} rule={asked ?? firstRule(facts.value)} onRule={setAsked} />}
+        {answer && <Answer found={answer} />}
+        <RuleTable sweep={sweep.value} onChoose={choose} />
         <Recommended sweep={sweep.value} name={name} />
       </section>
     </div>
@@ -51,7 +57,7 @@ function GradeCurve({ sweep }: { sweep: Sweep }) {
   if (first === undefined) return null;
   return (
     <>
-      <ScoreCurve scores={rounded(first)} others={others.map((name) => ({ name, scores: rounded(name) }))} width={560} height={170} />
+      <ScoreCurve scores={rounded(first)} band={sweep.bands[first]} others={others.map((name) => ({ name, scores: rounded(name), band: name.includes("made") ? undefined : sweep.bands[name] }))} width={560} height={170} />
       <table className="figures curve-table">
         <thead>
           <tr>
@@ -70,7 +76,9 @@ function GradeCurve({ sweep }: { sweep: Sweep }) {
                 <span aria-hidden="true">{index === 0 ? "──" : "┄┄"}</span> {words.visible(name)}
               </th>
               {(sweep.curve[name] ?? []).map((grade, number) => (
-                <td key={number}>{gradeWords(grade)}</td>
+                <td key={number} title={bandWords(sweep.bands[name]?.[number])}>
+                  {gradeWords(grade)}
+                </td>
               ))}
             </tr>
           ))}
@@ -80,57 +88,24 @@ function GradeCurve({ sweep }: { sweep: Sweep }) {
   );
 }
 
-/** A rule of one's own: its point stands in the chart as soon as the answer is there. */
-function Asking({ sweep, most, onAsk }: { sweep: Sweep; most: number; onAsk: (rule: AskedRule) => void }) {
-  const from = scoreSource(sweep.use);
-  const [rule, setRule] = useState({ at_most: most, score: 0.8, returns: "best" });
-  const change = (more: Partial<typeof rule>) => {
-    const next = { ...rule, ...more };
-    setRule(next);
-    const until = from ? JSON.stringify({ score: { from, at_least: next.score } }) : "";
-    onAsk({ loop: sweep.loop, at_most: next.at_most, returns: next.returns, until });
-  };
-  return (
-    <div className="asking" role="group" aria-label="ask for a rule">
-      <strong>What if</strong>
-      {from && (
-        <label>
-          score from <span className="figure">{rule.score.toFixed(2)}</span>
-          <input type="range" min="0" max="1" step="0.01" value={rule.score} onChange={(event) => change({ score: Number(event.target.value) })} />
-        </label>
-      )}
-      <label>
-        at most <span className="figure">{rule.at_most}</span>
-        <input type="range" min="1" max={most} step="1" value={rule.at_most} onChange={(event) => change({ at_most: Number(event.target.value) })} />
-      </label>
-      <label>
-        return{" "}
-        <select value={rule.returns} onChange={(event) => change({ returns: event.target.value })}>
-          {["last", "best", "first"].map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-      </label>
-    </div>
-  );
-}
+const bandWords = (limits: [number, number] | undefined): string => (limits ? `95 %: ${gradeWords(limits[0])} to ${gradeWords(limits[1])}` : "");
 
-function Answer({ row }: { row: RuleRow }) {
-  if (row.grade === null || row.unknown > 0) {
+function Answer({ found }: { found: RuleAnswer }) {
+  if (found.grade === null) {
     return (
       <p className="faint" role="status">
-        <span aria-hidden="true">◌</span> {words.visible(row.rule)}: not known for {row.unknown} runs{row.why ? `: ${words.visible(row.why)}` : ""}
+        <span aria-hidden="true">◌</span> {words.visible(found.words)}: not known for {found.unknown} of {found.cases.length} runs{found.why ? `: ${words.visible(found.why)}` : ""}
       </p>
     );
   }
   return (
     <p role="status" className="answer">
-      <span aria-hidden="true">◎</span> {words.visible(row.rule)}: grade <strong>{gradeWords(row.grade)}</strong> for <strong>{words.dollars(row.cost_usd ?? 0)}</strong> a run, {(row.iterations ?? 0).toFixed(1)} iterations
+      <span aria-hidden="true">◎</span> {words.visible(found.words)}: grade <strong>{gradeWords(found.grade)}</strong> for <strong>{words.dollars(found.cost_usd ?? 0)}</strong> a run, {(found.iterations ?? 0).toFixed(1)} iterations
     </p>
   );
 }
 
-function RuleTable({ sweep }: { sweep: Sweep }) {
+function RuleTable({ sweep, onChoose }: { sweep: Sweep; onChoose: (row: RuleRow) => void }) {
   return (
     <div className="table-frame" tabIndex={0} role="region" aria-label="rules on the frontier">
       <table className="table experiment-table">
@@ -149,7 +124,9 @@ function RuleTable({ sweep }: { sweep: Sweep }) {
               <th scope="row">
                 {row.rule === sweep.recommended && <span>★ </span>}
                 {row.rule === sweep.own && <span>◆ yours: </span>}
-                {words.visible(row.rule)}
+                <button type="button" className="link" title="which iteration each case would have returned" onClick={() => onChoose(row)}>
+                  {words.visible(row.rule)}
+                </button>
               </th>
               <td className="figure">{gradeWords(row.grade)}</td>
               <td className="figure">{words.dollars(row.cost_usd ?? 0)}</td>
@@ -181,7 +158,11 @@ function Recommended({ sweep, name }: { sweep: Sweep; name: string }) {
         </p>
       )}
       {sweep.use.length > 0 && <pre className="value" tabIndex={0} aria-label="to use it">{words.visible(sweep.use.join("\n"))}</pre>}
-      {sweep.not_ranked.length > 0 && <p className="faint">{sweep.not_ranked.length} rules are not known for all runs, so they are not ranked.</p>}
+      {sweep.not_ranked.length > 0 && (
+        <p className="faint">
+          {sweep.not_ranked.length} rules are not known for all runs, so they are not ranked (hollow points): {words.visible(sweep.not_ranked[0]?.why ?? "")}.
+        </p>
+      )}
       <p>
         The same in a terminal: <code>whorl what-if {name}</code>
       </p>

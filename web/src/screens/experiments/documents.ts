@@ -1,6 +1,7 @@
 /** What experiments found, in the shapes that the commands print with --json, and words for them. Pure. */
 import type { Span } from "../../api";
 import { words } from "../../journal";
+import type { Rule } from "./answering";
 
 export interface VariantReport {
   name: string;
@@ -38,6 +39,10 @@ export interface RuleRow {
   is_frontier: boolean;
   unknown: number;
   why: string;
+  /** Between which limits the grade lies where not all runs answer. */
+  bounds?: [number, number] | null;
+  /** The rule in the words of the facts. */
+  asked: Rule;
 }
 
 export interface Sweep {
@@ -50,6 +55,7 @@ export interface Sweep {
   honest: { grade: number; cost_usd: number; times: number; of: number } | null;
   ideal: Record<string, { grade: number; cost_usd: number; iterations: number }>;
   curve: Record<string, number[]>;
+  bands: Record<string, [low: number, high: number][]>;
   words: string[];
   use: string[];
 }
@@ -70,6 +76,18 @@ export interface JudgeReport {
   unclear: number;
   not_unanimous: number | null;
   votes: Record<string, [accuracy: number, calls: number]>;
+  /** What the loop gives and costs: by votes, with its own rule, with a judge that is always right. */
+  loop: Record<string, [grade: number, cost: number]>;
+  disagreements: Disagreement[];
+}
+
+export interface Disagreement {
+  case: string;
+  run: string;
+  iteration: number | null;
+  verdict: boolean;
+  label: boolean;
+  words: string[];
 }
 
 export const gradeWords = (grade: number | null | undefined): string => (grade == null ? "–" : grade.toFixed(2));
@@ -101,11 +119,4 @@ export function shownRules(sweep: Sweep): RuleRow[] {
   const wanted = (row: RuleRow) => row.is_frontier || row.rule === sweep.own || row.rule === sweep.recommended;
   const byName = new Map(sweep.rules.filter(wanted).map((row) => [row.rule, row]));
   return [...byName.values()].sort((one, other) => (one.cost_usd ?? 0) - (other.cost_usd ?? 0));
-}
-
-/** The source of the score in the recommended condition, so that its threshold can be moved; "" where there is none. */
-export function scoreSource(use: readonly string[]): string {
-  const until = use.find((line) => line.startsWith("until: "));
-  const from = /"from": ?"((?:[^"\\]|\\.)*)"/.exec(until ?? "")?.[1];
-  return from === undefined ? "" : (JSON.parse(`"${from}"`) as string);
 }

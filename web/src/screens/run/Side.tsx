@@ -9,6 +9,7 @@ import { estimateNext, isKept, iterationsLeft, nameOf, outsideOf, scoresOf, word
 import { numberLookedAt } from "./focus";
 import { Iterations } from "./Iterations";
 import { Verdict } from "./Verdict";
+import { WhatIfPanel } from "./WhatIfPanel";
 
 interface SideProps {
   id: string;
@@ -57,6 +58,7 @@ function LoopSide({ id, detail, loop, target }: SideProps & { loop: LoopState })
         <Forecast loop={loop} />
       </section>
       {number > 0 && <Verdict key={`${loop.address}[${number}]`} id={id} loop={loop} number={number} />}
+      <WhatIfPanel key={loop.address} id={id} loop={loop} />
     </>
   );
 }

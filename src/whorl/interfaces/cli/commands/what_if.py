@@ -12,19 +12,23 @@ import click
 
 from whorl.errors import UsageError
 from whorl.interfaces.cli import experiment_words as words
+from whorl.interfaces.cli import what_if_words
 from whorl.interfaces.cli.commands.experiments import read_file, study_of
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
-from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.cli.terminal import print_lines, room, say
 from whorl.interfaces.figures import plural
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.what_if.extending import Lacking
     from whorl.services.project import Project
 
 
 extend_budget = click.option(
-    "--budget", type=click.FloatRange(0), metavar="DOLLARS", help="What votes may cost."
+    "--budget", type=click.FloatRange(0), metavar="DOLLARS", help="What is recorded may cost."
 )
 
 
@@ -40,7 +44,7 @@ extend_budget = click.option(
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay so many answers through the engine.")  # fmt: skip
 @click.option("--svg", metavar="FILE", help="Draw grade by iteration, and cost against grade.")
-@click.option("--extend", is_flag=True, help="Ask judges for votes that are missing.")
+@click.option("--extend", is_flag=True, help="Record iterations and votes that are missing.")
 @extend_budget
 @json_option
 @located
@@ -56,7 +60,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
     """
     if options["extend"]:
         if len(what) > 1 or not _is_file(project, what[0]):
-            raise UsageError("--extend asks the judges of an experiment; name its FILE")
+            raise UsageError("--extend records more of an experiment; name its FILE")
         given = {name: options[name] for name in ("until", "at_most", "returns")}
         names = {name: options[name] for name in ("loop", "variant")}
         _extend(project, what[0], options["budget"], given=given, **names)
@@ -93,8 +97,10 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
         print_json([answer.document() for answer in answers])
     else:
         for answer in answers:
-            print_lines(words.answer_lines(answer.run, answer.as_it_was, answer.answer))
-        print_lines(words.answers_lines([(each.as_it_was, each.answer) for each in answers]))
+            print_lines(what_if_words.answer_lines(answer.run, answer.as_it_was, answer.answer))
+        print_lines(
+            what_if_words.answers_lines([(each.as_it_was, each.answer) for each in answers])
+        )
     return 0
 
 
@@ -108,32 +114,38 @@ def _extend(
     votes: int = 0,
     given: dict[str, Any] | None = None,
 ) -> None:
-    """Asks for the votes that recorded results lack; what that may cost is told first."""
+    """Records the iterations and the votes that are missing; what they may cost is told first."""
     from whorl.providers.registry import Providers
     from whorl.services.experiments.what_if.asking import rule_of
     from whorl.services.experiments.what_if.extending import Extension
     from whorl.services.runs import Driving, open_runtime
 
     if budget is None:
-        raise UsageError("a judge costs money", help="give --budget", code="X111")
+        raise UsageError("what is missing costs money", help="give --budget", code="X111")
     most = budget
 
     async def work() -> None:
         providers = Providers(project.settings())
         async with open_runtime(project, providers, origin="terminal") as runtime:
-            experiment = read_file(project, file)
+            experiment, left = read_file(project, file), most
             study, driving = study_of(project, runtime.store, experiment), Driving(runtime)
             node = study.loop(loop, variant)
             rules = [rule_of(node, **given)] if given and any(given.values()) else None
-            missing = study.missing_votes(node, variant, rules, votes)
-            extension = Extension(driving, providers, missing, experiment.file)
-            say(words.votes_line(*extension.forecast(), most))
+            lacking: dict[str, Callable[[], Sequence[Lacking]]] = {
+                "iteration": lambda: study.too_short(node, variant, rules or []),
+                "vote": lambda: study.missing_votes(node, variant, rules, votes),
+            }
             try:
-                await extension.run(most, experiment.at_once)
+                for what, missing in lacking.items():
+                    extension = Extension(driving, providers, missing())
+                    say(words.missing_line(what, *extension.forecast(), left))
+                    await extension.run(left, experiment.at_once)
+                    if extension.left:
+                        say(f"budget: {plural(extension.left, what)} not recorded")
+                    left -= extension.spent_usd
+                    study.refresh()
             finally:
                 await driving.close()
-            if extension.left:
-                say(f"budget: {plural(extension.left, 'vote')} not asked for")
 
     asyncio.run(work())
 
@@ -157,7 +169,7 @@ def _of_experiment(
     if as_json:
         print_json(document_of(found, loop))
     else:
-        print_lines(words.sweep_lines(found, time.perf_counter() - start))
+        print_lines(what_if_words.sweep_lines(found, time.perf_counter() - start, room()))
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
     return 0
@@ -166,7 +178,8 @@ def _of_experiment(
 @click.command()
 @click.argument("file", metavar="FILE")
 @click.argument("name", metavar="[LOOP|GRADER]", default="")
-@click.option("--against", required=True, metavar="GRADER", help="Whose grades are the labels.")
+@click.option("--against", required=True, metavar="GRADER|FILE",
+              help="Whose grades are the labels; or a .csv: case, iteration, label.")  # fmt: skip
 @click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
 @click.option("--votes", type=click.IntRange(1, 99), default=None, metavar="N",
               help="Ask for so many votes on each result.")  # fmt: skip
@@ -180,8 +193,10 @@ def judge(
 
     \b
       whorl judge polish.experiment.yaml --against right
+      whorl judge polish.experiment.yaml --against labels.csv
     """
     from whorl.services.experiments.judging import judge_of
+    from whorl.services.experiments.labels import FileLabels
 
     variant, votes = options["variant"], options["votes"]
     if votes:
@@ -191,7 +206,10 @@ def judge(
         _extend(project, file, options["budget"], loop=name, variant=variant, votes=votes)
     with closing(project.open_store()) as store:
         study = study_of(project, store, read_file(project, file))
-        report = judge_of(study, against, name, variant)
+        labels = None
+        if against not in study.experiment.graders and against.endswith(".csv"):
+            labels = FileLabels(against, variant or study.experiment.baseline)
+        report = judge_of(study, against, name, variant, labels)
     if as_json:
         print_json(report.document())
     else:

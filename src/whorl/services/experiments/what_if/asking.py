@@ -18,9 +18,10 @@ from whorl.ir.nodes import LoopLimits
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import Which
 from whorl.services.experiments.variants import find_loop, rule_from_text, with_loop
+from whorl.services.experiments.what_if.exporting import atom_names, rule_document
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of
+from whorl.services.experiments.what_if.growth import Subject
 from whorl.services.experiments.what_if.rules import Answer, Rule, answer, own_rule
-from whorl.services.experiments.what_if.sweep import Subject
 from whorl.services.replay import cassette_from_run, replay
 from whorl.services.results import result_of
 
@@ -213,13 +214,13 @@ def written(loop: Loop, rule: Rule) -> list[str]:
 
 def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
     """A sweep as programs get it."""
-    chosen, own = sweep.recommended, sweep.own
+    chosen, own, names = sweep.recommended, sweep.own, atom_names(loop)
     return {
         "sweep": 1,
         "loop": sweep.loop,
         "runs": sweep.runs,
-        "rules": [_row(result, n in sweep.frontier) for n, result in enumerate(sweep.rules)],
-        "not_ranked": [_row(result, False) for result in sweep.not_ranked],
+        "rules": [_row(result, names, n in sweep.frontier) for n, result in enumerate(sweep.rules)],
+        "not_ranked": [_row(result, names) for result in sweep.not_ranked],
         "own": None if own is None else own.words,
         "recommended": None if chosen is None else chosen.words,
         "honest": sweep.honest,
@@ -228,12 +229,13 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
             for name, (grade, cost, count) in sweep.ideal.items()
         },
         "curve": sweep.curve,
+        "bands": sweep.bands,
         "words": sweep.words,
         "use": [] if chosen is None else written(loop, chosen.rule),
     }
 
 
-def _row(result: RuleResult, is_frontier: bool) -> dict[str, Any]:
+def _row(result: RuleResult, names: dict[str, str], is_frontier: bool = False) -> dict[str, Any]:
     to_best = result.to_best
     known = len(result.grades)
     return {
@@ -248,4 +250,6 @@ def _row(result: RuleResult, is_frontier: bool) -> dict[str, Any]:
         "unknown": result.unknown,
         "why": result.why,
         "bounds": result.bounds,
+        # In the words of the facts that programs get, so that they can answer it themselves.
+        "asked": rule_document(result.rule, names),
     }

@@ -5,7 +5,7 @@ What a rule reads is numbered (`a0`, `a1`, ...), so that runs have short names f
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.ir import AllOf, AnyOf, Judge
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from whorl.ir import Condition, Loop
     from whorl.services.experiments.what_if.facts import IterationFacts
+    from whorl.services.experiments.what_if.growth import Subject
     from whorl.services.experiments.what_if.rules import Rule
-    from whorl.services.experiments.what_if.sweep import Subject
 
 FORMAT = 1
 KINDS = {
@@ -36,8 +36,7 @@ _NUMBERS = ("at_least", "low", "high", "threshold", "patience", "min_delta", "vo
 
 def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> dict[str, Any]:
     """All that answering rules over these runs takes."""
-    names = {atom: f"a{n}" for n, atom in enumerate(atoms_in([loop.until]))}
-    own = own_rule(loop)
+    names, own = atom_names(loop), own_rule(loop)
     return {
         "facts": FORMAT,
         "loop": loop.name,
@@ -46,16 +45,20 @@ def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> di
         "sees_best": reads_best(loop),
         "on_failure": loop.on_iteration_failure.action,
         "obstacle": "" if own is None else obstacle(loop, own),
-        "obstacle_at_most": _other_limit(loop, own),
+        "obstacle_at_most": _obstacle(loop, own, at_most=1 if own is None else own.at_most + 1),
+        "obstacle_score": _obstacle(loop, own, until=None),
         "runs": [_run(subject, names) for subject in subjects],
     }
 
 
-def _other_limit(loop: Loop, own: Rule | None) -> str:
-    """Why another limit of iterations would have changed the iterations, if it would."""
-    from dataclasses import replace
+def atom_names(loop: Loop) -> dict[str, str]:
+    """The short names of what the rule of a loop reads."""
+    return {atom: f"a{n}" for n, atom in enumerate(atoms_in([loop.until]))}
 
-    return "" if own is None else obstacle(loop, replace(own, at_most=own.at_most + 1))
+
+def _obstacle(loop: Loop, own: Rule | None, **other: Any) -> str:
+    """Why a rule that differs in this would have changed the iterations, if it would."""
+    return "" if own is None else obstacle(loop, replace(own, **other))
 
 
 def rule_document(rule: Rule, names: dict[str, str]) -> dict[str, Any]:
@@ -106,9 +109,15 @@ def _iteration(row: IterationFacts, subject: Subject, names: dict[str, str]) -> 
         "atoms": {names[atom]: value for atom, value in row.atoms.items() if atom in names},
         "body_usd": sum(c.usage.get("cost_usd", 0.0) for c in row.calls if not c.judge),
         "votes": {short: cast for short, cast in votes.items() if cast},
+        "failed": [n for atom, n in names.items() if _has_failed(row, atom, votes[n])],
         "grade": subject.grades.get(row.number),
         "is_solved": row.number in subject.solved,
     }
+
+
+def _has_failed(row: IterationFacts, atom: str, votes: list[dict[str, Any]]) -> bool:
+    """Whether a judge was asked, and gave no vote."""
+    return not votes and any(call.judge == atom for call in row.calls)
 
 
 def _votes(row: IterationFacts, atom: str) -> list[dict[str, Any]]:

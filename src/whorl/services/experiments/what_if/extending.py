@@ -1,4 +1,6 @@
-"""Votes that were not cast: judges of a loop are asked again about recorded results.
+"""What is missing in recorded runs is recorded, within a budget; here, votes that were not cast.
+
+Judges of a loop are asked again about recorded results.
 
 The votes of one result are a run of their own, with a key over the result and how many votes it
 had: so they are paid once, and facts have them from then on.
@@ -8,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from whorl import ir
 from whorl.errors import UsageError
@@ -21,7 +23,7 @@ from whorl.services.experiments.trials import digest
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from whorl.ir import Judge, Workflow
     from whorl.runtimes.journal import RunId, RunRow
@@ -39,7 +41,28 @@ class Missing:
 
     key: str
     asked: dict[str, Any]
-    votes: int
+    count: int
+    file: str = ""
+
+    def bound(self, providers: Any) -> float | None:
+        """What they may cost at most; None: nothing bounds it."""
+        found = preflight.forecast(voting(self), providers)
+        return found.bound_usd if found.bound_usd is not None else found.cost_usd
+
+    async def record(self, driving: Driving, providers: Any, most: float) -> float:
+        """Asks for the votes; gives what that cost."""
+        runtime, workflow = driving.runtime, voting(self)
+        start = Start(limits={"cost_usd": most}, key=self.key, file=self.file)
+        start, _ = preflight.permitted(workflow, providers, start)
+        if start.refused is not None:
+            raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
+        run, is_new = await runtime.start(workflow, start)
+        if is_new:
+            driving.drive(run)
+        else:
+            await driving.take_up(run)
+        await driving.settled(run)
+        return runtime.store.run(run).cost_usd
 
 
 def with_votes(
@@ -104,60 +127,53 @@ def voting(missing: Missing) -> Workflow:
     ]
     given.append(("vote", Expression("template", "{{ vote }}")))
     judge = ir.Task(name="judge", kind="judge", inputs=ir.Fields(tuple(given)))
-    numbers = ir.Constant(list(range(1, missing.votes + 1)))
+    numbers = ir.Constant(list(range(1, missing.count + 1)))
     each = ir.ForEach(name="votes", items=numbers, item_name="vote", body=ir.Block((judge,)))
     return ir.Workflow(name="votes", body=ir.Block((each,)))
 
 
+class Lacking(Protocol):
+    """Something that recorded runs lack: `count` iterations of a loop, or votes of a judge."""
+
+    @property
+    def count(self) -> int: ...
+
+    def bound(self, providers: Any) -> float | None: ...
+
+    async def record(self, driving: Driving, providers: Any, most: float) -> float: ...
+
+
 @dataclass(slots=True)
 class Extension:
-    """Asks for votes that are missing, within a budget."""
+    """Records what is missing, within a budget."""
 
     driving: Driving
     providers: Any
-    missing: list[Missing]
-    file: str
+    missing: Sequence[Lacking]
     spent_usd: float = 0.0
     left: int = 0
 
     def forecast(self) -> tuple[int, float | None]:
-        """How many votes, and what they cost at most; None: nothing bounds it."""
-        each = [self._bound(one) for one in self.missing]
+        """How many of them, and what they cost at most; None: nothing bounds it."""
+        each = [one.bound(self.providers) for one in self.missing]
         known = [bound for bound in each if bound is not None]
-        votes = sum(one.votes for one in self.missing)
-        return votes, sum(known) if len(known) == len(each) else None
-
-    def _bound(self, one: Missing) -> float | None:
-        found = preflight.forecast(voting(one), self.providers)
-        return found.bound_usd if found.bound_usd is not None else found.cost_usd
+        count = sum(one.count for one in self.missing)
+        return count, sum(known) if len(known) == len(each) else None
 
     async def run(self, budget: float, at_once: int) -> None:
         places, reserved = asyncio.Semaphore(at_once), [0.0]
 
-        async def ask(one: Missing) -> None:
+        async def record(one: Lacking) -> None:
             async with places:
-                bound = self._bound(one) or 0.0
+                bound = one.bound(self.providers) or 0.0
                 if self.spent_usd + reserved[0] + bound > budget + 1e-9:
-                    self.left += one.votes
+                    self.left += one.count
                     return
                 reserved[0] += bound
                 try:
-                    await self._ask(one, budget - self.spent_usd)
+                    most = budget - self.spent_usd
+                    self.spent_usd += await one.record(self.driving, self.providers, most)
                 finally:
                     reserved[0] -= bound
 
-        await asyncio.gather(*(ask(one) for one in self.missing))
-
-    async def _ask(self, one: Missing, most: float) -> None:
-        runtime, workflow = self.driving.runtime, voting(one)
-        start = Start(limits={"cost_usd": most}, key=one.key, file=self.file)
-        start, _ = preflight.permitted(workflow, self.providers, start)
-        if start.refused is not None:
-            raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
-        run, is_new = await runtime.start(workflow, start)
-        if is_new:
-            self.driving.drive(run)
-        else:
-            await self.driving.take_up(run)
-        await self.driving.settled(run)
-        self.spent_usd += runtime.store.run(run).cost_usd
+        await asyncio.gather(*(record(one) for one in self.missing))

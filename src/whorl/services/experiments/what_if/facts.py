@@ -223,8 +223,9 @@ class _Facts(Observer):
         return bool(missing) and bool(missing & Names().in_values(inner_values(alone)))
 
     def taking(self, machine: State, event: Event) -> None:
-        self._steered = self._steered or _STEERED.get(event.kind, "")
         body: dict[str, Any] = event.body
+        if not body.get("explore"):
+            self._steered = self._steered or _STEERED.get(event.kind, "")
         if event.kind == "task.started":
             for place in self._places(event.address):
                 if any(place in self._places(other) for other in self._open):

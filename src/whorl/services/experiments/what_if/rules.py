@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from whorl.services.experiments.what_if.facts import Call, IterationFacts, LoopFacts
 
 
+GONE_ON = "would have gone on"
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """When a loop stops, and what it returns. `limits` has cost_usd, tokens and calls."""
@@ -166,7 +169,7 @@ class _Walk:
             return self._end("max_iterations")
         if any(self._over(name) >= 0 for name in self._limits):
             return self._end("budget")
-        raise NotKnownError(f"would have gone on after iteration {self.count}")
+        raise NotKnownError(f"{GONE_ON} after iteration {self.count}")
 
     def _iteration(self, row: IterationFacts) -> Answer | None:
         self._check_known(row)

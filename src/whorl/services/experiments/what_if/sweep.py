@@ -15,32 +15,26 @@ from whorl.ir import AllOf, AnyOf, Judge, Plateau, Score
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.services.experiments import figures
-from whorl.services.experiments.figures import Estimate
 from whorl.services.experiments.what_if.answering import Prepared, fast_answer
 from whorl.services.experiments.what_if.facts import atom_of
+from whorl.services.experiments.what_if.growth import (
+    Subject,
+    Units,
+    bands_of,
+    by_iteration,
+    growth_words,
+)
 from whorl.services.experiments.what_if.rules import Rule, answer, obstacle, own_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from whorl.ir import Condition, Loop
-    from whorl.services.experiments.what_if.facts import LoopFacts
+    from whorl.services.experiments.figures import Estimate
 
 RULES_MAX = 500
 THRESHOLDS = 8
 FOLDS = 10
-
-
-@dataclass(slots=True)
-class Subject:
-    """A recorded run: its facts, and the grade of each iteration."""
-
-    facts: LoopFacts
-    grades: dict[int, float]
-    case: str = ""
-    group: str = ""
-    solved: frozenset[int] = frozenset()
-    variant: str = ""
 
 
 @dataclass(slots=True)
@@ -81,6 +75,8 @@ class Sweep:
     honest: dict[str, float]
     ideal: dict[str, tuple[float, float, float]]
     curve: dict[str, list[float]]
+    # The limits of each mean of the curve; none of them where there are too few cases.
+    bands: dict[str, list[tuple[float, float]]]
     words: list[str]
 
 
@@ -162,16 +158,16 @@ def sweep_of(
     ranked = sorted((r for r in results if not r.unknown), key=lambda r: (r.cost_usd, -r.grade))
     others = [result for result in results if result.unknown]
     mine = next((r for r in results if own is not None and _same(own, r.rule)), None)
-    units = _Units(subjects)
+    units = Units(subjects)
     chosen, honest = None, {}
     if ranked:
         best = max(ranked, key=lambda result: result.grade)
         for result in ranked:
-            result.to_best = units.difference(result, best)
+            result.to_best = units.difference(result.grades, best.grades)
         sums = {id(result): _Sums(result, units) for result in ranked}
         chosen = _choose(ranked, units, margin, sums)
         honest = _held_out(ranked, units, chosen, margin, sums)
-    curve, words = _curve(subjects, prepared, loop, units, margin)
+    values = by_iteration(subjects, prepared, loop)
     return Sweep(
         loop=loop.name,
         runs=len(subjects),
@@ -182,8 +178,9 @@ def sweep_of(
         recommended=chosen,
         honest=honest,
         ideal=ideal_rows(loop, subjects, prepared),
-        curve=curve,
-        words=words,
+        curve={name: [figures.mean(row) for row in rows] for name, rows in values.items()},
+        bands=bands_of(values, units),
+        words=growth_words(values, units, margin) if values else [],
     )
 
 
@@ -246,47 +243,10 @@ def frontier_of(points: Sequence[tuple[float, float]]) -> list[int]:
     return frontier
 
 
-class _Units:
-    """Which case or group each run belongs to, and sums over them without a part of them."""
-
-    def __init__(self, subjects: Sequence[Subject]) -> None:
-        names = [s.group or s.case or s.facts.run for s in subjects]
-        numbers = {name: index for index, name in enumerate(dict.fromkeys(names))}
-        self.of = [numbers[name] for name in names]
-        self.count = len(numbers)
-        self.sizes = [0] * self.count
-        for unit in self.of:
-            self.sizes[unit] += 1
-
-    def sums(self, values: Sequence[float]) -> list[float]:
-        totals = [0.0] * self.count
-        for unit, value in zip(self.of, values, strict=True):
-            totals[unit] += value
-        return totals
-
-    def interval(self, totals: Sequence[float], kept: Sequence[int], level: float) -> Estimate:
-        """Student's interval over the units that are kept."""
-        values, sizes = [totals[u] for u in kept], [self.sizes[u] for u in kept]
-        size, count = sum(sizes), len(values)
-        middle = sum(values) / size if size else 0.0
-        if count < figures.UNITS_MIN:
-            return Estimate(middle)
-        apart = [value - each * middle for value, each in zip(values, sizes, strict=True)]
-        error = math.sqrt(count / (count - 1) * sum([x * x for x in apart])) / size
-        half = figures.t_quantile(0.5 + level / 2, count - 1) * error
-        return Estimate(middle, middle - half, middle + half)
-
-    def difference(
-        self, one: RuleResult, other: RuleResult, kept: Sequence[int] | None = None
-    ) -> Estimate:
-        pairs = [a - b for a, b in zip(one.grades, other.grades, strict=True)]
-        return self.interval(self.sums(pairs), kept or range(self.count), figures.LEVEL)
-
-
 class _Sums:
     """Grades and costs of a rule by unit, and their sums without each fold."""
 
-    def __init__(self, result: RuleResult, units: _Units) -> None:
+    def __init__(self, result: RuleResult, units: Units) -> None:
         self.grades, self._costs = units.sums(result.grades), units.sums(result.costs)
         self._grade, self._cost = _by_fold(self.grades), _by_fold(self._costs)
 
@@ -308,7 +268,7 @@ def _by_fold(totals: Sequence[float]) -> list[float]:
 
 def _choose(
     ranked: Sequence[RuleResult],
-    units: _Units,
+    units: Units,
     margin: float,
     sums: dict[int, _Sums],
     fold: int | None = None,
@@ -338,7 +298,7 @@ def _choose(
 
 def _held_out(
     ranked: Sequence[RuleResult],
-    units: _Units,
+    units: Units,
     chosen: RuleResult,
     margin: float,
     sums: dict[int, _Sums],
@@ -400,71 +360,6 @@ def _always_right(
         return last, last
     best = ready.best(f"{atom_of(score)} {score.low} {score.high}", score, last)
     return last, best if best in within else last
-
-
-def _curve(
-    subjects: Sequence[Subject],
-    prepared: Sequence[Prepared],
-    loop: Loop,
-    units: _Units,
-    margin: float,
-) -> tuple[dict[str, list[float]], list[str]]:
-    """The mean grade by iteration: of the last one, of the best by score, of the best made."""
-    longest = min((max(s.grades, default=0) for s in subjects), default=0)
-    if longest < 1:
-        return {}, []
-    score = next((p for p in conditions_in(loop.until) if isinstance(p, Score)), None)
-    ways: dict[str, Callable[[Subject, Prepared, int], float]] = {
-        "last": lambda s, _, k: s.grades.get(k, s.grades[max(n for n in s.grades if n <= k)]),
-        "best that was made": lambda s, _, k: max(g for n, g in s.grades.items() if n <= k),
-    }
-    if score is not None:
-        atom = f"{atom_of(score)} {score.low} {score.high}"
-        ways["best by score"] = lambda s, p, k: s.grades.get(p.best(atom, score, k), 0.0)
-    values = {
-        name: [[way(s, p, k) for s, p in zip(subjects, prepared, strict=True)] for k in span]
-        for name, way in ways.items()
-        if (span := range(1, longest + 1))
-    }
-    curve = {name: [figures.mean(row) for row in rows] for name, rows in values.items()}
-    return curve, _growth(values, units, margin)
-
-
-def _growth(values: dict[str, list[list[float]]], units: _Units, margin: float) -> list[str]:
-    """Whether iterating helps, and until when."""
-    words: list[str] = []
-    last = values["last"]
-    if len(last) < 2 or units.count < figures.UNITS_MIN:
-        return words
-    means = [figures.mean(row) for row in last]
-    top = max(range(len(means)), key=means.__getitem__)
-    found = _between(last[0], last[top], units, figures.LEVEL)
-    if top and found.low is not None and found.low > 0:
-        limits = f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
-        words.append(f"iterating helps: {limits} from 1 to {top + 1}")
-    else:
-        words.append("iterating is not seen to help")
-    for name, rows in values.items():
-        if name != "best that was made":
-            words.append(f"{name}: {_stops(rows, units, margin)}")
-    return words
-
-
-def _between(
-    first: Sequence[float], second: Sequence[float], units: _Units, level: float
-) -> Estimate:
-    pairs = [b - a for a, b in zip(first, second, strict=True)]
-    return units.interval(units.sums(pairs), range(units.count), level)
-
-
-def _stops(rows: list[list[float]], units: _Units, margin: float) -> str:
-    for k in range(len(rows) - 1):
-        later = range(k + 1, len(rows))
-        level = 1 - (1 - figures.LEVEL) / len(later)
-        found = [_between(rows[k], rows[j], units, level) for j in later]
-        if all(each.high is not None and each.high < margin for each in found):
-            return f"stops growing after {k + 1}"
-    return f"not seen to stop within {len(rows)} iterations"
 
 
 def rule_words(rule: Rule) -> str:

@@ -1,0 +1,142 @@
+"""What other rules would have done, as lines for people: the curve, the plot, the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.errors import safe
+from whorl.interfaces.cli.experiment_words import span
+from whorl.interfaces.figures import dollars, plural, sparkline, table
+
+if TYPE_CHECKING:
+    from whorl.services.experiments.what_if.rules import Answer
+    from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
+
+# Below so many columns there is no plot; it is at most so wide.
+_PLOT_MIN, _PLOT_WIDTH, _PLOT_ROWS = 70, 80, 10
+
+
+def sweep_lines(sweep: Sweep, seconds: float, width: int | None = None) -> list[str]:
+    title = f"loop {sweep.loop}, {plural(sweep.runs, 'run')}; "
+    title += f"{plural(len(sweep.rules) + len(sweep.not_ranked), 'rule')}, no call was made"
+    lines = [f"{title} ({seconds:.1f} s)", "", *_curve_lines(sweep), *sweep.words, ""]
+    lines += plot_lines(sweep, width or _PLOT_WIDTH)
+    shown = [sweep.rules[index] for index in sweep.frontier]
+    shown += [one for one in (sweep.recommended, sweep.own) if one is not None]
+    unique = {id(one): one for one in shown if one in sweep.rules}
+    rows = [_rule_cells(one, sweep) for one in sorted(unique.values(), key=lambda r: r.cost_usd)]
+    ideal = sweep.ideal.items()
+    rows += [[f"  {n}", f"{g:.2f}", dollars(c), f"{i:.1f}", ""] for n, (g, c, i) in ideal]
+    lines += table([["  rule", "grade", "cost", "iterations", "to the best"], *rows])
+    lines += _recommended(sweep)
+    if sweep.not_ranked:
+        lines += ["", "not known for all runs, so not ranked:"]
+        lines += [_unknown_line(one, sweep) for one in sweep.not_ranked[:5]]
+    return lines
+
+
+def plot_lines(sweep: Sweep, width: int) -> list[str]:
+    """Cost against grade with a sign for each rule; nothing where there is no room for it."""
+    points = [(one.cost_usd, one.grade) for one in sweep.rules]
+    if width < _PLOT_MIN or len(set(points)) < 2:
+        return []
+    across, up = min(width, _PLOT_WIDTH) - 10, _PLOT_ROWS - 1
+    costs, grades = [cost for cost, _ in points], [grade for _, grade in points]
+    cells = [[" "] * (across + 1) for _ in range(_PLOT_ROWS)]
+
+    def put(one: RuleResult | None, sign: str) -> None:
+        if one is not None and one in sweep.rules:
+            right = (one.cost_usd - min(costs)) / ((max(costs) - min(costs)) or 1.0)
+            high = (one.grade - min(grades)) / ((max(grades) - min(grades)) or 1.0)
+            cells[up - round(high * up)][round(right * across)] = sign
+
+    for one in sweep.rules:
+        put(one, "·")
+    for index in sweep.frontier:
+        put(sweep.rules[index], "●")
+    put(sweep.own, "◆")
+    put(sweep.recommended, "★")
+    step = (max(grades) - min(grades)) / up
+    lines = [
+        f" {max(grades) - n * step:.2f} ┤{''.join(row).rstrip()}" for n, row in enumerate(cells)
+    ]
+    low, high = dollars(min(costs)), f"{dollars(max(costs))} a run"
+    legend = "grade   ● on the frontier  · not  ◆ yours  ★ recommended"
+    return [
+        legend,
+        *lines,
+        f"      └{'─' * (across + 1)}",
+        f"       {low:{across - len(high)}} {high}",
+        "",
+    ]
+
+
+def _curve_lines(sweep: Sweep) -> list[str]:
+    longest = max((len(row) for row in sweep.curve.values()), default=0)
+    if not longest:
+        return []
+    head = "grade by iteration".ljust(24) + "".join(f"{n:>6}" for n in range(1, longest + 1))
+    lines = [head]
+    for name, row in sweep.curve.items():
+        numbers = "".join(f"{value:6.2f}" for value in row)
+        lines.append(f"  {name:22}{numbers}   {sparkline(row)}")
+    return lines
+
+
+def _rule_cells(one: RuleResult, sweep: Sweep) -> list[str]:
+    mark = "★ " if one is sweep.recommended else "◆ yours: " if one is sweep.own else "  "
+    iterations = sum(one.iterations) / max(1, len(one.iterations))
+    cells = [mark + safe(one.words), f"{one.grade:.2f}", dollars(one.cost_usd)]
+    return [*cells, f"{iterations:.1f}", span(one.to_best, "+")]
+
+
+def _recommended(sweep: Sweep) -> list[str]:
+    chosen, own = sweep.recommended, sweep.own
+    if chosen is None:
+        return []
+    words = f"recommended: {safe(chosen.words)}"
+    if own is not None and own.grades and own is not chosen:
+        better = chosen.grade - own.grade
+        cost = 100 * (chosen.cost_usd / own.cost_usd - 1) if own.cost_usd else 0.0
+        words += f": {better:+.2f} to yours for {cost:+.0f} % cost"
+    if sweep.honest:
+        honest = sweep.honest
+        words += f"; on cases it was not chosen with: grade {honest['grade']:.2f}, "
+        words += f"{dollars(honest['cost_usd'])}; chosen {honest['times']:.0f} times of 10"
+    return [words]
+
+
+def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
+    bound = f"; grade {one.bounds[0]:.2f} to {one.bounds[1]:.2f}" if one.bounds else ""
+    return f"  {safe(one.words)}: {one.unknown} of {sweep.runs}: {safe(one.why)}{bound}"
+
+
+def answer_lines(run: str, as_it_was: Answer, answer: Answer) -> list[str]:
+    lines = [f"run {run}", f"  as it was   {_answer_words(as_it_was)}"]
+    if not answer.exact:
+        code = f"{answer.code}: " if answer.code else ""
+        return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]
+    return [*lines, f"  what if     {_answer_words(answer)}"]
+
+
+def answers_lines(answers: list[tuple[Answer, Answer]]) -> list[str]:
+    """What a rule would have done over several runs; none of it for a single one."""
+    known = [(was, found) for was, found in answers if found.exact]
+    if len(answers) < 2 or not known:
+        return []
+
+    def mean(values: list[float]) -> float:
+        return sum(values) / len(values)
+
+    counts = [mean([float(pair[at].iterations) for pair in known]) for at in (0, 1)]
+    costs = [mean([pair[at].usage.get("cost_usd", 0.0) for pair in known]) for at in (0, 1)]
+    title = f"{len(known)} of {plural(len(answers), 'run')} answered, on average"
+    each = f"{counts[0]:.1f} iterations became {counts[1]:.1f}"
+    return [f"{title}: {each}, {dollars(costs[0])} became {dollars(costs[1])}"]
+
+
+def _answer_words(answer: Answer) -> str:
+    by = f" ({answer.stopped_by})" if answer.stopped_by else ""
+    cost = dollars(answer.usage.get("cost_usd", 0.0))
+    words = f"{plural(answer.iterations, 'iteration')}, returned {answer.returned}"
+    return f"{words}, {answer.exit_reason}{by}, {cost}"

@@ -1,0 +1,105 @@
+"""Labels that a judge is held to: the grades of a grader, or what people wrote into a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import TYPE_CHECKING, Any, Protocol
+
+from whorl.errors import UsageError
+from whorl.services.experiments.grading import SOLVED
+from whorl.source.paths import open_file
+
+if TYPE_CHECKING:
+    from whorl.services.experiments.grading import Graded
+    from whorl.services.experiments.study import Study
+
+SIZE_MAX = 64 * 1024 * 1024
+_WORDS = {"yes": True, "true": True, "no": False, "false": False}
+
+
+class Labels(Protocol):
+    """Whether a result is good; None: nobody says."""
+
+    def of_trial(self, one: Graded) -> bool | None: ...
+
+    def of_iteration(self, one: Graded, number: int, names: dict[str, Any]) -> bool | None: ...
+
+
+class GradeLabels:
+    """The grades of another grader: at least 0.5 is a yes."""
+
+    def __init__(self, study: Study, against: str) -> None:
+        self._study, self._grader = study, study.experiment.graders[against]
+
+    def of_trial(self, one: Graded) -> bool | None:
+        label = one.value(self._grader.name)
+        return None if label is None else label >= SOLVED
+
+    def of_iteration(self, one: Graded, number: int, names: dict[str, Any]) -> bool | None:
+        grade = self._study.collection.grade(self._grader, names)
+        return None if grade is None or grade.value is None else grade.value >= SOLVED
+
+
+class FileLabels:
+    """A file with the columns `case`, `label` and, where there are several results, `iteration`.
+
+    Without an iteration, a label is that of what the trial returned; it is one of the baseline, or
+    of the `variant`.
+    """
+
+    def __init__(self, file: str, variant: str) -> None:
+        self._variant = variant
+        self._labels = _read(file)
+
+    def of_trial(self, one: Graded) -> bool | None:
+        returned = one.outcome.returned
+        return self._label(one, returned if returned is not None else 0, is_returned=True)
+
+    def of_iteration(self, one: Graded, number: int, names: dict[str, Any]) -> bool | None:
+        return self._label(one, number, is_returned=number == one.outcome.returned)
+
+    def _label(self, one: Graded, number: int, *, is_returned: bool) -> bool | None:
+        trial = one.outcome.trial
+        if trial.variant != self._variant:
+            return None
+        own = self._labels.get((trial.case.id, number))
+        return self._labels.get((trial.case.id, None)) if own is None and is_returned else own
+
+
+def _read(file: str) -> dict[tuple[str, int | None], bool]:
+    rows = csv.DictReader(io.StringIO(open_file(file, size_max=SIZE_MAX), newline=""))
+    missing = [name for name in ("case", "label") if name not in (rows.fieldnames or ())]
+    if missing:
+        advice = "a file of labels has the columns case, label and, if need be, iteration"
+        raise UsageError(f"{file}: there is no column {missing[0]!r}", help=advice, code="X100")
+    return {
+        (str(row["case"]), _number(file, line, row.get("iteration"))): _yes(
+            file, line, row["label"]
+        )
+        for line, row in enumerate(rows, 2)
+    }
+
+
+def _number(file: str, line: int, text: str | None) -> int | None:
+    if not text or not text.strip():
+        return None
+    if not text.strip().isdigit():
+        raise _wrong(file, line, "iteration", text, "is no number of an iteration")
+    return int(text)
+
+
+def _yes(file: str, line: int, text: str | None) -> bool:
+    word = (text or "").strip().lower()
+    if word in _WORDS:
+        return _WORDS[word]
+    try:
+        if 0 <= (number := float(word)) <= 1:
+            return number >= SOLVED
+    except ValueError:
+        pass
+    raise _wrong(file, line, "label", text or "", "is neither yes, no nor a number from 0 to 1")
+
+
+def _wrong(file: str, line: int, column: str, text: str, words: str) -> UsageError:
+    return UsageError(f"{file}, line {line}, column {column!r}: {text!r} {words}", code="X101")

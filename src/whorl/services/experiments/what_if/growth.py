@@ -1,0 +1,147 @@
+"""Whether iterating helps, and until when: grades by iteration, over cases or groups of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from whorl.ir import Score
+from whorl.ir.expressions import conditions_in
+from whorl.lazily import dataclass
+from whorl.services.experiments import figures
+from whorl.services.experiments.figures import Estimate
+from whorl.services.experiments.what_if.facts import atom_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from whorl.ir import Loop
+    from whorl.services.experiments.what_if.answering import Prepared
+    from whorl.services.experiments.what_if.facts import LoopFacts
+
+
+@dataclass(slots=True)
+class Subject:
+    """A recorded run: its facts, and the grade of each iteration."""
+
+    facts: LoopFacts
+    grades: dict[int, float]
+    case: str = ""
+    group: str = ""
+    solved: frozenset[int] = frozenset()
+    variant: str = ""
+
+
+class Units:
+    """Which case or group each run belongs to, and sums over them without a part of them."""
+
+    def __init__(self, subjects: Sequence[Subject]) -> None:
+        names = [s.group or s.case or s.facts.run for s in subjects]
+        numbers = {name: index for index, name in enumerate(dict.fromkeys(names))}
+        self.of = [numbers[name] for name in names]
+        self.count = len(numbers)
+        self.sizes = [0] * self.count
+        for unit in self.of:
+            self.sizes[unit] += 1
+
+    def sums(self, values: Sequence[float]) -> list[float]:
+        totals = [0.0] * self.count
+        for unit, value in zip(self.of, values, strict=True):
+            totals[unit] += value
+        return totals
+
+    def interval(self, totals: Sequence[float], kept: Sequence[int], level: float) -> Estimate:
+        """Student's interval over the units that are kept."""
+        values, sizes = [totals[u] for u in kept], [self.sizes[u] for u in kept]
+        size, count = sum(sizes), len(values)
+        middle = sum(values) / size if size else 0.0
+        if count < figures.UNITS_MIN:
+            return Estimate(middle)
+        apart = [value - each * middle for value, each in zip(values, sizes, strict=True)]
+        error = math.sqrt(count / (count - 1) * sum([x * x for x in apart])) / size
+        half = figures.t_quantile(0.5 + level / 2, count - 1) * error
+        return Estimate(middle, middle - half, middle + half)
+
+    def difference(
+        self, first: Sequence[float], second: Sequence[float], level: float = figures.LEVEL
+    ) -> Estimate:
+        """How much more the first give than the second, run by run."""
+        pairs = [a - b for a, b in zip(first, second, strict=True)]
+        return self.interval(self.sums(pairs), range(self.count), level)
+
+
+def by_iteration(
+    subjects: Sequence[Subject], prepared: Sequence[Prepared], loop: Loop
+) -> dict[str, list[list[float]]]:
+    """Grades by iteration and run: of the last one, of the best by score, of the best made."""
+    longest = min((max(s.grades, default=0) for s in subjects), default=0)
+    if longest < 1:
+        return {}
+    score = next((p for p in conditions_in(loop.until) if isinstance(p, Score)), None)
+    ways: dict[str, Callable[[Subject, Prepared, int], float]] = {
+        # Where nothing has come of a run so far, that is worth nothing.
+        "last": lambda s, _, k: s.grades.get(max((n for n in s.grades if n <= k), default=0), 0.0),
+        "best that was made": lambda s, _, k: max(
+            (grade for n, grade in s.grades.items() if n <= k), default=0.0
+        ),
+    }
+    if score is not None:
+        atom = f"{atom_of(score)} {score.low} {score.high}"
+        ways["best by score"] = lambda s, p, k: s.grades.get(p.best(atom, score, k), 0.0)
+    return {
+        name: [[way(s, p, k) for s, p in zip(subjects, prepared, strict=True)] for k in span]
+        for name, way in ways.items()
+        if (span := range(1, longest + 1))
+    }
+
+
+def bands_of(
+    values: dict[str, list[list[float]]], units: Units
+) -> dict[str, list[tuple[float, float]]]:
+    """Between which limits the mean of each iteration lies."""
+    if units.count < figures.UNITS_MIN:
+        return {}
+    every = range(units.count)
+    found = {
+        name: [units.interval(units.sums(row), every, figures.LEVEL) for row in rows]
+        for name, rows in values.items()
+    }
+    return {
+        name: [(max(0.0, e.low or 0.0), min(1.0, e.high or 0.0)) for e in row]
+        for name, row in found.items()
+    }
+
+
+def growth_words(values: dict[str, list[list[float]]], units: Units, margin: float) -> list[str]:
+    """Whether iterating helps, and until when."""
+    words: list[str] = []
+    last = values["last"]
+    if len(last) < 2 or units.count < figures.UNITS_MIN:
+        return words
+    means = [figures.mean(row) for row in last]
+    top = max(range(len(means)), key=means.__getitem__)
+    found = units.difference(last[top], last[0])
+    if top and found.low is not None and found.low > 0:
+        limits = f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
+        words.append(f"iterating helps: {limits} from 1 to {top + 1}")
+    else:
+        words.append("iterating is not seen to help")
+    harm = units.difference(last[top], last[-1])
+    if top + 1 < len(last) and harm.low is not None and harm.low > 0:
+        limits = f"{harm.value:.2f} ({harm.low:.2f} to {harm.high:.2f})"
+        which = f"iteration {len(last)} is worse than {top + 1} by {limits}"
+        words.append(f"later iterations harm: {which}: return best, not last")
+    for name, rows in values.items():
+        if name != "best that was made":
+            words.append(f"{name}: {_stops(rows, units, margin)}")
+    return words
+
+
+def _stops(rows: list[list[float]], units: Units, margin: float) -> str:
+    for k in range(len(rows) - 1):
+        later = range(k + 1, len(rows))
+        level = 1 - (1 - figures.LEVEL) / len(later)
+        found = [units.difference(rows[j], rows[k], level) for j in later]
+        if all(each.high is not None and each.high < margin for each in found):
+            return f"stops growing after {k + 1}"
+    return f"not seen to stop within {len(rows)} iterations"
