@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from browsed import Site
 from playwright.sync_api import expect
 
-from editing import settle, step
+from editing import drag, fit, middle, said, settle, step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +111,25 @@ class Hands:
         """Selects steps, so that the inspector shows them."""
         raise NotImplementedError
 
+    def add(self, kind: str, path: str) -> None:
+        """A step of a kind, beside all others; it is selected then."""
+        raise NotImplementedError
+
+    def remove(self, path: str) -> None:
+        raise NotImplementedError
+
+    def connect(self, source: tuple[str, str], target: tuple[str, str]) -> None:
+        """Leads a port of a step to a port of another one."""
+        raise NotImplementedError
+
+    def leave(self, path: str, around: str) -> None:
+        """Goes out of a container into what is around it; the container is selected then."""
+        raise NotImplementedError
+
+    def expect_selected(self, *paths: str) -> None:
+        for one in paths:
+            expect(step(self.page, one)).to_have_attribute("aria-selected", "true")
+
     def save(self) -> None:
         self.page.keyboard.press("Control+s")
         expect(self.page.locator(".edit-changes")).to_have_count(0)
@@ -137,12 +156,30 @@ class Mouse(Hands):
             step(self.page, one).locator(".piece-head").first.click(modifiers=["Shift"])
         self.expect_selected(path, *more)
 
-    def expect_selected(self, *paths: str) -> None:
-        for one in paths:
-            expect(step(self.page, one)).to_have_attribute("aria-selected", "true")
+    def add(self, kind: str, path: str) -> None:
+        self.page.locator(".edit-canvas .react-flow__pane").click(position={"x": 4, "y": 4})
+        palette = self.page.get_by_role("complementary", name="palette")
+        palette.get_by_role("button", name=kind).click()
+        self.expect_selected(path)
+
+    def remove(self, path: str) -> None:
+        self.select(path)
+        inspector(self.page).get_by_role("button", name="Remove").click()
+        expect(step(self.page, path)).to_have_count(0)
+
+    def connect(self, source: tuple[str, str], target: tuple[str, str]) -> None:
+        end = step(self.page, target[0]).locator(f'[data-handleid="in:{target[1]}"]')
+        expect(end).to_be_visible()
+        fit(self.page)
+        start = step(self.page, source[0]).locator(f'[data-handleid="out:{source[1]}"]')
+        drag(self.page, start, middle(end))
+
+    def leave(self, path: str, around: str) -> None:
+        self.page.locator(".crumbs").get_by_role("button", name=around).click()
+        self.select(path)
 
 
-class Keys(Mouse):
+class Keys(Hands):
     """The keyboard alone: Tab goes to what is wanted, arrows choose."""
 
     def focus(self, target: Locator) -> None:
@@ -186,6 +223,35 @@ class Keys(Mouse):
             self.page.keyboard.press("Shift+ArrowRight")
             expect(step(self.page, one)).to_be_focused()
         return self.expect_selected(path, *more)
+
+    def add(self, kind: str, path: str) -> None:
+        page = self.page
+        if steps := page.locator(".edit-canvas .react-flow__node").all():
+            self.focus(steps[-1])
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")
+        expect(page.get_by_role("dialog", name="Add a step").get_by_label("Kind")).to_be_focused()
+        page.keyboard.insert_text(kind)
+        page.keyboard.press("Enter")
+        expect(step(page, path)).to_be_focused()
+        self.expect_selected(path)
+
+    def remove(self, path: str) -> None:
+        self.focus(step(self.page, path))
+        self.page.keyboard.press("Delete")
+        expect(step(self.page, path)).to_have_count(0)
+
+    def connect(self, source: tuple[str, str], target: tuple[str, str]) -> None:
+        self.focus(step(self.page, source[0]))
+        self.page.keyboard.press("c")
+        expect(said(self.page)).to_contain_text(f"connect {source[0]}")
+        self.focus(step(self.page, target[0]))
+        self.page.keyboard.press("Enter")
+
+    def leave(self, path: str, around: str) -> None:
+        self.focus(self.page.locator(".edit-canvas .react-flow__node").last)
+        self.page.keyboard.press("Backspace")
+        self.expect_selected(path)
 
 
 def outputs_of(site: Site, run: str) -> Any:
