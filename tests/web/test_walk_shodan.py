@@ -167,8 +167,8 @@ def check_and_run(hands: Hands, site: Site) -> None:
     assert {name: edge[name] for name in EDGE} == EDGE
 
     inputs = {"task": "rain", "guidelines": "short"}
-    run_and_watch(hands, site, "review.yaml", inputs, loop="review-loop", turns="2/5")
-    compare_and_accept(hands, site, loop="review-loop")
+    other = run_and_watch(hands, site, "review.yaml", inputs, loop="review-loop", turns="2/5")
+    compare_and_accept(hands, site, loop="review-loop", other=other)
 
 
 def test_code_review_by_mouse(site: Site, page: Page) -> None:

@@ -265,8 +265,11 @@ def watched(page: Page) -> str:
 
 def run_and_watch(
     hands: Hands, site: Site, file: str, inputs: dict[str, str], *, loop: str, turns: str
-) -> None:
-    """Runs from the editor, watches it in place, and has the command line give the same."""
+) -> str:
+    """Runs from the editor, watches it in place, and has the command line give the same.
+
+    Gives the run of the command line.
+    """
     page = hands.page
     hands.press(page.get_by_role("button", name="Run…"))
     dialog = page.get_by_role("dialog")
@@ -282,17 +285,20 @@ def run_and_watch(
 
     assert outputs_of(site, by_page) == outputs_of(site, by_hand)
     assert by_page != by_hand
+    return by_hand
 
 
-def compare_and_accept(hands: Hands, site: Site, *, loop: str) -> None:
-    """Opens the run, compares its first two iterations, and accepts the first."""
+def compare_and_accept(hands: Hands, site: Site, *, loop: str, other: str) -> None:
+    """Compares two runs, then two iterations of the one, and accepts the first of these."""
     page = hands.page
     run = watched(page)
     hands.press(page.get_by_label("run", exact=True).get_by_role("link", name="Open the run"))
     hands.press(page.get_by_role("link", name=re.compile("Compare #")))
+    compare_runs(hands, site, run, other)
+    hands.choose(page.get_by_label("With", exact=True), run)
     hands.choose(page.get_by_label("After"), "2")
     hands.choose(page.get_by_label("Before"), "1")
-    expect(page.get_by_role("table", name=re.compile("from #1 to #2"))).to_be_visible()
+    expect(page.get_by_role("table", name=re.compile("from #1 to #2$"))).to_be_visible()
     hands.press(page.get_by_role("button", name="Accept #1"))
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label(f"Iteration of {loop}")).to_have_value("1")
@@ -301,3 +307,18 @@ def compare_and_accept(hands: Hands, site: Site, *, loop: str) -> None:
 
     [found] = site.wait(run, "succeeded")["result"]["loops"]
     assert (found["exit_reason"], found["returned_iteration"]) == ("accepted", 1)
+
+
+def compare_runs(hands: Hands, site: Site, run: str, other: str) -> None:
+    """The first iteration of a run beside the second one of another; the command says the same."""
+    page = hands.page
+    hands.choose(page.get_by_label("With", exact=True), other)
+    hands.choose(page.get_by_label("Before"), "1")
+    hands.choose(page.get_by_label("After"), "2")
+    changes = page.get_by_role("table", name=re.compile(f"from #1 to #2 of {other}$"))
+    expect(changes.locator(".diff-text.diff-removed")).to_contain_text("A first text.")
+    expect(changes.locator(".diff-text.diff-added")).to_contain_text("A second text, with rain.")
+    told = site.cli_shell(page.locator(".compare-side .same-command code").inner_text()).stdout
+
+    assert f"iteration 1 → 2 of {other}" in told
+    assert told.index("first") < told.index("second")
