@@ -178,6 +178,16 @@ def test_diff(whorl: Whorl, run: str) -> None:
     assert only["iterations"][1]["results"]["review"]["score"] == 0.63
 
 
+def test_diff_of_two_runs(whorl: Whorl, run: str) -> None:
+    other = str(whorl("run", "polish.yaml", "a haiku", "--json").json["run"])
+    text = whorl("diff", run, "1", "2", "--with", other).out
+
+    assert f"iteration 1 → 2 of {other}  score 0.41 → 0.63 +.22" in text
+    assert "-draft one\n+draft two\n+with two lines" in text
+    missing = whorl("diff", run, "1", "1", "--with", "nobody")
+    assert missing.code == 2
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -165,6 +165,19 @@ def test_two_iterations_are_compared(shared: Client, polished: str) -> None:
     assert found["feedback"] == {"hint": "draft two"}
 
 
+def test_iterations_of_two_runs_are_compared(shared: Client, polished: str) -> None:
+    other = shared.start("polish.yaml", inputs={"task": "a haiku"})
+    shared.wait(other)
+    found = shared.get(f"/runs/{polished}/compare", one=1, other=3, **{"with": other})
+    same = shared.get(f"/runs/{polished}/compare", one=2, other=2, **{"with": other})
+
+    assert (found["one"]["number"], found["other"]["score"]) == (1, 0.9)
+    assert found["feedback"] == {"hint": "draft two"}
+    assert all(node["same"] for node in same["nodes"])
+    unknown = shared.http.get(f"/api/runs/{polished}/compare?one=1&other=1&with=nobody")
+    assert unknown.status_code == 404
+
+
 def test_the_matrix_tells_what_changed_when(shared: Client, polished: str) -> None:
     found = shared.get(f"/runs/{polished}/matrix")
     only = shared.get(f"/runs/{polished}/matrix", node="length")

@@ -109,8 +109,10 @@ def test_readmes_loop_by_mouse(site: Site, page: Page) -> None:
 
     assert yaml.safe_load((site.project / "polish.yaml").read_text()) == readme()
 
-    run_and_watch(hands, site, "polish.yaml", {"task": "a haiku"}, loop="polish", turns="2/5")
-    compare_and_accept(hands, site, loop="polish")
+    other = run_and_watch(
+        hands, site, "polish.yaml", {"task": "a haiku"}, loop="polish", turns="2/5"
+    )
+    compare_and_accept(hands, site, loop="polish", other=other)
 
 
 def test_readmes_loop_by_keyboard(site: Site, page: Page) -> None:
@@ -145,5 +147,7 @@ def test_readmes_loop_by_keyboard(site: Site, page: Page) -> None:
 
     assert yaml.safe_load((site.project / "polish.yaml").read_text()) == readme()
 
-    run_and_watch(hands, site, "polish.yaml", {"task": "a haiku"}, loop="polish", turns="2/5")
-    compare_and_accept(hands, site, loop="polish")
+    other = run_and_watch(
+        hands, site, "polish.yaml", {"task": "a haiku"}, loop="polish", turns="2/5"
+    )
+    compare_and_accept(hands, site, loop="polish", other=other)

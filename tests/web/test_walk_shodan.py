@@ -1,4 +1,4 @@
-"""The code-review loop, drawn from an empty file: by mouse."""
+"""The code-review loop, drawn from an empty file: by mouse, and by keyboard alone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 import yaml
 from browsed import Site, picture
 from playwright.sync_api import expect
-from walking import Hands, Mouse, compare_and_accept, empty_site, inspector, run_and_watch
+from walking import Hands, Keys, Mouse, compare_and_accept, empty_site, inspector, run_and_watch
 
-from editing import drag, fit, middle, step
+from editing import step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +46,12 @@ OUTPUTS = (
     ("coder.code", "final_code"),
     ("iteration count", "iterations"),
 )
+EDGE = {
+    "source": "coder",
+    "target": "review",
+    "sourceHandle": "output:code",
+    "targetHandle": "input:code",
+}
 MAPPED = {
     "continueWhile": {"output": "review.approved", "operator": "==", "value": False},
     "maxIterations": 5,
@@ -122,53 +128,56 @@ def fill_panel(hands: Hands) -> None:
         hands.write(out.get_by_label(f"target of output mapping {number}"), target)
 
 
-def check_and_run(hands: Hands, site: Site) -> None:
-    hands.save()
-    [loop] = yaml.safe_load((site.project / "review.yaml").read_text())["nodes"]
-    data = loop["data"]
-
-    assert {name: data[name] for name in MAPPED} == MAPPED
-    assert [row["target"] for row in data["outputMappings"]] == [name for _, name in OUTPUTS]
-    assert [node["id"] for node in data["inlineWorkflow"]["nodes"]] == ["coder", "review"]
-
-    inputs = {"task": "rain", "guidelines": "short"}
-    run_and_watch(hands, site, "review.yaml", inputs, loop="review-loop", turns="2/5")
-    compare_and_accept(hands, site, loop="review-loop")
-
-
-def test_code_review_by_mouse(site: Site, page: Page) -> None:
-    hands = Mouse(page)
+def build(hands: Hands, site: Site) -> None:
+    """From the empty file to the loop with all that its panel holds."""
+    page = hands.page
     hands.new_file(site, "shodan", "review.yaml")
-    form = inspector(page)
-    palette = page.get_by_role("complementary", name="palette")
     for name in ("start", "write"):
-        hands.select(name)
-        hands.press(form.get_by_role("button", name="Remove"))
-        expect(step(page, name)).to_have_count(0)
-    hands.press(palette.get_by_role("button", name="Loop"))
-    expect(step(page, "loop")).to_have_attribute("aria-selected", "true")
+        hands.remove(name)
+    hands.add("Loop", "loop")
     name_it(hands, "review-loop", "review-loop")
     write_ports(hands, LOOP_PORTS)
-    hands.press(form.get_by_role("button", name="Edit inline"))
+    hands.press(inspector(page).get_by_role("button", name="Edit inline"))
     expect(page.locator(".crumbs")).to_contain_text("review-loop")
-    agent = palette.get_by_role("button", name="Agent")
     for name, words, prompt, ports in (
         ("coder", "Coder", CODER, CODER_PORTS),
         ("review", "Reviewer", REVIEWER, REVIEWER_PORTS),
     ):
-        hands.press(agent)
-        expect(step(page, f"{INSIDE}agent")).to_have_attribute("aria-selected", "true")
+        hands.add("Agent", f"{INSIDE}agent")
         name_it(hands, name, INSIDE + name)
         tell(hands, words, prompt, ports)
-    hands.select(f"{INSIDE}coder")
-    end = step(page, f"{INSIDE}review").locator('[data-handleid="in:code"]')
-    expect(end).to_be_visible()
-    fit(page)
-    drag(page, step(page, f"{INSIDE}coder").locator('[data-handleid="out:code"]'), middle(end))
+    hands.connect((f"{INSIDE}coder", "code"), (f"{INSIDE}review", "code"))
     expect(page.locator(".edit-canvas .react-flow__edge")).to_have_count(1)
     picture(page, "walk-shodan-inside")
-    hands.press(page.locator(".crumbs").get_by_role("button", name="review.yaml"))
-    hands.select("review-loop")
+    hands.leave("review-loop", "review.yaml")
     fill_panel(hands)
     picture(page, "walk-shodan")
+
+
+def check_and_run(hands: Hands, site: Site) -> None:
+    hands.save()
+    [loop] = yaml.safe_load((site.project / "review.yaml").read_text())["nodes"]
+    data = loop["data"]
+    inner = data["inlineWorkflow"]
+
+    assert {name: data[name] for name in MAPPED} == MAPPED
+    assert [row["target"] for row in data["outputMappings"]] == [name for _, name in OUTPUTS]
+    assert [node["id"] for node in inner["nodes"]] == ["coder", "review"]
+    [edge] = inner["edges"]
+    assert {name: edge[name] for name in EDGE} == EDGE
+
+    inputs = {"task": "rain", "guidelines": "short"}
+    other = run_and_watch(hands, site, "review.yaml", inputs, loop="review-loop", turns="2/5")
+    compare_and_accept(hands, site, loop="review-loop", other=other)
+
+
+def test_code_review_by_mouse(site: Site, page: Page) -> None:
+    hands = Mouse(page)
+    build(hands, site)
+    check_and_run(hands, site)
+
+
+def test_code_review_by_keyboard(site: Site, page: Page) -> None:
+    hands = Keys(page)
+    build(hands, site)
     check_and_run(hands, site)

@@ -66,8 +66,8 @@ def check_and_run(hands: Hands, site: Site) -> None:
 
     assert shape((site.project / "refine.json").read_text()) == shape(template)
 
-    run_and_watch(hands, site, "refine.json", {"task": "rain"}, loop="loop", turns="3/3")
-    compare_and_accept(hands, site, loop="loop")
+    other = run_and_watch(hands, site, "refine.json", {"task": "rain"}, loop="loop", turns="3/3")
+    compare_and_accept(hands, site, loop="loop", other=other)
 
 
 def test_self_refine_by_mouse(site: Site, page: Page) -> None:

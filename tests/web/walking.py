@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from browsed import Site
 from playwright.sync_api import expect
 
-from editing import settle, step
+from editing import drag, fit, middle, said, settle, step
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +111,25 @@ class Hands:
         """Selects steps, so that the inspector shows them."""
         raise NotImplementedError
 
+    def add(self, kind: str, path: str) -> None:
+        """A step of a kind, beside all others; it is selected then."""
+        raise NotImplementedError
+
+    def remove(self, path: str) -> None:
+        raise NotImplementedError
+
+    def connect(self, source: tuple[str, str], target: tuple[str, str]) -> None:
+        """Leads a port of a step to a port of another one."""
+        raise NotImplementedError
+
+    def leave(self, path: str, around: str) -> None:
+        """Goes out of a container into what is around it; the container is selected then."""
+        raise NotImplementedError
+
+    def expect_selected(self, *paths: str) -> None:
+        for one in paths:
+            expect(step(self.page, one)).to_have_attribute("aria-selected", "true")
+
     def save(self) -> None:
         self.page.keyboard.press("Control+s")
         expect(self.page.locator(".edit-changes")).to_have_count(0)
@@ -137,12 +156,30 @@ class Mouse(Hands):
             step(self.page, one).locator(".piece-head").first.click(modifiers=["Shift"])
         self.expect_selected(path, *more)
 
-    def expect_selected(self, *paths: str) -> None:
-        for one in paths:
-            expect(step(self.page, one)).to_have_attribute("aria-selected", "true")
+    def add(self, kind: str, path: str) -> None:
+        self.page.locator(".edit-canvas .react-flow__pane").click(position={"x": 4, "y": 4})
+        palette = self.page.get_by_role("complementary", name="palette")
+        palette.get_by_role("button", name=kind).click()
+        self.expect_selected(path)
+
+    def remove(self, path: str) -> None:
+        self.select(path)
+        inspector(self.page).get_by_role("button", name="Remove").click()
+        expect(step(self.page, path)).to_have_count(0)
+
+    def connect(self, source: tuple[str, str], target: tuple[str, str]) -> None:
+        end = step(self.page, target[0]).locator(f'[data-handleid="in:{target[1]}"]')
+        expect(end).to_be_visible()
+        fit(self.page)
+        start = step(self.page, source[0]).locator(f'[data-handleid="out:{source[1]}"]')
+        drag(self.page, start, middle(end))
+
+    def leave(self, path: str, around: str) -> None:
+        self.page.locator(".crumbs").get_by_role("button", name=around).click()
+        self.select(path)
 
 
-class Keys(Mouse):
+class Keys(Hands):
     """The keyboard alone: Tab goes to what is wanted, arrows choose."""
 
     def focus(self, target: Locator) -> None:
@@ -187,6 +224,35 @@ class Keys(Mouse):
             expect(step(self.page, one)).to_be_focused()
         return self.expect_selected(path, *more)
 
+    def add(self, kind: str, path: str) -> None:
+        page = self.page
+        if steps := page.locator(".edit-canvas .react-flow__node").all():
+            self.focus(steps[-1])
+        page.keyboard.press("Escape")
+        page.keyboard.press("/")
+        expect(page.get_by_role("dialog", name="Add a step").get_by_label("Kind")).to_be_focused()
+        page.keyboard.insert_text(kind)
+        page.keyboard.press("Enter")
+        expect(step(page, path)).to_be_focused()
+        self.expect_selected(path)
+
+    def remove(self, path: str) -> None:
+        self.focus(step(self.page, path))
+        self.page.keyboard.press("Delete")
+        expect(step(self.page, path)).to_have_count(0)
+
+    def connect(self, source: tuple[str, str], target: tuple[str, str]) -> None:
+        self.focus(step(self.page, source[0]))
+        self.page.keyboard.press("c")
+        expect(said(self.page)).to_contain_text(f"connect {source[0]}")
+        self.focus(step(self.page, target[0]))
+        self.page.keyboard.press("Enter")
+
+    def leave(self, path: str, around: str) -> None:
+        self.focus(self.page.locator(".edit-canvas .react-flow__node").last)
+        self.page.keyboard.press("Backspace")
+        self.expect_selected(path)
+
 
 def outputs_of(site: Site, run: str) -> Any:
     return site.get(f"/runs/{run}")["result"]["outputs"]
@@ -199,8 +265,11 @@ def watched(page: Page) -> str:
 
 def run_and_watch(
     hands: Hands, site: Site, file: str, inputs: dict[str, str], *, loop: str, turns: str
-) -> None:
-    """Runs from the editor, watches it in place, and has the command line give the same."""
+) -> str:
+    """Runs from the editor, watches it in place, and has the command line give the same.
+
+    Gives the run of the command line.
+    """
     page = hands.page
     hands.press(page.get_by_role("button", name="Run…"))
     dialog = page.get_by_role("dialog")
@@ -216,17 +285,20 @@ def run_and_watch(
 
     assert outputs_of(site, by_page) == outputs_of(site, by_hand)
     assert by_page != by_hand
+    return by_hand
 
 
-def compare_and_accept(hands: Hands, site: Site, *, loop: str) -> None:
-    """Opens the run, compares its first two iterations, and accepts the first."""
+def compare_and_accept(hands: Hands, site: Site, *, loop: str, other: str) -> None:
+    """Compares two runs, then two iterations of the one, and accepts the first of these."""
     page = hands.page
     run = watched(page)
     hands.press(page.get_by_label("run", exact=True).get_by_role("link", name="Open the run"))
     hands.press(page.get_by_role("link", name=re.compile("Compare #")))
+    compare_runs(hands, site, run, other)
+    hands.choose(page.get_by_label("With", exact=True), run)
     hands.choose(page.get_by_label("After"), "2")
     hands.choose(page.get_by_label("Before"), "1")
-    expect(page.get_by_role("table", name=re.compile("from #1 to #2"))).to_be_visible()
+    expect(page.get_by_role("table", name=re.compile("from #1 to #2$"))).to_be_visible()
     hands.press(page.get_by_role("button", name="Accept #1"))
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label(f"Iteration of {loop}")).to_have_value("1")
@@ -235,3 +307,18 @@ def compare_and_accept(hands: Hands, site: Site, *, loop: str) -> None:
 
     [found] = site.wait(run, "succeeded")["result"]["loops"]
     assert (found["exit_reason"], found["returned_iteration"]) == ("accepted", 1)
+
+
+def compare_runs(hands: Hands, site: Site, run: str, other: str) -> None:
+    """The first iteration of a run beside the second one of another; the command says the same."""
+    page = hands.page
+    hands.choose(page.get_by_label("With", exact=True), other)
+    hands.choose(page.get_by_label("Before"), "1")
+    hands.choose(page.get_by_label("After"), "2")
+    changes = page.get_by_role("table", name=re.compile(f"from #1 to #2 of {other}$"))
+    expect(changes.locator(".diff-text.diff-removed")).to_contain_text("A first text.")
+    expect(changes.locator(".diff-text.diff-added")).to_contain_text("A second text, with rain.")
+    told = site.cli_shell(page.locator(".compare-side .same-command code").inner_text()).stdout
+
+    assert f"iteration 1 → 2 of {other}" in told
+    assert told.index("first") < told.index("second")

@@ -1,7 +1,7 @@
 /** What can be compared of two iterations. */
 import { expect, it } from "vitest";
-import { chosenValue, firstChoice, nodeChoices, numberChanges } from "../src/screens/compare/choices";
-import { chosenPair, numbersOf } from "../src/screens/compare/Compare";
+import { chosenValue, firstChoice, nodeChoices, numberChanges, sideName } from "../src/screens/compare/choices";
+import { chosenPair, numbersOf, pairOfTwo } from "../src/screens/compare/Compare";
 import { difference } from "../src/screens/compare/Figures";
 
 const one = { code: "a", review: { score: 0.4, note: "x" }, big: { $ref: "r", size: 9000, preview: "b" } };
@@ -32,6 +32,17 @@ it("compares the last two unless the address names others", () => {
   expect(chosenPair([1, 2, 4], { one: "1", other: "2" })).toEqual([1, 2]);
   expect(chosenPair([1, 2, 4], { one: "9", other: "1" })).toEqual([2, 1]);
   expect(chosenPair([1], {})).toEqual([undefined, undefined]);
+});
+
+it("compares the last ones of two runs unless the address names others", () => {
+  expect(pairOfTwo([1, 2], [1, 2, 3], {})).toEqual([2, 3]);
+  expect(pairOfTwo([1, 2], [1, 2, 3], { one: "1", other: "1" })).toEqual([1, 1]);
+  expect(pairOfTwo([1], [], { one: "9" })).toEqual([1, undefined]);
+});
+
+it("names the run of an iteration where it is another one", () => {
+  expect([0, 1].map((index) => sideName(2, ["a", "a"], index))).toEqual(["#2", "#2"]);
+  expect([0, 1].map((index) => sideName(2, ["a", "b"], index))).toEqual(["#2", "#2 of b"]);
 });
 
 it("lists all iterations, also where the matrix has only the newest", () => {

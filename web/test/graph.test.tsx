@@ -74,6 +74,14 @@ describe("the layout", () => {
     expect(closed.edges.map((one) => one.id)).toEqual(["order:plan>draft", "order:draft>finish"]);
   });
 
+  it("gives a collapsed container a row for each port", () => {
+    const ported = { ...NESTED, nodes: NESTED.nodes.map((one) => (one.path === "draft" ? { ...one, ports: { inputs: ["task"], outputs: ["code", "score", "count"] } } : one)) };
+    const closed = at(layoutOf(ported, new Set(["draft"])).nodes, "draft");
+
+    expect(closed.height).toBe(CLOSED.height + 3 * 16);
+    expect(closed.width).toBe(CLOSED.width);
+  });
+
   it("goes down in a narrow window, with the way back beside it", () => {
     const down = layoutOf(NESTED, new Set(), true);
     const back = down.edges.find((one) => one.from === "draft/judge_it" && one.kind === "feedback")!;

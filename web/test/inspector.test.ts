@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json, Sketch, SketchNode } from "../src/editor/contract";
+import { portMeant } from "../src/editor/canvas/connecting";
 import { edgeWords } from "../src/editor/inspector/connections";
 import { nameOf, othersOf, rowsOf, valueAt, widgetFor, type Field } from "../src/editor/inspector/fields";
 import { added, changePart, conditionWords, fresh, hasScore, readUntil, type Condition } from "../src/editor/inspector/loops/conditions";
@@ -45,6 +46,15 @@ describe("the widget of a field", () => {
     expect(widgetFor(field([], "text"), ["a"])).toBe("json");
     expect(widgetFor(field([], "any"), "a")).toBe("text");
     expect(widgetFor(field([], "boolean"), true)).toBe("boolean");
+  });
+});
+
+describe("the port of an end that names none", () => {
+  it("is the usual one, else the only one; several are asked about", () => {
+    expect(portMeant(["response", "output"], "output")).toBe("output");
+    expect(portMeant(["code"], "input")).toBe("code");
+    expect(portMeant([], "input")).toBe("");
+    expect(portMeant(["task", "context"], "input")).toBeNull();
   });
 });
 

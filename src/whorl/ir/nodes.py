@@ -314,7 +314,8 @@ class Loop(NodeFields):
     `words` are how its dialect speaks of it, which the interpreter copies and never looks into:
     `limits` are messages that the dialect prescribes, by exit reason, with `{iterations}` and
     `{ms}` in them; `fields` are its fields that raise a limit, by exit reason, by what a budget
-    counts, (`run`) for the budget of the run, and (`score`) for the range of scores.
+    counts, (`run`) for the budget of the run, and (`score`) for the range of scores; `ports` are
+    the names of its `inputs` and `outputs` on a canvas.
     """
 
     body: Block

@@ -365,6 +365,11 @@ def sides(store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int]) -
     return first, second
 
 
+def side(store: SqliteStore, run: RunId, loop: str, number: int) -> Side:
+    given = results_of(store, run, loop, (number,))
+    return Side(iteration_row(store, run, loop, number), given.get(number, {}))
+
+
 def results_of(
     store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
 ) -> dict[int, dict[str, Json]]:

@@ -448,7 +448,7 @@ export interface paths {
         };
         /**
          * Compare
-         * @description Two iterations of a loop side by side.
+         * @description Two iterations of a loop side by side, of one run or of two.
          */
         get: operations["compare_api_runs__run__compare_get"];
         put?: never;
@@ -1521,7 +1521,7 @@ export interface components {
         };
         /**
          * Comparison
-         * @description Two iterations of a loop side by side.
+         * @description Two iterations of a loop side by side, of one run or of two.
          */
         Comparison: {
             /**
@@ -2203,6 +2203,8 @@ export interface components {
             parent: string;
             /** Path */
             path: string;
+            /** @description of a loop whose file draws it with ports; else null */
+            ports?: components["schemas"]["GraphPorts"] | null;
             /**
              * Settings
              * @description what the file says it is given, such as its prompt
@@ -2219,6 +2221,16 @@ export interface components {
              * @description a condition under which it runs
              */
             when: string | null;
+        };
+        /**
+         * GraphPorts
+         * @description What a step is connected by, as its file names it.
+         */
+        GraphPorts: {
+            /** Inputs */
+            inputs: string[];
+            /** Outputs */
+            outputs: string[];
         };
         /**
          * History
@@ -4757,6 +4769,8 @@ export interface operations {
                 loop?: string;
                 one: number;
                 other: number;
+                /** @description the run that the second one is of, where it is another */
+                with?: string | null;
             };
             header?: never;
             path: {

@@ -72,6 +72,6 @@ export const commands = {
     ),
   stop: (run: string, loop?: string) => line("stop", run, ...option("--at", loop)),
   cancel: (run: string, feedback = "") => line("cancel", run, ...option("--feedback", feedback)),
-  diff: (run: string, one: number, other: number, node?: string, loop?: string) =>
-    line("diff", run, String(one), String(other), ...option("--node", node), ...option("--at", loop)),
+  diff: (run: string, one: number, other: number, node?: string, loop?: string, against?: string) =>
+    line("diff", run, String(one), String(other), ...option("--node", node), ...option("--at", loop), ...option("--with", against)),
 };

@@ -43,6 +43,7 @@ export interface Layout {
 export const STEP = { width: 150, height: 52 };
 /** A container that is closed: one step with its ports. */
 export const CLOSED = { width: 290, height: 74 };
+const PORT = 16;
 export const PADDING = { side: 22, top: 54, bottom: 18, lane: 26, chips: 40, widthMin: 300 };
 const SPACING = { nodesep: 26, ranksep: 44 };
 
@@ -68,7 +69,7 @@ export function layoutOf(graph: Graph, collapsed: ReadonlySet<string> = new Set(
     boxes.set(parent, box);
     return box;
   };
-  const leafSize = (node: GraphNode) => (collapsed.has(node.path) ? CLOSED : STEP);
+  const leafSize = (node: GraphNode) => (collapsed.has(node.path) ? closedSize(node) : STEP);
   const sizeOf = (node: GraphNode, measureInside: (path: string) => Box) =>
     inside.has(node.path) ? measureInside(node.path) : leafSize(node);
 
@@ -86,6 +87,12 @@ export function layoutOf(graph: Graph, collapsed: ReadonlySet<string> = new Set(
   };
   place("", 0);
   return { nodes, edges: drawn(edges, nodes, boxes, isDown), width: root.width, height: root.height, isDown };
+}
+
+/** With a row for each port that has a name. */
+function closedSize({ ports }: GraphNode): Size {
+  const rows = ports ? Math.max(ports.inputs.length, ports.outputs.length) : 0;
+  return { ...CLOSED, height: CLOSED.height + rows * PORT };
 }
 
 /** The nodes that no collapsed container hides. */

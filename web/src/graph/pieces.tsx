@@ -81,14 +81,10 @@ function ClosedPiece({ data, selected }: { data: PieceData; selected: boolean })
   const status = state?.status ?? "idle";
   const about = node.loop?.until ? `until ${node.loop.until}` : node.detail;
   return (
-    <div className={`piece container is-closed tone-${lookOf(status).tone} kind-${node.kind}${selected ? " is-selected" : ""}${data.isDown ? " is-down" : ""}`} data-path={node.path} data-status={status}>
+    <div className={`piece container is-closed tone-${lookOf(status).tone} kind-${node.kind}${selected ? " is-selected" : ""}${data.isDown ? " is-down" : ""}${node.ports ? " has-ports" : ""}`} data-path={node.path} data-status={status}>
       <Ends isDown={data.isDown} />
-      <span className="piece-port piece-port-in" title={`what goes into ${node.name}`}>
-        in
-      </span>
-      <span className="piece-port piece-port-out" title={`what comes out of ${node.name}`}>
-        out
-      </span>
+      {!node.ports && <Port side="in" name="in" of={node.name} />}
+      {!node.ports && <Port side="out" name="out" of={node.name} />}
       <Case name={node.case} />
       <div className="piece-head">
         <span className="piece-title">
@@ -100,7 +96,29 @@ function ClosedPiece({ data, selected }: { data: PieceData; selected: boolean })
       </div>
       <div className="piece-detail">{visible(about)}</div>
       {chips && <div className="piece-detail">{usageText(chips)}</div>}
+      {node.ports && (
+        <div className="piece-ports">
+          <div>
+            {node.ports.inputs.map((name) => (
+              <Port key={name} side="in" name={name} of={node.name} />
+            ))}
+          </div>
+          <div>
+            {node.ports.outputs.map((name) => (
+              <Port key={name} side="out" name={name} of={node.name} />
+            ))}
+          </div>
+        </div>
+      )}
     </div>
+  );
+}
+
+function Port({ side, name, of }: { side: "in" | "out"; name: string; of: string }) {
+  return (
+    <span className={`piece-port piece-port-${side}`} title={`what ${side === "in" ? "goes into" : "comes out of"} ${visible(of)}`}>
+      {visible(name)}
+    </span>
   );
 }
 

@@ -63,7 +63,13 @@ def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
             collect=collect,
             facts=((inner.number, "number"),),
             shape=shape,
-            words={"fields": {"max_iterations": "maxIterations", "budget": "--budget"}},
+            words={
+                "fields": {"max_iterations": "maxIterations", "budget": "--budget"},
+                "ports": {
+                    "inputs": [port.name for port in node.inputs],
+                    "outputs": [port.name for port in node.outputs],
+                },
+            },
         )
     ]
 

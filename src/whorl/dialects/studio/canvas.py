@@ -92,6 +92,8 @@ RESULTS = {name: words(kind.gives) for name, kind in _KINDS.items() if kind.give
 MAIN_FIELDS = {"llm": "response", "file_read": "content"}
 # The handles by which edges leave a node.
 _SOURCE_HANDLES = {**RESULTS, "approval": ("approved", "rejected")}
+# What a loop is connected by, on the left and on the right.
+LOOP_PORTS = {"inputs": ["input"], "outputs": ["output", "iterations", "count"]}
 # The fields of a canvas, and of its nodes and edges beside what editors add.
 _CANVAS_FIELDS = words("id name description version nodes edges variables timeout budget viewport")
 _NODE_FIELDS = words("id type data position style width height")

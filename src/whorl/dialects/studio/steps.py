@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.studio.canvas import CONTINUE, DONE
+from whorl.dialects.studio.canvas import CONTINUE, DONE, LOOP_PORTS
 from whorl.dialects.studio.regions import continue_targets, expression, field_of, value_of
 from whorl.dialects.studio.texts import NodeReader, is_written
 from whorl.source import Scalar, plain
@@ -288,7 +288,10 @@ def read_loop(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]:
         body=body,
         until=until,
         limits=ir.LoopLimits(iterations=_iterations(node), iteration_time_s=scope.timeout_s),
-        words={"fields": {"max_iterations": "maxIterations", "budget": "--budget"}},
+        words={
+            "fields": {"max_iterations": "maxIterations", "budget": "--budget"},
+            "ports": {side: list(names) for side, names in LOOP_PORTS.items()},
+        },
         carry=(_carry(node, region, appends=appends), *scope.conversations.get(region.start, ())),
         collect=(ir.Collect("iterations", "all", expression(value_of(region.end))),),
         facts=tuple((scope.helper(region.start, word), fact) for word, fact in words),  # type: ignore[misc]

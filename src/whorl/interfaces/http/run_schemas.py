@@ -279,7 +279,7 @@ class NodeChange(Closed):
 
 
 class Comparison(Closed):
-    """Two iterations of a loop side by side."""
+    """Two iterations of a loop side by side, of one run or of two."""
 
     loop: str
     one: Side

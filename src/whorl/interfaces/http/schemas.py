@@ -305,6 +305,13 @@ class GraphLoop(Closed):
     ask: str
 
 
+class GraphPorts(Closed):
+    """What a step is connected by, as its file names it."""
+
+    inputs: list[str]
+    outputs: list[str]
+
+
 class GraphNode(Closed):
     """A step. Its `path` is the address of its events without `[n]` and `#n`."""
 
@@ -319,6 +326,9 @@ class GraphNode(Closed):
     case: str | None = Field(description="inside of a branch: in which case it lies")
     when: str | None = Field(description="a condition under which it runs")
     loop: GraphLoop | None
+    ports: GraphPorts | None = Field(
+        default=None, description="of a loop whose file draws it with ports; else null"
+    )
     settings: dict[str, str] = Field(
         default_factory=dict, description="what the file says it is given, such as its prompt"
     )

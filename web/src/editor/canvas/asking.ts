@@ -6,4 +6,11 @@ export type CanvasAsk =
   | { kind: "wrap"; paths: string[] }
   | { kind: "unwrap"; path: string }
   | { kind: "remove"; paths: string[] }
-  | { kind: "feedback"; from: string; loop: string };
+  | { kind: "feedback"; from: string; loop: string }
+  | { kind: "ports"; from: End; to: End };
+
+/** One end of an edge; the port is open where it is null. */
+export interface End {
+  at: string;
+  port: string | null;
+}

@@ -3,8 +3,9 @@ import { useReactFlow, type Connection, type FinalConnectionState } from "@xyflo
 import type { Sketch } from "../contract";
 import { useOpenFile } from "../state";
 import type { CanvasAsk } from "./asking";
+import { nodeOf } from "./commands";
 import { BACK } from "./flow";
-import { contains, isIn, type Picture } from "./model";
+import { contains, isIn, isPlacedDialect, type Picture } from "./model";
 
 const portOf = (handle: string | null | undefined): string => (handle ?? "").replace(/^(in|out):/, "");
 
@@ -13,13 +14,24 @@ export function feeds(sketch: Sketch, from: string, to: string): boolean {
   return from !== to && isIn(from, to) && sketch.nodes.find((node) => node.path === to)?.kind === "repeat";
 }
 
+/** The port that is meant where none is named: the usual one, or the only one; null where there is a choice. */
+export function portMeant(ports: readonly string[], usual: string): string | null {
+  if (ports.includes(usual)) return usual;
+  return ports.length > 1 ? null : (ports[0] ?? "");
+}
+
 export function useConnect(ask: (question: CanvasAsk) => void) {
   const { store, actions } = useOpenFile();
   return (from: string, to: string, fromPort = "", toPort = ""): void => {
-    const { sketch } = store.getState();
+    const { sketch, dialect } = store.getState();
     if (feeds(sketch, from, to)) return ask({ kind: "feedback", from, loop: to });
     if (from === to) return;
-    void actions.apply([{ operation: "connect", from: { at: from, port: fromPort }, to: { at: to, port: toPort } }]);
+    const isPlaced = isPlacedDialect(dialect);
+    const [outputs, inputs] = isPlaced ? [nodeOf(sketch, from)?.ports.outputs ?? [], nodeOf(sketch, to)?.ports.inputs ?? []] : [[], []];
+    const start = { at: from, port: fromPort || portMeant(outputs, "output") };
+    const end = { at: to, port: toPort || portMeant(inputs, "input") };
+    if (start.port === null || end.port === null) return ask({ kind: "ports", from: start, to: end });
+    void actions.apply([{ operation: "connect", from: { ...start }, to: { ...end } }]);
   };
 }
 

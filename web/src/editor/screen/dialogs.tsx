@@ -28,6 +28,8 @@ export function CanvasDialog({ question, onClose }: { question: CanvasAsk | null
       return <RemoveDialog question={question} onClose={onClose} />;
     case "feedback":
       return <FeedbackDialog question={question} onClose={onClose} />;
+    case "ports":
+      return <PortsDialog question={question} onClose={onClose} />;
     default:
       return null;
   }
@@ -71,10 +73,12 @@ function AddDialog({ question, onClose }: AskedProps<"add">) {
   const [search, setSearch] = useState("");
   const groups = found(palette, search);
   const add = (kind: string) => {
-    const { sketch, drill, dialect, selected } = store.getState();
-    const isPlaced = isPlacedDialect(dialect);
     const { place } = question;
-    void actions.apply(place && !isPlaced ? [addAt({ ...place, after: null }, { kind })] : addAfter(sketch, drill, isPlaced, place?.into ?? selected.at(-1), { kind }));
+    void actions.inTurn(() => {
+      const { sketch, drill, dialect, selected } = store.getState();
+      const isPlaced = isPlacedDialect(dialect);
+      return actions.apply(place && !isPlaced ? [addAt({ ...place, after: null }, { kind })] : addAfter(sketch, drill, isPlaced, place?.into ?? selected.at(-1), { kind }));
+    });
     onClose();
   };
   const submit = (event: FormEvent) => {
@@ -246,5 +250,37 @@ function FeedbackDialog({ question, onClose }: AskedProps<"feedback">) {
         )}
       </Field>
     </AskForm>
+  );
+}
+
+/** Which ports an edge joins, where steps have several. */
+function PortsDialog({ question, onClose }: AskedProps<"ports">) {
+  const sketch = useEditorState((state) => state.sketch);
+  const { from, to } = question;
+  const [outputs, inputs] = [nodeOf(sketch, from.at)?.ports.outputs ?? [], nodeOf(sketch, to.at)?.ports.inputs ?? []];
+  // The same name on both sides is what is meant most often.
+  const both = outputs.find((name) => inputs.includes(name));
+  const [output, setOutput] = useState(from.port ?? both ?? outputs[0] ?? "");
+  const [input, setInput] = useState(to.port ?? (inputs.includes(output) ? output : (inputs[0] ?? "")));
+  const operations = (): Operation[] => [{ operation: "connect", from: { at: from.at, port: output }, to: { at: to.at, port: input } }];
+  return (
+    <AskForm title={`Connect ${from.at} to ${to.at}`} label="Connect" operations={operations} onClose={onClose}>
+      {from.port === null && <PortField label="Output" names={outputs} value={output} onValue={setOutput} />}
+      {to.port === null && <PortField label="Input" names={inputs} value={input} onValue={setInput} />}
+    </AskForm>
+  );
+}
+
+function PortField({ label, names, value, onValue }: { label: string; names: string[]; value: string; onValue: (name: string) => void }) {
+  return (
+    <Field label={label}>
+      {(id) => (
+        <select id={id} value={value} autoFocus onChange={(event) => onValue(event.target.value)}>
+          {names.map((name) => (
+            <option key={name}>{name}</option>
+          ))}
+        </select>
+      )}
+    </Field>
   );
 }

@@ -151,10 +151,12 @@ function CanvasPane({ onLine }: { onLine: (line: number) => void }) {
     if (line) onLine(line);
   };
   const { onKeyDown } = useEditKeys({ picture, linking, setLinking, chosenEdge, setChosenEdge, ask, open, up, showSource });
-  const add = (kind: string) => {
-    const { sketch, drill, dialect, selected } = store.getState();
-    void actions.apply(addAfter(sketch, drill, isPlacedDialect(dialect), selected.at(-1), { kind }));
-  };
+  // What was typed before is made first: ports that it names are what a new step is connected by.
+  const add = (kind: string) =>
+    void actions.inTurn(() => {
+      const { sketch, drill, dialect, selected } = store.getState();
+      return actions.apply(addAfter(sketch, drill, isPlacedDialect(dialect), selected.at(-1), { kind }));
+    });
   const onPick = useCallback(
     (path: string, isMore: boolean) => {
       setChosenEdge("");

@@ -6,19 +6,19 @@ import { openDialog } from "../../dialogs";
 interface ActionsProps {
   run: string;
   loop: string;
-  one: number;
-  other: number;
+  /** Those of this run that are looked at; the last one is what others begin with. */
+  numbers: readonly number[];
 }
 
-export function Actions({ run, loop, one, other }: ActionsProps) {
+export function Actions({ run, loop, numbers }: ActionsProps) {
   const detail = useLoad((client, signal) => client.run(run, signal), [run]);
   const can = detail.value?.can ?? [];
-  const numbers = one === other ? [one] : [one, other];
+  const last = numbers.at(-1) ?? 1;
   const onDone = () => navigate(runPath(run));
   return (
     <div className="action-row compare-actions" role="group" aria-label="actions">
       {can.includes("accept") &&
-        numbers.map((iteration) => (
+        [...new Set(numbers)].map((iteration) => (
           <button key={iteration} type="button" className="button" onClick={() => openDialog({ kind: "accept", run, loop, iteration, onDone })}>
             Accept #{iteration}
           </button>
@@ -29,8 +29,8 @@ export function Actions({ run, loop, one, other }: ActionsProps) {
         </button>
       )}
       {can.includes("fork") && (
-        <button type="button" className="button" onClick={() => openDialog({ kind: "fork", run, loop, iteration: other })}>
-          Fork from #{other}…
+        <button type="button" className="button" onClick={() => openDialog({ kind: "fork", run, loop, iteration: last })}>
+          Fork from #{last}…
         </button>
       )}
     </div>

@@ -1,6 +1,6 @@
-/** Two iterations of a loop side by side, and what changed when. */
-import { useId, useMemo } from "react";
-import type { Comparison, LoopItem, Matrix as MatrixItem } from "../../api";
+/** Two iterations of a loop side by side, of one run or of two, and what changed when. */
+import { useId } from "react";
+import type { Client, Comparison, LoopItem, Matrix as MatrixItem } from "../../api";
 import { KEY_LABELS, useKeys } from "../../app/keys";
 import { Empty, ErrorNotice, Loading } from "../../app/Notice";
 import { Link, navigate, runPath } from "../../app/router";
@@ -23,7 +23,7 @@ export default function Compare({ values, query }: ScreenProps) {
   const all = loops.value.loops;
   const loop = all.find((one) => one.address === query["loop"]) ?? all.find((one) => one.iterations > 1) ?? all[0];
   if (!loop) return <Nothing id={id} title="This run has no loop" />;
-  return <LoopComparison key={loop.address} id={id} loop={loop} loops={all} query={query} />;
+  return <LoopComparison key={id} id={id} loop={loop} loops={all} query={query} />;
 }
 
 function Nothing({ id, title }: { id: string; title: string }) {
@@ -43,26 +43,57 @@ interface LoopComparisonProps {
 }
 
 function LoopComparison({ id, loop, loops, query }: LoopComparisonProps) {
-  const matrix = useLoad((client, signal) => client.matrix(id, loop.address, undefined, signal), [id, loop.address]);
-  if (matrix.error) return <ErrorNotice error={matrix.error} onRetry={matrix.reload} />;
-  if (!matrix.value) return <Loading what="the iterations" />;
-  const [one, other] = chosenPair(numbersOf(matrix.value, loop), query, matrix.value.iterations.at(-1)?.number);
+  const against = query["with"] || id;
+  const { address } = loop;
+  const go = (place: Record<string, string>) => navigate(runPath(id, "/compare"), place, { replace: true });
   return (
     <section className="screen screen-compare">
       <div className="screen-head">
         <h1>Compare</h1>
         <Link to={runPath(id)}>run {id}</Link>
-        {loops.length > 1 && (
-          <Picker label="Loop" value={loop.address} options={loops.map((each) => each.address)} onPick={(address) => navigate(runPath(id, "/compare"), { loop: address }, { replace: true })} />
-        )}
+        {loops.length > 1 && <Picker label="Loop" value={address} options={loops.map((each) => each.address)} onPick={(chosen) => go({ loop: chosen })} />}
+        <OtherRun id={id} against={against} onPick={(run) => go({ loop: address, ...(run === id ? {} : { with: run }) })} />
       </div>
-      {one === undefined || other === undefined ? (
-        <Nothing id={id} title={`Loop ${loop.address} has fewer than two finished iterations`} />
-      ) : (
-        <Two id={id} loop={loop} matrix={matrix.value} one={one} other={other} query={query} />
-      )}
+      <Iterations key={`${address} ${against}`} id={id} against={against} loop={loop} query={query} />
     </section>
   );
+}
+
+function Iterations({ id, against, loop, query }: Omit<LoopComparisonProps, "loops"> & { against: string }) {
+  const isOne = against === id;
+  const matrix = useLoad((client, signal) => client.matrix(id, loop.address, undefined, signal), [id, loop.address]);
+  const theirs = useLoad((client, signal) => (against === id ? Promise.resolve(null) : numbersIn(client, against, loop.address, signal)), [id, against, loop.address]);
+  const fault = matrix.error ?? theirs.error;
+  if (fault) return <ErrorNotice error={fault} onRetry={matrix.error ? matrix.reload : theirs.reload} />;
+  if (!matrix.value || (!isOne && !theirs.value)) return <Loading what="the iterations" />;
+  const numbers = numbersOf(matrix.value, loop);
+  const others = theirs.value ?? numbers;
+  const last = matrix.value.iterations.at(-1)?.number;
+  const [one, other] = isOne ? chosenPair(numbers, query, last) : pairOfTwo(numbers, others, query);
+  if (one === undefined || other === undefined) return <Nothing id={id} title={`Loop ${loop.address} has fewer than two finished iterations`} />;
+  return <Two id={id} against={against} loop={loop} matrix={matrix.value} numbers={[numbers, others]} one={one} other={other} query={query} />;
+}
+
+/** The finished iterations of the same loop in another run. */
+async function numbersIn(client: Client, run: string, address: string, signal: AbortSignal): Promise<number[]> {
+  const [matrix, { loops }] = await Promise.all([client.matrix(run, address, undefined, signal), client.loops(run, signal)]);
+  const loop = loops.find((one) => one.address === address);
+  return loop ? numbersOf(matrix, loop) : [];
+}
+
+const RUNS_MAX = 50;
+
+/** With which run of the same workflow it is compared. */
+function OtherRun({ id, against, onPick }: { id: string; against: string; onPick: (run: string) => void }) {
+  const runs = useLoad(
+    async (client, signal) => {
+      const { name } = await client.run(id, signal);
+      return (await client.runs({ workflow: name, limit: RUNS_MAX }, signal)).runs.map((run) => run.id);
+    },
+    [id],
+  );
+  const all = [...new Set([id, against, ...(runs.value ?? [])])];
+  return all.length < 2 ? null : <Picker label="With" value={against} options={all} format={(run) => (run === id ? "this run" : `run ${run}`)} onPick={onPick} />;
 }
 
 const LISTED_MAX = 200;
@@ -75,16 +106,23 @@ export function numbersOf(matrix: Pick<MatrixItem, "iterations">, loop: Pick<Loo
 
 interface TwoProps {
   id: string;
+  /** The run that the second one is of. */
+  against: string;
   loop: LoopItem;
   matrix: MatrixItem;
+  /** What can be chosen on each side. */
+  numbers: readonly [number[], number[]];
   one: number;
   other: number;
   query: Record<string, string>;
 }
 
-function Two({ id, loop, matrix, one, other, query }: TwoProps) {
-  const numbers = useMemo(() => numbersOf(matrix, loop), [matrix, loop]);
-  const pair = useLoad((client, signal) => client.compare(id, loop.address, one, other, signal), [id, loop.address, one, other]);
+function Two({ id, against, loop, matrix, numbers: [numbers, others], one, other, query }: TwoProps) {
+  const isOne = against === id;
+  const pair = useLoad(
+    (client, signal) => client.compare(id, loop.address, { one, other, against: against === id ? undefined : against }, signal),
+    [id, against, loop.address, one, other],
+  );
   const go = (change: Record<string, string | number>) =>
     navigate(runPath(id, "/compare"), { ...query, loop: loop.address, one, other, ...change }, { replace: true });
   return (
@@ -94,12 +132,12 @@ function Two({ id, loop, matrix, one, other, query }: TwoProps) {
         <span aria-hidden="true" className="faint">
           ↔
         </span>
-        <NumberPicker label="After" value={other} numbers={numbers} onPick={(number) => go({ other: number })} />
-        {pair.value && <Pair pair={pair.value} other={other} numbers={numbers} query={query} go={go} />}
+        <NumberPicker label="After" value={other} numbers={others} onPick={(number) => go({ other: number })} />
+        {pair.value && <Pair pair={pair.value} other={other} numbers={others} query={query} go={go} />}
       </div>
       {pair.error !== null && <ErrorNotice error={pair.error} onRetry={pair.reload} />}
-      {pair.value && <Body id={id} loop={loop} pair={pair.value} query={query} />}
-      <Matrix matrix={matrix} one={one} other={other} node={query["node"] ?? ""} onPick={(before, after, node) => go({ one: before, other: after, node })} />
+      {pair.value && <Body runs={[id, against]} loop={loop} pair={pair.value} query={query} />}
+      {isOne && <Matrix matrix={matrix} one={one} other={other} node={query["node"] ?? ""} onPick={(before, after, node) => go({ one: before, other: after, node })} />}
     </>
   );
 }
@@ -115,6 +153,12 @@ export function chosenPair(
   const other = known(query["other"]) ?? last;
   const before = numbers[numbers.indexOf(other ?? 0) - 1] ?? numbers[1];
   return [known(query["one"]) ?? before, other];
+}
+
+/** Of two runs: the pair in the address; without one, the last of each. */
+export function pairOfTwo(numbers: readonly number[], others: readonly number[], query: Record<string, string>): [number | undefined, number | undefined] {
+  const known = (list: readonly number[], text: string | undefined) => list.find((number) => String(number) === text) ?? list.at(-1);
+  return [known(numbers, query["one"]), known(others, query["other"])];
 }
 
 interface PairProps {
@@ -179,17 +223,19 @@ function Similarity({ pair, node }: { pair: Comparison; node: string }) {
   );
 }
 
-function Body({ id, loop, pair, query }: { id: string; loop: LoopItem; pair: Comparison; query: Record<string, string> }) {
+function Body({ runs, loop, pair, query }: { runs: readonly [string, string]; loop: LoopItem; pair: Comparison; query: Record<string, string> }) {
   const node = nodeOf(pair, query);
+  const [id, against] = runs;
+  const isOne = id === against;
   return (
     <div className="compare-columns">
       <div className="compare-texts">
-        <Texts run={id} pair={pair} node={node} view={viewOf(query)} />
+        <Texts runs={runs} pair={pair} node={node} view={viewOf(query)} />
       </div>
       <aside className="compare-side" aria-label="figures">
-        <Figures run={id} pair={pair} />
-        <Actions run={id} loop={loop.address} one={pair.one.number} other={pair.other.number} />
-        <Command text={commands.diff(id, pair.one.number, pair.other.number, node.split(".")[0], loop.address)} />
+        <Figures runs={runs} pair={pair} />
+        <Actions run={id} loop={loop.address} numbers={isOne ? [pair.one.number, pair.other.number] : [pair.one.number]} />
+        <Command text={commands.diff(id, pair.one.number, pair.other.number, node.split(".")[0], loop.address, isOne ? undefined : against)} />
       </aside>
     </div>
   );

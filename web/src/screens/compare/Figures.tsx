@@ -2,7 +2,7 @@
 import type { CompareSide, Comparison } from "../../api";
 import { Value } from "../../app/Value";
 import { words } from "../../journal";
-import { numberChanges } from "./choices";
+import { numberChanges, sideName } from "./choices";
 
 interface Row {
   name: string;
@@ -12,8 +12,9 @@ interface Row {
   format: (value: number, against?: number | null) => string;
 }
 
-export function Figures({ run, pair }: { run: string; pair: Comparison }) {
+export function Figures({ runs, pair }: { runs: readonly [string, string]; pair: Comparison }) {
   const { one, other } = pair;
+  const names = [one, other].map((side, index) => sideName(side.number, runs, index));
   const rows: Row[] = [
     { name: "score", before: one.score, after: other.score, format: (value, against) => words.score(value, against) },
     { name: "cost", before: one.cost_usd, after: other.cost_usd, format: words.dollars },
@@ -23,7 +24,7 @@ export function Figures({ run, pair }: { run: string; pair: Comparison }) {
       .filter((change) => change.before !== one.score || change.after !== other.score)
       .map(({ name, before, after }) => ({ name, before, after, format: plain })),
   ];
-  const later = Math.max(one.number, other.number);
+  const later = runs[0] !== runs[1] || other.number >= one.number ? names[1] : names[0];
   const fed = Object.entries(pair.feedback);
   return (
     <>
@@ -32,8 +33,11 @@ export function Figures({ run, pair }: { run: string; pair: Comparison }) {
         <thead>
           <tr>
             <td />
-            <th scope="col">#{one.number}</th>
-            <th scope="col">#{other.number}</th>
+            {names.map((name, index) => (
+              <th key={index} scope="col">
+                {name}
+              </th>
+            ))}
             <th scope="col">
               <span aria-hidden="true">Δ</span>
               <span className="sr-only">difference</span>
@@ -51,15 +55,15 @@ export function Figures({ run, pair }: { run: string; pair: Comparison }) {
           ))}
         </tbody>
       </table>
-      {[one, other].map((side) => (
-        <Verdicts key={side.number} side={side} />
+      {[one, other].map((side, index) => (
+        <Verdicts key={index} side={side} name={names[index] ?? ""} />
       ))}
-      <h2>Given to #{later}</h2>
+      <h2>Given to {later}</h2>
       {fed.length === 0 && <p className="faint">Nothing was carried into this iteration.</p>}
       {fed.map(([name, value]) => (
         <div key={name} className="fed">
           <h3>{name}</h3>
-          <Value key={later} run={run} value={value} />
+          <Value key={later} run={runs[1]} value={value} />
         </div>
       ))}
     </>
@@ -78,10 +82,10 @@ export function difference({ before, after, format }: Row): string {
 
 const plain = (value: number): string => String(Number(value.toPrecision(12)));
 
-function Verdicts({ side }: { side: CompareSide }) {
+function Verdicts({ side, name }: { side: CompareSide; name: string }) {
   return (
     <>
-      <h2>Verdict of #{side.number}</h2>
+      <h2>Verdict of {name}</h2>
       {side.verdicts.length === 0 && <p className="faint">No condition was looked at.</p>}
       <ul className="verdicts">
         {side.verdicts.map((verdict, index) => (

@@ -46,3 +46,8 @@ export function numberChanges(one: Results, other: Results): NumberChange[] {
     return typeof before === "number" && typeof after === "number" && before !== after ? [{ name, before, after }] : [];
   });
 }
+
+/** "#2", and of which run where that is another one. */
+export function sideName(number: number, [run, against]: readonly [string, string], index: number): string {
+  return index === 1 && against !== run ? `#${number} of ${against}` : `#${number}`;
+}

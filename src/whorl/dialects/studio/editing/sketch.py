@@ -17,7 +17,7 @@ from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import files_beside
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import text_of
-from whorl.dialects.studio.canvas import CLOSED_BY, RESULTS, Canvas
+from whorl.dialects.studio.canvas import CLOSED_BY, LOOP_PORTS, RESULTS, Canvas
 from whorl.dialects.studio.regions import read_drawn
 from whorl.errors import InvalidWorkflow
 from whorl.source import Mapping, Sequence
@@ -90,7 +90,7 @@ def outputs_of(kind: str, branches: list[str]) -> tuple[str, ...]:
     if kind == "router":
         return tuple(branches)
     if kind == "loop":
-        return ("output", "iterations", "count")
+        return tuple(LOOP_PORTS["outputs"])
     return () if kind == "output" else ("output", *RESULTS.get(kind, ()))
 
 

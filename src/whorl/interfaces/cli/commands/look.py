@@ -105,16 +105,24 @@ def _warning(warning: dict[str, Any]) -> str:
 @click.argument("words", metavar="[RUN[/ADDRESS]] FIRST SECOND", nargs=-1, required=True)
 @click.option("--node", metavar="NAME", help="Only the result of this step.")
 @click.option("--at", default="", metavar="ADDRESS", help="Which loop, where there are several.")
+@click.option("--with", "with_run", metavar="RUN", help="SECOND is an iteration of this run.")
 @json_option
 @located
 def diff(
-    project: Project, *, words: tuple[str, ...], node: str | None, at: str, as_json: bool
+    project: Project,
+    *,
+    words: tuple[str, ...],
+    node: str | None,
+    at: str,
+    with_run: str | None,
+    as_json: bool,
 ) -> None:
     """Compare two iterations of a loop of a RUN (the newest): results, score, cost, time.
 
     \b
       whorl diff 2 4
       whorl diff last 2 4 --node write
+      whorl diff 4 4 --with OTHER_RUN
       whorl diff "last/all[2]/polish" 2 4
 
     Texts are compared by line (of long lines by word: [-gone-] {+new+}), other values by key.
@@ -124,14 +132,18 @@ def diff(
     with closing(project.open_store()) as store:
         run = find_run(store, name)
         loop = results.loop_named(store, run, at)
-        both = results.sides(store, run, loop, (first, second))
+        other = run if with_run is None else find_run(store, with_run)
+        if other != run:
+            results.loop_named(store, other, loop)
+        both = (results.side(store, run, loop, first), results.side(store, other, loop, second))
     changed = _changes(both, node)
     if as_json:
         iterations = [{"note": side.row.note, "results": side.results} for side in both]
         texts = {name: "\n".join(map("".join, lines)) for name, lines in changed.items()}
         print_json({"loop": loop, "iterations": iterations, "diff": texts})
         return
-    head = f"{safe(loop)}  iteration {first} → {second}"
+    of_other = "" if other == run else f" of {other}"
+    head = f"{safe(loop)}  iteration {first} → {second}{of_other}"
     click.echo("  ".join([head, *_figures(both[0].row, both[1].row)]))
     for name, lines in changed.items():
         click.echo(f"\n{line(name, 80)}{'' if lines else ': no change'}")

@@ -82,6 +82,12 @@ class CompareQuery(LoopQuery):
 
     one: IterationNumber
     other: IterationNumber
+    with_: str | None = Field(
+        default=None,
+        alias="with",
+        pattern=r"^[A-Za-z0-9_-]{1,128}$",
+        description="the run that the second one is of, where it is another",
+    )
 
 
 class MatrixQuery(LoopQuery):
@@ -202,15 +208,22 @@ def show_iteration(
 def compare(
     state: State, run: KnownRun, query: Annotated[CompareQuery, Query()]
 ) -> schemas.Comparison:
-    """Two iterations of a loop side by side."""
-    loop, numbers = results.loop_named(state.store, run, query.loop), (query.one, query.other)
-    left, right = results.sides(state.store, run, loop, numbers)
+    """Two iterations of a loop side by side, of one run or of two."""
+    store, other = state.store, run if query.with_ is None else state.store.run(query.with_).id
+    loop, same = results.loop_named(store, run, query.loop), other == run
+    if same:
+        left, right = results.sides(store, run, loop, (query.one, query.other))
+    else:
+        results.loop_named(store, other, loop)
+        left = results.side(store, run, loop, query.one)
+        right = results.side(store, other, loop, query.other)
     nodes = []
     for name in dict.fromkeys([*left.results, *right.results]):
         first, second = left.results.get(name), right.results.get(name)
         alike = 1.0 if first == second else _alike(first, second)
         nodes.append(schemas.NodeChange(name=name, similarity=alike, same=first == second))
-    feedback = results.carried_into(state.store, run, loop, max(numbers))
+    later = max(query.one, query.other) if same else query.other
+    feedback = results.carried_into(store, other, loop, later)
     return schemas.Comparison(
         loop=loop, one=_side(left), other=_side(right), nodes=nodes, feedback=feedback
     )

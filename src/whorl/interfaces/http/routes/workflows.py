@@ -313,8 +313,18 @@ def _node(
         case=case,
         when=line(node.when.source, 200) if node.when is not None else None,
         loop=_loop(node) if isinstance(node, Loop) else None,
+        ports=_ports(node) if isinstance(node, Loop) else None,
         settings=_settings(node),
     )
+
+
+def _ports(loop: Loop) -> schemas.GraphPorts | None:
+    words: Any = loop.words or {}
+    ports = words.get("ports")
+    if not ports or not any(ports.values()):
+        return None
+    sides = {side: [line(name, 80) for name in names] for side, names in ports.items()}
+    return schemas.GraphPorts.model_validate(sides)
 
 
 def _settings(node: Node) -> dict[str, str]:

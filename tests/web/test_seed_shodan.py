@@ -1,0 +1,273 @@
+"""What the design of the loop container promises to those who look at it, one test each.
+
+The editor and the page of a run; while a loop is in its turn, a model holds its answer back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+from browsed import ROOT, Site, make_project, picture
+from holding import WORDS, HeldModel
+from playwright.sync_api import expect
+
+from editing import opened, saved, settle, step
+from waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Locator, Page
+
+LOOP = "review-loop"
+INPUTS = ["task", "guidelines"]
+OUTPUTS = ["final_code", "approved", "iterations"]
+REVIEW = (ROOT / "examples" / "shodan" / "review.yaml").read_text()
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[HeldModel]:
+    model = HeldModel(held=3)
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory, model: HeldModel) -> Iterator[Site]:
+    project = make_project(tmp_path_factory.mktemp("seed") / "shop")
+    with (project / "whorl.toml").open("a") as file:
+        file.write('\n[providers.held]\nkind = "openai"\napi_key = "k"\nstream = false\n')
+        file.write(f'base_url = "{model.url}"\n')
+    (project / "run.yaml").write_text(REVIEW.replace("runner: demo", "runner: held"))
+    site = Site(project, "--edit")
+    try:
+        yield site
+    finally:
+        site.close()
+
+
+@pytest.fixture
+def turning(site: Site, model: HeldModel) -> Iterator[str]:
+    """A run in its third iteration, whose model is let go afterwards."""
+    model.hold()
+    run = site.start("run.yaml", {"task": "Add two numbers"})
+    wait_until(lambda: site.get(f"/runs/{run}")["iteration"] == 3)
+    yield run
+    model.go.set()
+    site.wait(run, "succeeded")
+
+
+@pytest.fixture(scope="module")
+def ended(site: Site) -> str:
+    """A run that took three iterations."""
+    return site.ran("run.yaml", {"task": "Add two numbers"})
+
+
+def edited(site: Site, page: Page) -> None:
+    """The example in the editor, as it was written."""
+    (site.project / "edit.yaml").write_text(REVIEW)
+    opened(site, page, "edit.yaml")
+    expect(step(page, f"{LOOP}/coder")).to_be_visible()
+    settle(page)
+
+
+def panel(site: Site, page: Page) -> Locator:
+    """The configuration panel of the loop."""
+    edited(site, page)
+    step(page, LOOP).locator(".piece-head").first.click()
+    form = page.get_by_role("region", name="inspector")
+    expect(form.get_by_role("group", name="Continue while")).to_be_visible()
+    return form
+
+
+def loop_saved(site: Site, page: Page) -> Any:
+    """What the file says of the loop, once it is saved."""
+    [loop] = yaml.safe_load(saved(site, page, "edit.yaml"))["nodes"]
+    return loop["data"]
+
+
+def test_a_collapsed_loop_is_one_node_with_its_ports(site: Site, page: Page) -> None:
+    edited(site, page)
+    page.get_by_role("button", name="collapse Review Loop").click()
+
+    expect(step(page, f"{LOOP}/coder")).to_have_count(0)
+    expect(step(page, LOOP).locator(".port-in")).to_have_text(INPUTS)
+    expect(step(page, LOOP).locator(".port-out")).to_have_text(OUTPUTS)
+
+
+def test_a_collapsed_loop_has_its_ports_on_the_page_of_a_run_too(
+    site: Site, page: Page, ended: str
+) -> None:
+    site.open(page, f"/runs/{ended}")
+    page.get_by_label(f"close {LOOP}").click()
+    node = page.locator(f'[data-path="{LOOP}"].is-closed')
+
+    expect(node.locator(".piece-port-in")).to_have_text(INPUTS)
+    expect(node.locator(".piece-port-out")).to_have_text(OUTPUTS)
+    expect(page.locator(".canvas .piece")).to_have_count(1)
+    picture(page, "seed-run-closed")
+
+
+def test_an_expanded_loop_shows_its_body(site: Site, page: Page) -> None:
+    edited(site, page)
+    page.get_by_role("button", name="collapse Review Loop").click()
+    page.get_by_role("button", name="expand Review Loop").click()
+
+    expect(step(page, f"{LOOP}/coder")).to_be_visible()
+    expect(step(page, f"{LOOP}/review")).to_be_visible()
+    label = f"{LOOP}/coder.code to {LOOP}/review"
+    expect(page.locator(f'.react-flow__edge[aria-label="{label}"]')).to_have_count(1)
+
+
+def test_an_expanded_loop_shows_its_body_on_the_page_of_a_run_too(
+    site: Site, page: Page, ended: str
+) -> None:
+    site.open(page, f"/runs/{ended}")
+    page.get_by_label(f"close {LOOP}").click()
+    page.get_by_label(f"open {LOOP}").click()
+
+    expect(page.locator(f'[data-path="{LOOP}/coder"][data-status="succeeded"]')).to_be_visible()
+    expect(page.locator(f'[data-path="{LOOP}/review"][data-status="succeeded"]')).to_be_visible()
+
+
+def test_a_loop_in_its_turn_says_iteration_3_of_5(site: Site, page: Page, turning: str) -> None:
+    site.open(page, f"/runs/{turning}")
+    loop = page.locator(f'[data-path="{LOOP}"]')
+
+    expect(loop.get_by_text("Iteration 3/5")).to_be_visible()
+    page.get_by_label(f"close {LOOP}").click()
+    expect(page.locator(f'[data-path="{LOOP}"].is-closed')).to_contain_text("Iteration 3/5")
+    picture(page, "seed-run-turning-closed")
+
+
+def test_the_running_iteration_is_marked(
+    site: Site, page: Page, turning: str, model: HeldModel
+) -> None:
+    site.open(page, f"/runs/{turning}")
+    chips = page.get_by_role("group", name=f"iterations of {LOOP}").get_by_role("button")
+
+    expect(chips).to_have_count(3)
+    expect(chips.nth(0)).to_have_attribute("title", "iteration 1, succeeded")
+    expect(chips.nth(2)).to_have_attribute("title", "iteration 3, running")
+    expect(page.locator(f'[data-path="{LOOP}/coder"]')).to_have_attribute("data-status", "running")
+    picture(page, "seed-run-turning")
+    model.go.set()
+    expect(chips.nth(2)).to_have_attribute("title", re.compile("^iteration 3, succeeded"))
+    expect(page.locator(f'[data-path="{LOOP}"]')).to_contain_text("3/5")
+
+
+def test_the_history_shows_what_each_iteration_gave(site: Site, page: Page, ended: str) -> None:
+    site.open(page, f"/runs/{ended}?node={LOOP}/coder")
+    rows = page.get_by_role("region", name="iterations", exact=True).get_by_role("row")
+    expect(rows).to_have_count(4)
+    for number, words in enumerate(WORDS, 1):
+        expect(rows.nth(number)).to_contain_text(words)
+    drawer = page.get_by_role("dialog", name="node coder")
+    for number in (1, 2, 3):
+        page.get_by_title(f"iteration {number}, ").first.click()
+        output = drawer.get_by_role("region", name="Output", exact=True)
+        expect(output).to_contain_text(f"return a + b  # {number}")
+
+
+def test_the_panel_opens_the_inner_workflow_inline(site: Site, page: Page) -> None:
+    inner = panel(site, page).get_by_role("group", name="Inner workflow")
+    inner.get_by_role("button", name="Edit inline").click()
+
+    expect(page.locator(".crumbs")).to_contain_text(LOOP)
+    expect(step(page, f"{LOOP}/coder")).to_be_visible()
+
+
+def test_the_panel_selects_a_file(site: Site, page: Page) -> None:
+    inner = panel(site, page).get_by_role("group", name="Inner workflow")
+    inner.get_by_role("button", name="Select file").click()
+    inner.get_by_label("File", exact=True).select_option("run.yaml")
+
+    expect(inner.locator("code")).to_have_text("run.yaml")
+    assert loop_saved(site, page)["workflowRef"] == "run.yaml"
+
+
+def test_the_panel_says_while_what_the_loop_goes_on(site: Site, page: Page) -> None:
+    condition = panel(site, page).get_by_role("group", name="Continue while")
+    operators = condition.get_by_label("Operator").locator("option")
+    expect(condition.get_by_label("Output")).to_have_value("review.approved")
+    expect(operators).to_have_text(["== (default)", "==", "!=", "<", ">", "<=", ">="])
+    expect(condition.get_by_label("Value")).to_have_value("false")
+    condition.get_by_label("Operator").select_option("!=")
+    condition.get_by_label("Value").select_option("true")
+
+    wanted = {"output": "review.approved", "operator": "!=", "value": True}
+    assert loop_saved(site, page)["continueWhile"] == wanted
+
+
+def test_the_panel_says_the_maximum(site: Site, page: Page) -> None:
+    most = panel(site, page).get_by_label("Max iterations")
+    expect(most).to_have_value("5")
+    most.fill("7")
+
+    assert loop_saved(site, page)["maxIterations"] == 7
+
+
+def test_input_mappings_are_added_and_removed(site: Site, page: Page) -> None:
+    table = panel(site, page).get_by_role("group", name="Input mappings")
+    expect(table.get_by_label("source of input mapping 1")).to_have_value("task (outer)")
+    expect(table.get_by_label("target of input mapping 2")).to_have_value("coder.context")
+    third = table.get_by_label("iterations of input mapping 3")
+    expect(third).to_have_value("subsequent")
+    expect(third.locator("option")).to_have_text(["all", "first", "after"])
+    table.get_by_role("button", name="Add an input mapping").click()
+    expect(table.get_by_role("listitem")).to_have_count(4)
+    table.get_by_label("source of input mapping 4").select_option("previous coder.code")
+    table.get_by_label("target of input mapping 4").select_option("review.code")
+    table.get_by_role("button", name="Remove input mapping 1").click()
+    expect(table.get_by_role("listitem")).to_have_count(3)
+
+    rows = loop_saved(site, page)["inputMappings"]
+    assert [row["target"]["input"] for row in rows] == ["context", "context", "code"]
+    assert rows[2]["source"] == {"type": "previous", "node": "coder", "output": "code"}
+
+
+def test_output_mappings_are_added_and_removed(site: Site, page: Page) -> None:
+    table = panel(site, page).get_by_role("group", name="Output mappings")
+    expect(table.get_by_label("source of output mapping 1")).to_have_value("coder.code")
+    expect(table.get_by_label("source of output mapping 3")).to_have_value("iteration count")
+    takes = table.get_by_label("take of output mapping 1").locator("option")
+    expect(takes).to_have_text(["last", "first", "all"])
+    table.get_by_role("button", name="Add an output mapping").click()
+    expect(table.get_by_role("listitem")).to_have_count(4)
+    table.get_by_label("source of output mapping 4").select_option("review.feedback")
+    table.get_by_label("target of output mapping 4").fill("words")
+    table.get_by_label("take of output mapping 4").select_option("all")
+    table.get_by_role("button", name="Remove output mapping 2").click()
+    expect(table.get_by_role("listitem")).to_have_count(3)
+
+    rows = loop_saved(site, page)["outputMappings"]
+    assert [row["target"] for row in rows] == ["final_code", "iterations", "words"]
+    assert rows[2]["source"] == {"node": "review", "output": "feedback"}
+    assert rows[2]["take"] == "all"
+
+
+def test_drill_down_opens_the_body_and_leads_out_again(site: Site, page: Page) -> None:
+    edited(site, page)
+    step(page, LOOP).locator(".piece-head").first.dblclick()
+    expect(page.locator(".crumbs")).to_contain_text(LOOP)
+    expect(step(page, LOOP)).to_have_count(0)
+    expect(step(page, f"{LOOP}/coder")).to_be_visible()
+    page.locator(".crumbs").get_by_role("button", name="edit.yaml").click()
+
+    expect(step(page, LOOP)).to_be_visible()
+
+
+def test_the_body_is_edited_inline(site: Site, page: Page) -> None:
+    panel(site, page).get_by_role("button", name="Edit inline").click()
+    step(page, f"{LOOP}/coder").locator(".piece-head").click()
+    label = page.get_by_role("region", name="inspector").get_by_label("Label", exact=True)
+    label.fill("Author")
+    label.press("Enter")
+    expect(step(page, f"{LOOP}/coder")).to_contain_text("Author")
+
+    assert saved(site, page, "edit.yaml") == REVIEW.replace("label: Coder", "label: Author")

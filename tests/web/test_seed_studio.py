@@ -1,0 +1,124 @@
+"""What the design of the loop and exit nodes promises to those who look at it, one test each."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from browsed import ROOT, Site, make_project, picture
+from playwright.sync_api import expect
+
+from editing import opened, saved, settle, step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Locator, Page
+
+PURPLE = "rgb(74, 42, 106)"  # #4a2a6a
+OUTPUTS = ["output", "iterations", "count"]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    project = make_project(tmp_path_factory.mktemp("seeds") / "shop")
+    text = (ROOT / "examples" / "studio" / "self-refine.json").read_text()
+    (project / "refine.json").write_text(text)
+    site = Site(project, "--edit")
+    try:
+        yield site
+    finally:
+        site.close()
+
+
+def test_loop_and_exit_stand_in_logic_in_the_order_of_the_design(site: Site, page: Page) -> None:
+    opened(site, page, "refine.json")
+    logic = page.get_by_role("complementary", name="palette").get_by_role("region", name="LOGIC")
+    wanted = ["Approval", "Transform", "Validator", "Iterator", "Aggregator", "Loop", "Exit"]
+
+    expect(logic.get_by_role("button")).to_have_text([re.compile(name) for name in wanted])
+
+
+def test_loop_and_exit_have_their_icons(site: Site, page: Page) -> None:
+    opened(site, page, "refine.json")
+    kinds = {
+        kind["kind"]: kind
+        for group in site.get("/palette", dialect="studio")["groups"]
+        for kind in group["kinds"]
+    }
+    palette = page.get_by_role("complementary", name="palette")
+
+    assert (kinds["loop"]["icon"], kinds["exit"]["icon"]) == ("repeat", "log-out")
+    for kind, head in heads(page).items():
+        expect(head.locator("svg")).to_be_visible()
+        drawn = palette.locator(f'[data-kind="{kind}"] svg').first.inner_html()
+        assert head.locator("svg").first.inner_html() == drawn
+
+
+def test_loop_and_exit_are_purple(site: Site, page: Page) -> None:
+    opened(site, page, "refine.json")
+
+    for head in heads(page).values():
+        expect(head).to_have_css("background-color", PURPLE)
+    picture(page, "seed-studio")
+
+
+def heads(page: Page) -> dict[str, Locator]:
+    """The heads of both nodes on the canvas, by kind."""
+    return {
+        "loop": step(page, "refine").locator(".edit-card-head"),
+        "exit": step(page, "refine/leave").locator(".piece-head"),
+    }
+
+
+def test_a_loop_has_three_fields_on_its_node(site: Site, page: Page) -> None:
+    opened(site, page, "refine.json")
+    settle(page)
+    loop = step(page, "refine")
+    expect(loop.locator(".card-field > span")).to_have_text(["Max iterations", "Exit", "Feedback"])
+    loop.get_by_label("Max iterations").fill("2")
+    loop.get_by_label("Exit").select_option("stable_output")
+    loop.get_by_label("Feedback").select_option("append")
+    expect(loop.get_by_label("Feedback")).to_have_value("append")
+    nodes = json.loads(saved(site, page, "refine.json"))["nodes"]
+
+    [data] = [node["data"] for node in nodes if node["type"] == "loop"]
+    assert (data["maxIterations"], data["exitCondition"], data["feedbackMode"]) == (
+        2,
+        "stable_output",
+        "append",
+    )
+
+
+def test_a_loop_has_three_outputs_on_its_node(site: Site, page: Page) -> None:
+    opened(site, page, "refine.json")
+
+    expect(step(page, "refine").locator(".port-out")).to_have_text(OUTPUTS)
+
+
+def test_a_loop_has_its_ports_on_the_page_of_a_run_too(site: Site, page: Page) -> None:
+    run = site.ran("refine.json", {"topic": "rain"})
+    site.open(page, f"/runs/{run}")
+    page.get_by_label("close refine").click()
+    node = page.locator('[data-path="refine"].is-closed')
+
+    expect(node.locator(".piece-port-in")).to_have_text(["input"])
+    expect(node.locator(".piece-port-out")).to_have_text(OUTPUTS)
+
+
+@pytest.mark.parametrize("template", ["self-refine", "agentic-search"])
+def test_both_templates_are_in_new(site: Site, page: Page, template: str) -> None:
+    opened(site, page, "refine.json")
+    page.get_by_role("button", name="New…").click()
+    dialog = page.get_by_role("dialog", name="New workflow")
+    radios = dialog.get_by_role("radio", name=template)
+    radios.and_(dialog.get_by_role("radio", name="studio")).check()
+    dialog.get_by_label("File", exact=True).fill(f"{template}-new.json")
+    dialog.get_by_role("button", name="Make it").click()
+    page.get_by_role("heading", name=f"{template}-new.json").wait_for()
+
+    bundled = ROOT / "src" / "whorl" / "templates" / "studio" / f"{template}.json"
+    made = json.loads((site.project / f"{template}-new.json").read_text())
+    assert made["nodes"] == json.loads(bundled.read_text())["nodes"]
