@@ -13,7 +13,7 @@ from waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Request
 
 EXAMPLE = ROOT / "examples" / "experiment"
 
@@ -76,6 +76,27 @@ def test_experiments_are_listed_with_their_best_variant(site: Site, page: Page) 
     row.get_by_text("patient 0.95 (+0.34, better)").wait_for()
     row.get_by_role("link", name="describe").click()
     page.get_by_role("navigation", name="views of the experiment").wait_for()
+
+
+def test_a_list_in_which_nothing_is_new_is_not_sent_again(site: Site, page: Page) -> None:
+    answers: list[tuple[int, int]] = []
+    site.open(page)
+    page.on("requestfinished", lambda request: _note(answers, request))
+    site.open(page, "/experiments")
+    page.get_by_role("row").filter(has_text="describe").wait_for()
+
+    page.wait_for_function(
+        "() => performance.getEntriesByName(location.origin + '/api/experiments').length >= 3"
+    )
+    wait_until(lambda: len(answers) >= 3)
+    assert answers[0][0] == 200
+    assert set(answers[1:]) == {(304, 0)}
+
+
+def _note(answers: list[tuple[int, int]], request: Request) -> None:
+    answer = request.response()
+    if request.url.endswith("/api/experiments") and answer is not None:
+        answers.append((answer.status, request.sizes()["responseBodySize"]))
 
 
 def test_variants_are_compared_and_cases_lead_to_their_runs(site: Site, page: Page) -> None:
