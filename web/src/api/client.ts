@@ -147,10 +147,10 @@ export function createClient(options: ClientOptions) {
     judge: async <T>(name: string, query: { against: string; of: string }, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/judge"), query, signal)).document,
     whatIf: async <T>(name: string, asked: api.AskedRule = {}) => (await post<{ document: T }>(experiment(name, "/what-if"), asked)).document,
     workflows: (signal?: AbortSignal) => get<api.WorkflowList>("/api/workflows", {}, signal),
-    workflowGraph: (file: string, signal?: AbortSignal) =>
-      get<api.Graph>("/api/workflows/graph", { file }, signal),
-    workflowSource: (file: string, signal?: AbortSignal) =>
-      get<api.Source>("/api/workflows/source", { file }, signal),
+    workflowGraph: (file: string, named: string, signal?: AbortSignal) =>
+      get<api.Graph>("/api/workflows/graph", { file, named }, signal),
+    workflowSource: (file: string, named: string, signal?: AbortSignal) =>
+      get<api.Source>("/api/workflows/source", { file, named }, signal),
   };
 }
 
