@@ -229,6 +229,8 @@ def http_page() -> str:
         "\nAn unknown field, in a body or a query, is an error."
         "\nEvery other answer than those below is "
         '`{"error": {"code", "message", "help", "diagnostics"}}`.'
+        "\nAn answer to GET has an `ETag`; who sends it as `If-None-Match` is answered with 304 "
+        "and no body where nothing has changed."
         "\nTimes are seconds since the epoch.\n"
     )
     tags = {op["tags"][0] for path in found["paths"].values() for op in path.values()}

@@ -407,7 +407,7 @@ class Site:
 _WHORL = [sys.executable, "-m", "whorl.interfaces.cli"]
 
 
-def serious_findings(page: Page, *rules: str) -> list[str]:
+def findings(page: Page, *rules: str) -> list[str]:
     """What axe-core finds on the page as it is: rule and elements. No rules: all of them."""
     if not page.evaluate("() => 'axe' in window"):
         # Injected through the debugger, so that the policy of the page needs no exception for it.
@@ -417,7 +417,6 @@ def serious_findings(page: Page, *rules: str) -> list[str]:
     return [
         f"{one['id']} ({one['impact']}): {node['html'][:200]} {node.get('failureSummary', '')}"
         for one in found["violations"]
-        if one["impact"] in ("serious", "critical")
         for node in one["nodes"]
     ]
 

@@ -6,7 +6,7 @@
   A test fails when the page throws, logs an error, or breaks its own content policy.
 - `shown` (for a test): the same, with the runs list open already.
 - `browsed.picture(page, "name")` saves a screenshot if WHORL_SCREENSHOTS names a folder.
-- `check_access(page)` fails on serious findings of axe-core, in light and in dark.
+- `check_access(page)` fails on findings of axe-core, in light and in dark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from browsed import AXE, CHROMIUM, FLAGS, Site, make_project, serious_findings
+from browsed import AXE, CHROMIUM, FLAGS, Site, findings, make_project
 
 from waiting import PATIENCE_S
 
@@ -130,9 +130,9 @@ def check_access() -> Callable[[Page], None]:
         pytest.skip("there is no axe-core: `npm ci` in web/ installs it")
 
     def check(page: Page) -> None:
-        assert serious_findings(page) == []
+        assert findings(page) == []
         page.emulate_media(color_scheme="dark")
-        assert serious_findings(page, "color-contrast") == []
+        assert findings(page, "color-contrast") == []
         page.emulate_media(color_scheme="light")
 
     return check

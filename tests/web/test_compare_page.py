@@ -42,6 +42,15 @@ def test_a_difference_is_shown_line_by_line(compared: Page) -> None:
     picture(compared, "compare-dark")
 
 
+def test_a_flag_of_the_command_is_not_broken_in_two(compared: Page, run: str) -> None:
+    command = compared.locator(".compare-side .same-command code")
+
+    expect(command).to_have_text(f"whorl diff {run} 2 4 --node code --at refine")
+    lines = "flags => flags.map(one => [one.textContent, one.getClientRects().length])"
+    flags = command.locator(".command-flag").evaluate_all(lines)
+    assert flags == [["--node", 1], ["--at", 1]]
+
+
 def test_figures_stand_side_by_side(compared: Page, site: Site, run: str) -> None:
     told = site.get(f"/runs/{run}/compare", loop="refine", one=2, other=4)
     figures = compared.get_by_role("table", name="figures")

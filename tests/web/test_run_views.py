@@ -232,3 +232,37 @@ def test_workflows_stand_in_their_folders_with_their_last_run(
     page.get_by_role("region", name="flows").get_by_text("flows/broken.yaml").wait_for()
     entry = page.get_by_role("link", name="review.yaml")
     entry.get_by_text("last run").wait_for()
+
+
+def test_the_graph_is_in_the_middle_of_its_frame(site: Site, page: Page) -> None:
+    site.open(page, f"/runs/{site.ran('failing.yaml')}")
+    page.get_by_role("group", name="timeline").wait_for()
+    page.locator(".react-flow__node").first.wait_for()
+
+    page.wait_for_function(
+        """() => {
+            const middle = box => [box.x + box.width / 2, box.y + box.height / 2]
+            const nodes = [...document.querySelectorAll(".react-flow__node")]
+                .map(node => middle(node.getBoundingClientRect()))
+            const mean = at => nodes.reduce((sum, one) => sum + one[at], 0) / nodes.length
+            const frame = middle(document.querySelector(".react-flow").getBoundingClientRect())
+            return nodes.length === 2 && [0, 1].every(at => Math.abs(mean(at) - frame[at]) < 4)
+        }"""
+    )
+
+
+def test_the_chosen_chip_is_seen_in_a_small_window_too(site: Site, page: Page, review: str) -> None:
+    site.open(page, f"/runs/{review}")
+    chosen = page.locator('.chips [aria-pressed="true"]')
+    chosen.wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+
+    page.wait_for_function(
+        """() => {
+            const chip = document.querySelector('.chips [aria-pressed="true"]')
+            const box = chip?.getBoundingClientRect()
+            const row = chip?.closest(".chips").getBoundingClientRect()
+            return box && box.left >= row.left - 1 && box.right <= row.right + 1
+                && document.querySelector(".chips").dataset.cut === "before"
+        }"""
+    )

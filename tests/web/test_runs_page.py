@@ -109,6 +109,18 @@ def test_a_run_near_its_budget_is_marked(site: Site, shown: Page, runs: dict[str
     assert "row-near" not in (row(shown, runs["review"]).get_attribute("class") or "")
 
 
+def test_cost_and_budget_are_seen_as_a_whole(shown: Page, runs: dict[str, str]) -> None:
+    cell = row(shown, runs["review"]).get_by_role("cell").filter(has=shown.locator(".meter"))
+    cell.wait_for()
+    right = "one => one.getBoundingClientRect().right"
+
+    assert cell.locator(".meter-bar").evaluate(right) <= cell.evaluate(right)
+    assert cell.locator(".meter").evaluate("one => getComputedStyle(one).display") == "inline-flex"
+    gap = """one => one.querySelector(".figure").getBoundingClientRect().left
+        - one.querySelector("svg").getBoundingClientRect().right"""
+    assert row(shown, runs["review"]).locator(".score-cell").evaluate(gap) > 0
+
+
 def test_filters_are_kept_in_the_address(site: Site, shown: Page, runs: dict[str, str]) -> None:
     row(shown, runs["review"]).wait_for()
 

@@ -82,6 +82,24 @@ describe("the client", () => {
   });
 });
 
+describe("what is asked for again", () => {
+  it("has no body where nothing is new, and is then the same value", async () => {
+    const asked: (string | undefined)[] = [];
+    let [etag, list] = ['"one"', [{ name: "a" }]];
+    const { client } = await serve((request, response) => {
+      const known = request.headers["if-none-match"];
+      asked.push(known);
+      if (known === etag) response.writeHead(304, { etag }).end();
+      else response.writeHead(200, { "content-type": "application/json", etag }).end(JSON.stringify(list));
+    });
+    const first = await client.experiments();
+    expect(await client.experiments()).toBe(first);
+    [etag, list] = ['"two"', [{ name: "b" }]];
+    expect(await client.experiments()).toEqual([{ name: "b" }]);
+    expect(asked).toEqual([undefined, '"one"', '"one"']);
+  });
+});
+
 describe("the stream of a run", () => {
   const event = (seq: number) => `id: ${seq}\ndata: ${JSON.stringify({ seq, kind: "warning", address: "", at: 1, body: {} })}\n\n`;
 

@@ -26,6 +26,8 @@ export interface ClientOptions {
 type Query = Record<string, string | number | null | undefined>;
 
 const PAGE_HEADER = "X-Whorl-Page";
+/** How many answers are kept to be asked for again. */
+const KEPT_MAX = 8;
 
 /** Exchanges a token for the cookie of a session; gives whether the server takes it. */
 export async function openSession(token: string): Promise<boolean> {
@@ -51,7 +53,7 @@ export function createClient(options: ClientOptions) {
       if (fault instanceof DOMException && fault.name === "AbortError") throw fault;
       throw new ApiError(0, "unreachable", "the server cannot be reached", "is `whorl serve` running?");
     }
-    if (response.ok) return response;
+    if (response.ok || response.status === 304) return response;
     if (response.status === 401) options.onUnauthorized?.();
     throw await errorFrom(response);
   }
@@ -62,6 +64,22 @@ export function createClient(options: ClientOptions) {
       ...(signal ? { signal } : {}),
     });
     return (await response.json()) as T;
+  }
+
+  const kept = new Map<string, { etag: string; value: unknown }>();
+
+  /** What is asked for again and again: where nothing is new, no body comes, and the value is the same as before. */
+  async function again<T>(path: string, signal?: AbortSignal): Promise<T> {
+    const before = kept.get(path);
+    const headers = { Accept: "application/json", ...(before ? { "If-None-Match": before.etag } : {}) };
+    const response = await open(path, { headers, ...(signal ? { signal } : {}) });
+    if (before && response.status === 304) return before.value as T;
+    const value = (await response.json()) as T;
+    const etag = response.headers.get("ETag");
+    kept.delete(path);
+    if (etag) kept.set(path, { etag, value });
+    for (const oldest of [...kept.keys()].slice(0, -KEPT_MAX)) kept.delete(oldest);
+    return value;
   }
 
   async function post<T>(path: string, body: object = {}): Promise<T> {
@@ -80,13 +98,14 @@ export function createClient(options: ClientOptions) {
   return {
     /** A response that is read as it comes: what the event streams are made of. */
     open,
+    again,
     project: (signal?: AbortSignal) => get<api.Project>("/api/project", {}, signal),
     runs: (
       query: Query = {},
       signal?: AbortSignal,
     ) => get<api.RunList>("/api/runs", query, signal),
     costs: (query: { by: string; since: number }, signal?: AbortSignal) => get<api.CostList>("/api/costs", query, signal),
-    run: (id: string, signal?: AbortSignal) => get<api.RunDetail>(run(id), {}, signal),
+    run: (id: string, signal?: AbortSignal) => again<api.RunDetail>(run(id), signal),
     events: (id: string, after = 0, limit = 1000, signal?: AbortSignal) =>
       get<api.EventPage>(run(id, "/events"), { after, limit }, signal),
     graph: (id: string, signal?: AbortSignal) => get<api.Graph>(run(id, "/graph"), {}, signal),
@@ -117,7 +136,7 @@ export function createClient(options: ClientOptions) {
     approve: (id: string, answer: api.Approval) => post<api.RunItem>(run(id, "/approve"), answer),
     reject: (id: string, answer: api.Decision) => post<api.RunItem>(run(id, "/reject"), answer),
     validate: (request: api.Validation) => post<api.Validated>("/api/validate", request),
-    experiments: (signal?: AbortSignal) => get<api.ExperimentItem[]>("/api/experiments", {}, signal),
+    experiments: (signal?: AbortSignal) => again<api.ExperimentItem[]>("/api/experiments", signal),
     experiment: (name: string, signal?: AbortSignal) => get<api.ExperimentDetail>(experiment(name), {}, signal),
     runExperiment: (file: string) => post<api.ExperimentDetail>("/api/experiments", { file }),
     stopExperiment: (name: string) => post<api.ExperimentDetail>(experiment(name, "/stop")),
@@ -131,10 +150,10 @@ export function createClient(options: ClientOptions) {
     facts: async <T>(name: string, loop: string, signal?: AbortSignal) => (await get<{ document: T }>(experiment(name, "/facts"), { loop }, signal)).document,
     runFacts: async <T>(id: string, loop: string, signal?: AbortSignal) => (await get<{ document: T }>(`/api/runs/${encodeURIComponent(id)}/facts`, { loop }, signal)).document,
     workflows: (signal?: AbortSignal) => get<api.WorkflowList>("/api/workflows", {}, signal),
-    workflowGraph: (file: string, signal?: AbortSignal) =>
-      get<api.Graph>("/api/workflows/graph", { file }, signal),
-    workflowSource: (file: string, signal?: AbortSignal) =>
-      get<api.Source>("/api/workflows/source", { file }, signal),
+    workflowGraph: (file: string, named: string, signal?: AbortSignal) =>
+      get<api.Graph>("/api/workflows/graph", { file, named }, signal),
+    workflowSource: (file: string, named: string, signal?: AbortSignal) =>
+      get<api.Source>("/api/workflows/source", { file, named }, signal),
   };
 }
 

@@ -79,7 +79,7 @@ function Screen({ location }: { location: Location }) {
     if (values) return <Found values={values} query={location.query} />;
   }
   return (
-    <Empty title="No such page">
+    <Empty title="No such page" isPage>
       <Link to="/">All runs</Link>
     </Empty>
   );
@@ -95,6 +95,6 @@ class Boundary extends Component<{ children: ReactNode }, { error: unknown }> {
 
   override render() {
     if (this.state.error === null) return this.props.children;
-    return <ErrorNotice error={this.state.error} onRetry={() => this.setState({ error: null })} />;
+    return <ErrorNotice error={this.state.error} isPage onRetry={() => this.setState({ error: null })} />;
   }
 }

@@ -11,23 +11,26 @@ export function Loading({ what }: { what: string }) {
   );
 }
 
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+/** `isPage`: it is all that the screen shows, and so its title is that of the page. */
+export function Empty({ title, isPage = false, children }: { title: string; isPage?: boolean; children?: ReactNode }) {
+  const Title = isPage ? "h1" : "h2";
   return (
     <div className="notice">
-      <h2>{title}</h2>
+      <Title>{title}</Title>
       {children}
     </div>
   );
 }
 
-export function ErrorNotice({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+export function ErrorNotice({ error, isPage = false, onRetry }: { error: unknown; isPage?: boolean; onRetry?: () => void }) {
   const { title, message, help } = errorWords(error);
+  const Title = isPage ? "h1" : "h2";
   return (
     <div className="notice notice-error" role="alert">
-      <h2>
+      <Title>
         <span aria-hidden="true">✗ </span>
         {title}
-      </h2>
+      </Title>
       <p>{visible(message)}</p>
       {help && <p className="help">{visible(help)}</p>}
       {onRetry && (

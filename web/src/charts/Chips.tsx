@@ -33,14 +33,12 @@ export function Chips({ iterations, best, returned = null, chosen, onChoose, lim
   const row = useRef<HTMLDivElement>(null);
   const cut = () => row.current && noteCut(row.current);
   useLayoutEffect(() => {
-    // The chosen chip stays in view, without moving anything around the row.
-    const pressed = row.current?.querySelector<HTMLElement>('[aria-pressed="true"]');
-    if (!row.current || !pressed) return;
-    const [from, to] = [pressed.offsetLeft - row.current.offsetLeft, pressed.offsetLeft - row.current.offsetLeft + pressed.offsetWidth];
-    if (from < row.current.scrollLeft || to > row.current.scrollLeft + row.current.clientWidth) {
-      row.current.scrollLeft = from - row.current.clientWidth / 2;
-    }
-    noteCut(row.current);
+    const element = row.current;
+    if (!element) return;
+    // Another picture of the workflow, or another window, may leave less room.
+    const watcher = new ResizeObserver(() => showChosen(element));
+    watcher.observe(element);
+    return () => watcher.disconnect();
   }, [chosen, chips.length]);
   return (
     <div ref={row} className="chips nodrag nopan nowheel" role="group" aria-label={label} onKeyDown={move} onScroll={cut}>
@@ -55,6 +53,16 @@ export function Chips({ iterations, best, returned = null, chosen, onChoose, lim
         ))}
     </div>
   );
+}
+
+/** The chosen chip stays in view, without moving anything around the row. */
+function showChosen(row: HTMLElement): void {
+  const pressed = row.querySelector<HTMLElement>('[aria-pressed="true"]');
+  if (pressed) {
+    const [from, to] = [pressed.offsetLeft - row.offsetLeft, pressed.offsetLeft - row.offsetLeft + pressed.offsetWidth];
+    if (from < row.scrollLeft || to > row.scrollLeft + row.clientWidth) row.scrollLeft = from - row.clientWidth / 2;
+  }
+  noteCut(row);
 }
 
 /** Notes at which ends of a row there are more chips than are seen. */

@@ -28,7 +28,8 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
   const tops = lanes.map((_, index) => HEAD + ROW * lanes.slice(0, index).reduce((sum, count) => sum + count, 0));
   const bottom = HEAD + ROW * lanes.reduce((sum, count) => sum + count, 0) + 2;
   const height = bottom + FOOT;
-  const named = apart(columns.map((column) => ({ ...column, length: column.name.length })));
+  const named = apart(columns.map((column) => ({ ...column, length: column.name.length })), width - NAMES);
+  const unnamed = new Set(columns.filter((_, index) => !named.has(index)).map((column) => column.name));
   const times = apart([...gaps.map((gap) => ({ ...gap, length: duration(gap.seconds).length + 2 })), ...ticks.map((tick) => ({ ...tick, length: duration(tick.seconds).length }))]);
   return (
     <svg className="gantt" viewBox={`0 0 ${width} ${height}`} width={width} height={height} role="group" aria-label="timeline">
@@ -52,6 +53,9 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
         const { glyph, tone, word } = lookOf(bar.status);
         const y = (tops[rows.indexOf(bar.row)] ?? 0) + bar.lane * ROW + 3;
         const words = `${bar.address}: ${word}, ${duration(bar.seconds)}`;
+        const text = bar.width > 16 ? labelled(bar, glyph, unnamed.has(bar.column) ? bar.column : "") : "";
+        // What is read out begins with what is seen, so that who speaks to the page can name it.
+        const name = [text.replace(glyph, "").trim(), words].filter(Boolean).join(", ");
         const select = onSelect && (() => onSelect(bar.address));
         return (
           <g
@@ -59,13 +63,13 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
             className={`bar tone-${tone}${bar.address === selected ? " bar-selected" : ""}`}
             onClick={select}
             onKeyDown={(event) => event.key === "Enter" && select?.()}
-            {...(select ? { role: "button", tabIndex: 0, "aria-label": words } : {})}
+            {...(select ? { role: "button", tabIndex: 0, "aria-label": name } : {})}
           >
             <title>{words}</title>
             <rect x={NAMES + bar.x} y={y} width={bar.width} height={ROW - 6} rx="3" />
-            {bar.width > 16 && (
+            {text && (
               <text x={NAMES + bar.x + 4} y={y + 12}>
-                {labelled(bar, glyph)}
+                {text}
               </text>
             )}
           </g>
@@ -92,18 +96,19 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
   );
 }
 
-/** Which of these words have room beside the ones before them. */
-function apart(all: readonly { x: number; length: number }[]): ReadonlySet<number> {
+/** Which of these words have room beside the ones before them, and inside of the picture. */
+function apart(all: readonly { x: number; length: number }[], room = Infinity): ReadonlySet<number> {
   const kept = new Set<number>();
   all.forEach((one, index) => {
+    if (one.x + 3 + one.length * DIGIT > room) return;
     const isFree = [...kept].every((other) => Math.abs((all[other]?.x ?? 0) - one.x) > ((one.length + (all[other]?.length ?? 0)) / 2) * DIGIT + 4);
     if (isFree) kept.add(index);
   });
   return kept;
 }
 
-/** What fits into a bar: its name, else its place inside the iteration, else its status alone. */
-function labelled({ width, label, inner }: Bar, glyph: string): string {
-  const texts = [[glyph, label, inner], [glyph, inner]].map((parts) => parts.filter(Boolean).join(" "));
+/** What fits into a bar: its name, else its place inside the iteration, else its status alone. `column`: what stands nowhere above it. */
+function labelled({ width, label, inner }: Bar, glyph: string, column: string): string {
+  const texts = [[glyph, label, column, inner], [glyph, column, inner], [glyph, inner]].map((parts) => parts.filter(Boolean).join(" "));
   return texts.find((text) => width > 10 + text.length * 7) ?? glyph;
 }

@@ -46,7 +46,7 @@ export function VirtualTable<T>(props: VirtualTableProps<T>) {
     return () => watcher.disconnect();
   }, []);
   useLayoutEffect(() => {
-    if (props.isFollowing && frame.current) frame.current.scrollTop = rows.length * rowHeight;
+    if (props.isFollowing && frame.current) frame.current.scrollTop = frame.current.scrollHeight;
   }, [rows.length, props.isFollowing, rowHeight]);
   const [first, last] = windowOf(rows.length, rowHeight, view.scrolled, view.height);
   const scrolled = () => {

@@ -88,7 +88,12 @@ export function Command({ text }: { text: string }) {
     <p className="same-command">
       <span className="sr-only">the same in the terminal: </span>
       <span aria-hidden="true">$ </span>
-      <code>{text}</code>
+      <code>
+        {text.split(FLAG).map((part, index) => (index % 2 === 1 ? <span key={index} className="command-flag">{part}</span> : part))}
+      </code>
     </p>
   );
 }
+
+/** A flag is not broken in two at the end of a line: people read `--at`, not `-` and `-at`. */
+const FLAG = /((?<=\s)--?[a-z][a-z-]*(?=\s|$))/;

@@ -28,14 +28,16 @@ export type StepChanges = Readonly<Record<string, { model?: string; prompt?: str
 
 export interface RunCommand {
   file: string;
+  /** Which workflow of the file, where it has several. */
+  named?: string;
   inputs: Values;
   budget?: number | undefined;
   iterations?: number | undefined;
 }
 
 export const commands = {
-  run: ({ file, inputs, budget, iterations }: RunCommand) =>
-    line("run", file, ...settings("-i", inputs), ...option("--budget", budget), ...option("--max-iterations", iterations)),
+  run: ({ file, named, inputs, budget, iterations }: RunCommand) =>
+    line("run", file, ...option("--workflow", named), ...settings("-i", inputs), ...option("--budget", budget), ...option("--max-iterations", iterations)),
   fork: (run: string, at: string, set: Values, budget?: number, steps: StepChanges = {}) =>
     line(
       "fork",

@@ -1,6 +1,6 @@
 /** The workflow as a picture, with what happens in it: nested loops, states, chips of iterations. */
 import "@xyflow/react/dist/style.css";
-import { Background, Controls, MiniMap, ReactFlow, useStore, type NodeChange, type FitViewOptions } from "@xyflow/react";
+import { Background, Controls, MiniMap, ReactFlow, useReactFlow, useStore, type NodeChange, type FitViewOptions } from "@xyflow/react";
 import { useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from "react";
 import type { Graph } from "../api";
 import { edgesOf, rememberedPieces } from "./flow";
@@ -49,15 +49,17 @@ export function GraphCanvas(props: GraphCanvasProps) {
     },
     [onSelect],
   );
-  const frame = useRef<HTMLDivElement>(null);
+  const isMoved = useRef(false);
   const focus = props.focus ?? "";
   const fitted = useMemo(() => (focus ? { ...FIT, nodes: [{ id: focus }] } : FIT), [focus]);
-  const { onInit, onMoveStart } = useFitting(frame, layout, fitted);
+  const onMoveStart = useCallback((event: MouseEvent | TouchEvent | null) => {
+    // Movements that the canvas makes itself have no event.
+    if (event) isMoved.current = true;
+  }, []);
   return (
-    <div ref={frame} className="canvas">
+    <div className="canvas">
       <Arrows />
       <ReactFlow
-        onInit={onInit}
         onMoveStart={onMoveStart}
         nodes={nodes}
         edges={edges}
@@ -78,6 +80,7 @@ export function GraphCanvas(props: GraphCanvasProps) {
         <Background gap={18} />
         <Controls showInteractive={false} />
         {!isDown && <Overview layout={layout} />}
+        <Fitted layout={layout} fitted={fitted} movedRef={isMoved} />
       </ReactFlow>
     </div>
   );
@@ -100,33 +103,26 @@ function Overview({ layout }: { layout: Layout }) {
   return isAll ? null : <MiniMap pannable zoomable ariaLabel="overview" />;
 }
 
-interface Fitting {
-  fitView: (options: FitViewOptions<Piece>) => Promise<boolean>;
+interface FittedProps {
+  layout: Layout;
+  fitted: FitViewOptions<Piece>;
+  movedRef: RefObject<boolean>;
 }
 
 /** Fits again when the frame or the picture changes, until somebody has moved it. */
-function useFitting(frame: RefObject<HTMLDivElement | null>, layout: Layout, fitted: FitViewOptions<Piece>) {
-  const flow = useRef<Fitting | null>(null);
-  const isMoved = useRef(false);
+function Fitted({ layout, fitted, movedRef }: FittedProps) {
+  const { fitView } = useReactFlow<Piece>();
+  // The size that the canvas knows: what watches the frame itself may be told of it earlier.
+  const width = useStore((state) => state.width);
+  const height = useStore((state) => state.height);
   useEffect(() => {
-    if (!frame.current) return;
     // A container that was opened or closed makes another picture: it is fitted, wherever the old one was.
-    isMoved.current = false;
-    const watcher = new ResizeObserver(() => {
-      if (!isMoved.current) void flow.current?.fitView(fitted);
-    });
-    watcher.observe(frame.current);
-    return () => watcher.disconnect();
-  }, [frame, layout, fitted]);
-  return {
-    onInit: (instance: Fitting) => {
-      flow.current = instance;
-    },
-    // Movements that the canvas makes itself have no event.
-    onMoveStart: (event: MouseEvent | TouchEvent | null) => {
-      if (event) isMoved.current = true;
-    },
-  };
+    movedRef.current = false;
+  }, [layout, fitted, movedRef]);
+  useEffect(() => {
+    if (!movedRef.current) void fitView(fitted);
+  }, [width, height, layout, fitted, fitView, movedRef]);
+  return null;
 }
 
 function toggled(before: ReadonlySet<string>, path: string): ReadonlySet<string> {

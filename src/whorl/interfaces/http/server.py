@@ -22,6 +22,7 @@ from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits
 from whorl.interfaces.http.logs import AccessLog
 from whorl.interfaces.http.roles import Audited
 from whorl.interfaces.http.state import ServerState, open_state
+from whorl.interfaces.http.unchanged import Unchanged
 from whorl.lazily import dataclass
 from whorl.runtimes.service.tokens import Tokens
 
@@ -178,7 +179,7 @@ async def serving(
             limited = Limits(Audited(routed, state.audit), tuple(state.providers.secrets))
             state.runtime.url = state.providers.settings.server.url or _address_of(place.host, port)
             app = Auth(
-                limited,
+                Unchanged(limited),
                 place.token,
                 port,
                 frozenset(hosts),

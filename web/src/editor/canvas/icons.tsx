@@ -23,6 +23,7 @@ const DRAWN: Record<string, string> = {
   "message-square": "M4 4h16v12H9l-5 4z",
   minus: "M4 12h16",
   octagon: "M8 3h8l5 5v8l-5 5H8l-5-5V8zM9 9l6 6M15 9l-6 6",
+  pin: "M9 3h6l-1 7 4 4H6l4-4zM12 14v7",
   play: "M7 4l13 8-13 8z",
   repeat: "M3 12a9 9 0 0 1 9-9 9.75 9.75 0 0 1 6.74 2.74L21 8M21 3v5h-5M21 12a9 9 0 0 1-9 9 9.75 9.75 0 0 1-6.74-2.74L3 16M8 16H3v5",
   "skip-forward": "M5 5l10 7-10 7zM19 5v14",

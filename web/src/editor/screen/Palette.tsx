@@ -23,7 +23,7 @@ export function Palette({ palette, isReadOnly, onAdd }: PaletteProps) {
       <input type="search" placeholder="find a kind" aria-label="find a kind of step" value={search} onChange={(event) => setSearch(event.target.value)} />
       {found(palette, search).map((group) => (
         <section key={group.title} aria-label={group.title}>
-          <h3>{group.title}</h3>
+          <h2>{group.title}</h2>
           <ul>
             {group.kinds.map((kind) => (
               <li key={kind.kind}>

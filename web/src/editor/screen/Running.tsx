@@ -53,11 +53,11 @@ function RunForm({ item, onStarted, onClose }: { item: WorkflowItem; onStarted: 
   const [key] = useState(() => crypto.randomUUID());
   const { inputs, problem } = inputsFrom(item, texts);
   const act = async () => {
-    const { run } = await client.start({ workflow: item.file, inputs, key });
+    const { run } = await client.start({ workflow: item.file, named: item.named, inputs, key });
     onStarted(run);
   };
   return (
-    <ActionForm label="Start" command={commands.run({ file: item.file, inputs, budget: undefined, iterations: undefined })} problem={problem} act={act} onCancel={onClose}>
+    <ActionForm label="Start" command={commands.run({ file: item.file, named: item.named, inputs, budget: undefined, iterations: undefined })} problem={problem} act={act} onCancel={onClose}>
       {fieldsOf(item).map((field) => (
         <ValueField key={field.name} name={field.name} type={field.type} text={texts[field.name] ?? ""} isRequired={field.isRequired} help={field.help} onText={(text) => setTexts({ ...texts, [field.name]: text })} />
       ))}

@@ -40,7 +40,7 @@ function Opened({ query }: { query: Record<string, string> }) {
   const { actions } = useOpenFile();
   const isOpen = useEditorState((state) => state.isOpen);
   const fault = useEditorState((state) => state.fault);
-  if (fault) return <ErrorNotice error={fault} onRetry={() => void actions.load()} />;
+  if (fault) return <ErrorNotice error={fault} isPage onRetry={() => void actions.load()} />;
   if (!isOpen) return <Loading what="the file" />;
   return <Editing query={query} />;
 }
@@ -113,6 +113,7 @@ function Panes({ mode, onLine }: { mode: Mode; onLine: (line: number) => void })
       {mode === "outline" && <OutlinePane editor={editor} />}
       {mode !== "source" && (
         <aside className="edit-inspector" aria-label="inspector">
+          <h2 className="sr-only">Inspector</h2>
           <Suspense fallback={<Loading what="the inspector" />}>
             <Inspector editor={editor} />
           </Suspense>

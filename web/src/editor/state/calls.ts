@@ -31,7 +31,7 @@ export function callsOf(client: Client) {
     load: (file: string) => send<Sketched>("GET", named("sketch", file)),
     sketch: (name: string, text: string) => send<Sketched>("POST", "/api/workflows/sketch", { name, text }),
     edit: (request: EditRequest) => send<Edited>("POST", "/api/workflows/edit", request),
-    etag: async (file: string) => (await send<Schemas["Etag"]>("GET", named("etag", file))).etag,
+    etag: async (file: string) => (await client.again<Schemas["Etag"]>(named("etag", file))).etag,
     save: (file: string, text: string, etag: string | null) => send<Saved>("PUT", "/api/workflows/source", { file, text, etag }),
     make: (request: { file: string; convert: string }) => send<Saved>("POST", "/api/workflows", request),
     palette: (dialect: string) => send<Palette>("GET", `/api/palette?dialect=${encodeURIComponent(dialect)}`),

@@ -18,17 +18,17 @@ import { Texts, VIEWS, type View } from "./Texts";
 export default function Compare({ values, query }: ScreenProps) {
   const id = values["id"] ?? "";
   const loops = useLoad((client, signal) => client.loops(id, signal), [id]);
-  if (loops.error) return <ErrorNotice error={loops.error} onRetry={loops.reload} />;
+  if (loops.error) return <ErrorNotice error={loops.error} isPage onRetry={loops.reload} />;
   if (!loops.value) return <Loading what="the loops" />;
   const all = loops.value.loops;
   const loop = all.find((one) => one.address === query["loop"]) ?? all.find((one) => one.iterations > 1) ?? all[0];
-  if (!loop) return <Nothing id={id} title="This run has no loop" />;
+  if (!loop) return <Nothing id={id} title="This run has no loop" isPage />;
   return <LoopComparison key={id} id={id} loop={loop} loops={all} query={query} />;
 }
 
-function Nothing({ id, title }: { id: string; title: string }) {
+function Nothing({ id, title, isPage = false }: { id: string; title: string; isPage?: boolean }) {
   return (
-    <Empty title={title}>
+    <Empty title={title} isPage={isPage}>
       <p>Two finished iterations of a loop can be compared.</p>
       <Link to={runPath(id)}>Back to the run</Link>
     </Empty>

@@ -28,7 +28,7 @@ export default function Experiment({ values, query }: ScreenProps) {
   const [told, setTold] = useState<ExperimentDetail | null>(null);
   useEffect(() => followExperiment(client, name, setTold).close, [client, name]);
   useTitle(`${name} experiment`);
-  if (first.error) return <ErrorNotice error={first.error} onRetry={first.reload} />;
+  if (first.error) return <ErrorNotice error={first.error} isPage onRetry={first.reload} />;
   const detail = told?.name === name ? told : first.value;
   if (!detail) return <Loading what="the experiment" />;
   const tab = tabFrom(query["tab"]);

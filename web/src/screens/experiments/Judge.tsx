@@ -73,7 +73,7 @@ function Reliability({ name, of, against }: { name: string; of: string; against:
         <caption>What it said, and what the label says</caption>
         <thead>
           <tr>
-            <th scope="col" />
+            <td />
             <th scope="col">judge: yes</th>
             <th scope="col">judge: no</th>
           </tr>

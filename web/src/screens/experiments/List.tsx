@@ -19,11 +19,11 @@ export default function List(_: ScreenProps) {
   useTitle("Experiments");
   const turn = Math.floor((useNow(true, LOOK_MS) * 1_000) / LOOK_MS);
   const list = useLoad((client, signal) => client.experiments(signal), [], [turn]);
-  if (list.error) return <ErrorNotice error={list.error} onRetry={list.reload} />;
+  if (list.error) return <ErrorNotice error={list.error} isPage onRetry={list.reload} />;
   if (!list.value) return <Loading what="the experiments" />;
   if (list.value.length === 0) {
     return (
-      <Empty title="No experiments yet">
+      <Empty title="No experiments yet" isPage>
         <p>
           An experiment runs a workflow over cases and variants: does iterating help, and which rule stops best? Write <code>NAME.experiment.yaml</code>.
         </p>

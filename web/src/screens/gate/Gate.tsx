@@ -38,7 +38,7 @@ function Loaded({ id, address }: { id: string; address: string }) {
   // In the middle of an old journal, questions are open that were answered long ago.
   const [isCaughtUp, setCaughtUp] = useState(false);
   if (!isCaughtUp && detail.value && lastSeq >= detail.value.last_seq) setCaughtUp(true);
-  if (detail.error) return <ErrorNotice error={detail.error} onRetry={detail.reload} />;
+  if (detail.error) return <ErrorNotice error={detail.error} isPage onRetry={detail.reload} />;
   if (!detail.value || !isCaughtUp) return <Loading what="the question" />;
   return <Waiting key={address} run={detail.value} address={address} />;
 }
@@ -86,7 +86,7 @@ function Waiting({ run, address }: { run: RunDetail; address: string }) {
 
 function Nothing({ id, address, next }: { id: string; address: string; next: string | undefined }) {
   return (
-    <Empty title={address ? `Nothing is asked at ${words.visible(address)}` : "Nothing waits for you"}>
+    <Empty title={address ? `Nothing is asked at ${words.visible(address)}` : "Nothing waits for you"} isPage>
       {next && (
         <p>
           <Link to={runPath(id, "/gate")} query={{ address: next }}>

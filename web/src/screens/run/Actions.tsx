@@ -75,7 +75,7 @@ export function Actions({ id, detail, loop }: { id: string; detail: RunDetail | 
         </button>
       )}
       {detail?.file && (
-        <button type="button" className="button" onClick={() => navigate("/workflows/start", { file: detail.file, from: id })}>
+        <button type="button" className="button" onClick={() => navigate("/workflows/start", { file: detail.file, named: detail.name, from: id })}>
           Re-run
         </button>
       )}

@@ -33,7 +33,7 @@ export default function Run({ values, query }: ScreenProps) {
 
 function Page({ id, query }: { id: string; query: Record<string, string> }) {
   const graph = useLoad((client, signal) => client.graph(id, signal), [id]);
-  if (graph.error) return <ErrorNotice error={graph.error} onRetry={graph.reload} />;
+  if (graph.error) return <ErrorNotice error={graph.error} isPage onRetry={graph.reload} />;
   if (!graph.value) return <Loading what="the run" />;
   return <LiveRun id={id} graph={graph.value} query={query} />;
 }

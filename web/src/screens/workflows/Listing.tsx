@@ -1,5 +1,5 @@
 /** The text of a file with its lines numbered, and the problems under the lines that they are about. */
-import type { Diagnostic } from "../../api";
+import type { Diagnostic, WorkflowItem } from "../../api";
 import { ErrorNotice, Loading } from "../../app/Notice";
 import { useLoad } from "../../app/session";
 import { words } from "../../journal";
@@ -37,8 +37,8 @@ export function Excerpt({ text, problem }: { text: string; problem: Diagnostic }
 }
 
 /** The whole file; lines with problems are marked. */
-export function Listing({ file, problems }: { file: string; problems: readonly Diagnostic[] }) {
-  const source = useLoad((client, signal) => client.workflowSource(file, signal), [file]);
+export function Listing({ item: { file, named }, problems }: { item: WorkflowItem; problems: readonly Diagnostic[] }) {
+  const source = useLoad((client, signal) => client.workflowSource(file, named, signal), [file, named]);
   if (source.error) return <ErrorNotice error={source.error} onRetry={source.reload} />;
   if (!source.value) return <Loading what="the file" />;
   return Object.entries(source.value.files).map(([name, text]) => (

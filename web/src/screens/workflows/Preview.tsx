@@ -23,18 +23,18 @@ export function Preview({ item, checked, error, onReload }: PreviewProps) {
   if (!checked) return <Loading what="the workflow" />;
   return (
     <div className="workflow-preview">
-      {checked.diagnostics.length > 0 && <Problems file={item.file} found={found} isFatal={!checked.ok} onReload={onReload} />}
-      {checked.ok && <Picture file={item.file} />}
+      {checked.diagnostics.length > 0 && <Problems item={item} found={found} isFatal={!checked.ok} onReload={onReload} />}
+      {checked.ok && <Picture item={item} />}
       <details className="source" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
         <summary>The file</summary>
-        {isOpen && <Listing file={item.file} problems={checked.diagnostics} />}
+        {isOpen && <Listing item={item} problems={checked.diagnostics} />}
       </details>
     </div>
   );
 }
 
-function Picture({ file }: { file: string }) {
-  const graph = useLoad((client, signal) => client.workflowGraph(file, signal), [file]);
+function Picture({ item: { file, named } }: { item: WorkflowItem }) {
+  const graph = useLoad((client, signal) => client.workflowGraph(file, named, signal), [file, named]);
   if (graph.error) return <ErrorNotice error={graph.error} onRetry={graph.reload} />;
   if (!graph.value) return <Loading what="the graph" />;
   return <Canvas graph={graph.value} />;
@@ -55,14 +55,14 @@ function Canvas({ graph }: { graph: Graph }) {
 }
 
 interface ProblemsProps {
-  file: string;
+  item: WorkflowItem;
   found: readonly Diagnostic[];
   isFatal: boolean;
   onReload: () => void;
 }
 
-function Problems({ file, found, isFatal, onReload }: ProblemsProps) {
-  const source = useLoad((client, signal) => client.workflowSource(file, signal), [file], [found]);
+function Problems({ item: { file, named }, found, isFatal, onReload }: ProblemsProps) {
+  const source = useLoad((client, signal) => client.workflowSource(file, named, signal), [file, named], [found]);
   const textOf = (one: Diagnostic) => Object.entries(source.value?.files ?? {}).find(([name]) => !one.file || name.endsWith(one.file) || one.file.endsWith(name))?.[1];
   return (
     <section aria-label="problems" className="problems">

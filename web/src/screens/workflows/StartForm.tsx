@@ -35,6 +35,7 @@ function Form({ item, worst, earlier }: { item: WorkflowItem; worst: string; ear
   const act = async () => {
     const started = await client.start({
       workflow: item.file,
+      named: item.named,
       inputs,
       key,
       ...(budget_usd === undefined ? {} : { budget_usd }),
@@ -42,7 +43,7 @@ function Form({ item, worst, earlier }: { item: WorkflowItem; worst: string; ear
     });
     navigate(runPath(started.run));
   };
-  const command = commands.run({ file: item.file, inputs, budget: budget_usd, iterations: max_iterations });
+  const command = commands.run({ file: item.file, named: item.named, inputs, budget: budget_usd, iterations: max_iterations });
   return (
     <section className="card workflow-start" aria-label="start a run">
       <h3>{earlier ? `Run it again, as ${earlier.id}` : "Start a run"}</h3>

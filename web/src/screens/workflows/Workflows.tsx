@@ -21,12 +21,12 @@ export default function Workflows({ query }: ScreenProps) {
   const [search, setSearch] = useState("");
   const last = useLastRuns();
   useTitle(query["file"] ? `${query["file"]}` : "Workflows");
-  if (list.error) return <ErrorNotice error={list.error} onRetry={list.reload} />;
+  if (list.error) return <ErrorNotice error={list.error} isPage onRetry={list.reload} />;
   if (!list.value) return <Loading what="the workflows" />;
   const { workflows } = list.value;
   if (workflows.length === 0) {
     return (
-      <Empty title="No workflows yet">
+      <Empty title="No workflows yet" isPage>
         <p>
           Put a workflow file into the project, or make one: <code>whorl new self-refine</code>
         </p>
@@ -34,7 +34,7 @@ export default function Workflows({ query }: ScreenProps) {
       </Empty>
     );
   }
-  const chosen = workflows.find((one) => one.file === query["file"]);
+  const chosen = chosenOf(workflows, query);
   const wanted = search.toLowerCase();
   const found = workflows.filter((one) => `${one.name} ${one.file} ${one.dialect}`.toLowerCase().includes(wanted));
   return (
@@ -59,11 +59,20 @@ export default function Workflows({ query }: ScreenProps) {
             </section>
           ))}
         </nav>
-        {chosen ? <Chosen key={`${chosen.file} ${query["from"] ?? ""}`} item={chosen} from={query["from"] ?? ""} /> : <Unchosen file={query["file"] ?? ""} />}
+        {chosen ? <Chosen key={`${chosen.file} ${chosen.named} ${query["from"] ?? ""}`} item={chosen} from={query["from"] ?? ""} /> : <Unchosen file={query["file"] ?? ""} />}
       </div>
     </section>
   );
 }
+
+/** The workflow that the address names; of a file with several, the first where it says no more. */
+export function chosenOf<T extends Pick<WorkflowItem, "file" | "named">>(items: readonly T[], query: Record<string, string>): T | undefined {
+  const inFile = items.filter((one) => one.file === query["file"]);
+  return inFile.find((one) => one.named === query["named"]) ?? inFile[0];
+}
+
+/** Python code is edited where it is written; the editor takes workflow files. */
+export const isEditable = (file: string): boolean => /\.(ya?ml|json)$/i.test(file);
 
 /** Workflows by the folder that they lie in; those of the project itself first. */
 export function byFolder<T extends Pick<WorkflowItem, "file">>(items: readonly T[]): [folder: string, items: T[]][] {
@@ -84,7 +93,7 @@ function useLastRuns(): ReadonlyMap<string, RunItem> {
 function Entry({ item, isChosen, last }: { item: WorkflowItem; isChosen: boolean; last: RunItem | undefined }) {
   const now = useNow(last !== undefined, 30_000);
   return (
-    <Link to="/workflows/start" query={{ file: item.file }} className="workflow-entry" aria-current={isChosen ? "true" : undefined}>
+    <Link to="/workflows/start" query={{ file: item.file, named: item.named }} className="workflow-entry" aria-current={isChosen ? "true" : undefined}>
       <span className="workflow-name">{item.name}</span>
       <span className="workflow-badges">
         {item.dialect && <span className="badge tone-idle">{item.dialect}</span>}
@@ -108,13 +117,13 @@ function Entry({ item, isChosen, last }: { item: WorkflowItem; isChosen: boolean
 function Unchosen({ file }: { file: string }) {
   return (
     <Empty title={file ? `There is no workflow ${file}` : "Choose a workflow"}>
-      <p>Its graph, its problems and its inputs are shown here.</p>
+      {!file && <p>Its graph, its problems and its inputs are shown here.</p>}
     </Empty>
   );
 }
 
 function Chosen({ item, from }: { item: WorkflowItem; from: string }) {
-  const checked = useLoad((client) => client.validate({ workflow: item.file }), [item.file]);
+  const checked = useLoad((client) => client.validate({ workflow: item.file, named: item.named }), [item.file, item.named]);
   return (
     <div className="workflow-detail">
       <header>
@@ -122,7 +131,7 @@ function Chosen({ item, from }: { item: WorkflowItem; from: string }) {
           {item.name} {item.dialect && <span className="badge tone-idle">{item.dialect}</span>}
         </h2>
         <p className="faint">
-          <code>{item.file}</code> <Link to={`/edit/${encodeURIComponent(item.file)}`}>Edit</Link>
+          <code>{item.file}</code> {isEditable(item.file) && <Link to={`/edit/${encodeURIComponent(item.file)}`}>Edit</Link>}
         </p>
         {item.description && item.errors === 0 && <p className="workflow-words">{item.description}</p>}
       </header>

@@ -10,6 +10,7 @@ import { Command } from "../../../dialogs/ActionForm";
 import { AmountField, Field } from "../../../dialogs/fields";
 import { dollars } from "../../../journal/words";
 import type { Editor, Json, SketchNode } from "../../contract";
+import { Icon } from "../../canvas/icons";
 import { useEditorState, useOpenFile } from "../../state";
 import { ask, send } from "../calls";
 import { JsonField } from "../widgets/Widgets";
@@ -49,8 +50,7 @@ function PinPart({ node, pins, onSave }: { node: SketchNode; pins: Pins; onSave:
   return (
     <details className="inspector-try" open={pin !== undefined}>
       <summary>
-        <span aria-hidden="true">📌 </span>
-        {pin ? (pin.stale ? "Pinned, but the step has changed since" : "Pinned: tries do not run it") : "Pin a result"}
+        <Icon icon="pin" /> {pin ? (pin.stale ? "Pinned, but the step has changed since" : "Pinned: tries do not run it") : "Pin a result"}
       </summary>
       {pin?.stale && <p className="faint">This pin is not used. Save it again if it still fits.</p>}
       <JsonField label="Result" help="as JSON; tries take it in the place of the step" value={pin?.value} onValue={change} />
@@ -182,7 +182,7 @@ function Given({ run, record, path, onKeep }: { run: string; record: RecordItem;
       <div className="mapping-head">
         <h3>{path}</h3>
         <button type="button" className="button button-small" aria-label={`Keep ${path} as pin`} onClick={() => onKeep(path, record.output as Json)}>
-          <span aria-hidden="true">📌 </span>Keep as pin
+          <Icon icon="pin" /> Keep as pin
         </button>
       </div>
       <Value run={run} value={record.output} />
