@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.providers.settings import AgentSettings, Settings, ToolServer
 
-PROVIDER_TIMEOUT_S = 15.0
+PROVIDER_TIMEOUT_S = 30.0
 
 
 class Finding(NamedTuple):
@@ -38,6 +38,7 @@ async def configured(settings: Settings, known_tools: Path) -> list[Finding]:
         from whorl.providers.tools.known import KnownTools
 
         providers.known_tools = KnownTools(known_tools)
+    _ = providers.context.models  # loads what asks them, which is no part of the time to answer
     try:
         asked = await asyncio.gather(
             *(_provider(providers, name) for name in settings.providers),

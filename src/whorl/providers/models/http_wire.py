@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Fields = tuple[str, ...]
 
 CALLS_MAX = 64
-CHECK_S = 10.0
+CHECK_S = 25.0
 PARTIAL_MAX = 2_000
 # How long the end of a stream may take once its answer is complete.
 REST_S = 0.5
