@@ -35,12 +35,12 @@ test: .venv/.developed
 # Tests also wait, for timers and other processes: three side by side keep two processors busy.
 BUSY := $(BIN)/pytest -n 3 --dist worksteal -m "not programs"
 # How people and programs use the engine, and what they build with it.
-INTERFACES := tests/cli tests/http tests/python tests/typing tests/editing tests/experiments
+INTERFACES := tests/cli tests/documents tests/http tests/python tests/typing tests/editing tests/experiments
 # All that is no part of its own: language, dialects, interpreter, runtimes, providers.
 test-engine: .venv/.developed
 	$(BUSY) $(addprefix --ignore=,$(INTERFACES) tests/hostile tests/chaos tests/web tests/peers tests/temporal tests/site tests/packaging)
 
-test-interfaces: .venv/.developed
+test-interfaces: .venv/.developed shells
 	$(BUSY) $(INTERFACES)
 
 # Folders and files of strangers, processes that are killed, clocks that are set, disks that are full.
@@ -86,6 +86,13 @@ check: .venv/.developed
 	$(MAKE) --no-print-directory lint
 	$(PYTEST) -m "not slow and not programs" tests/unit tests/python tests/test_*.py
 
+# The workflows of the repository and its action: their shape, and what is dangerous in them.
+.PHONY: lint-workflows
+lint-workflows: .venv/.uv
+	$(BIN)/uv tool run --quiet check-jsonschema@0.39.0 --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/uv tool run --quiet check-jsonschema@0.39.0 --builtin-schema vendor.github-actions action.yml
+	$(BIN)/uv tool run --quiet zizmor@1.32.0 --offline --quiet --no-progress .github/workflows action.yml
+
 .PHONY: lint
 lint: .venv/.developed
 	$(BIN)/ruff check .
@@ -101,6 +108,15 @@ browser:
 		$(SUDO) env DEBIAN_FRONTEND=noninteractive \
 			apt-get install -y -qq --no-install-recommends chromium >/dev/null; \
 	} || echo "chromium could not be installed: the tests of the page will be skipped"
+
+# The tests of completion ask real shells; where one cannot be installed, its test is skipped.
+.PHONY: shells
+shells:
+	@command -v zsh >/dev/null && command -v fish >/dev/null || { \
+		$(SUDO) apt-get update -qq && \
+		$(SUDO) env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends zsh fish >/dev/null; \
+	} || echo "zsh and fish could not be installed: the tests of their completion will be skipped"
 
 # Builds the page anew into the package; needs Node 20 or newer.
 page:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 import subprocess
@@ -62,6 +63,29 @@ def test_the_programs_of_examples_pass() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(PROGRAMS) == 2
     assert "6 passed" in done.stdout
+
+
+NATIVE = ROOT / "examples" / "native"
+LOOPS = sorted(path.stem for path in NATIVE.glob("*.yaml") if ".test." not in path.name)
+
+
+def test_each_native_example_has_a_line_a_fresh_picture_and_a_test(tmp_path: Path) -> None:
+    spec = importlib.util.spec_from_file_location("pictures", ROOT / "tools" / "pictures.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    drawn = tool.examples(tmp_path / "pictures")
+    page = (NATIVE / "README.md").read_text()
+
+    assert len(LOOPS) == 12
+    assert [picture.stem for picture in drawn] == LOOPS
+    for picture in drawn:
+        kept = NATIVE / "pictures" / picture.name
+        assert kept.read_text() == picture.read_text(), "python tools/pictures.py --examples"
+        assert f"| [{picture.stem}.yaml]({picture.stem}.yaml) |" in page
+        assert f'<img src="pictures/{picture.name}"' in page
+        assert (NATIVE / f"{picture.stem}.test.yaml").exists()
 
 
 GREEN = """

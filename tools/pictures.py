@@ -1,7 +1,8 @@
 """Writes the pictures of the documents, each of something that really runs.
 
-python tools/pictures.py            the live view, as a picture that moves
-python tools/pictures.py --page     also the page, from its tests in a browser
+python tools/pictures.py              the live view, as a picture that moves
+python tools/pictures.py --page       also the page, from its tests in a browser
+python tools/pictures.py --examples   only the graphs of examples/native
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "docs" / "pictures"
+EXAMPLES = ROOT / "examples" / "native"
 # The pictures of the page that the documents show, and the tests that take them.
 PAGE = {
     "run": "test_run_page.py::test_the_panel_shows_curve_iterations_and_verdict",
@@ -146,6 +148,20 @@ def page() -> None:
             )
 
 
+def examples(out: Path = EXAMPLES / "pictures") -> list[Path]:
+    """The graph of each native example, drawn by the command."""
+    from whorl.interfaces.cli import COMMANDS
+    from whorl.interfaces.cli.group import build_group, run_safely
+
+    out.mkdir(exist_ok=True)
+    files = [file for file in sorted(EXAMPLES.glob("*.yaml")) if ".test." not in file.name]
+    drawn = [out / f"{file.stem}.svg" for file in files]
+    for file, picture in zip(files, drawn, strict=True):
+        if run_safely(build_group(COMMANDS), ("graph", str(file), "--svg", "-o", str(picture))):
+            sys.exit(f"{file} cannot be drawn")
+    return drawn
+
+
 def main_recorded(out: str) -> None:
     """Records in a process of its own, with a terminal of its own."""
     import pickle
@@ -159,6 +175,8 @@ def main_recorded(out: str) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--record"]:
         main_recorded(sys.argv[2])
+    elif "--examples" in sys.argv:
+        examples()
     else:
         live_view()
         if "--page" in sys.argv:

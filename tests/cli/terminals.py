@@ -15,23 +15,23 @@ from waiting import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+COMMAND = (sys.executable, "-m", "whorl.interfaces.cli")
 STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Terminal:
     """A command in a pseudo terminal, and all that it has shown."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, program: tuple[str, ...] = COMMAND) -> None:
         path = os.pathsep.join(filter(None, sys.path))
         sizes = {"TERM": "xterm", "COLUMNS": "100", "LINES": "40", "PYTHONPATH": path}
-        argv = [sys.executable, "-m", "whorl.interfaces.cli", *words]
         import pty
 
         self.shown = ""
         self._code: int | None = None
         self._process, self._master = pty.fork()
         if self._process == 0:
-            os.execve(sys.executable, argv, os.environ | sizes)
+            os.execve(program[0], [*program, *words], os.environ | sizes)
 
     def press(self, key: str) -> None:
         os.write(self._master, key.encode())

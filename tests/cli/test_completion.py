@@ -1,9 +1,13 @@
-"""What a real bash completes: commands, options, runs, places in them, steps and files."""
+"""What real shells complete: commands, options, runs, places in them, steps and files."""
 
 from __future__ import annotations
 
+import os
+import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,10 +16,9 @@ from command_line import POLISH
 from waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from command_line import Whorl
 
+START = Path(__file__).parent.parent.parent / "docs" / "start.md"
 # `compopt` works in a shell that has a keyboard only; here it tells that files are completed.
 SCRIPT = """
 eval "$(whorl completion bash)"
@@ -30,12 +33,18 @@ done
 """
 
 
-def test_bash_completes_commands_runs_places_steps_and_files(project: Path, whorl: Whorl) -> None:
+@pytest.fixture
+def program(project: Path) -> Path:
+    """The command, as it is found by a shell, beside a workflow."""
     program = project / "bin" / "whorl"
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m whorl.interfaces.cli "$@"\n')
     program.chmod(0o755)
     (project / "polish.yaml").write_text(POLISH)
+    return program
+
+
+def test_bash_completes_commands_runs_places_steps_and_files(program: Path, whorl: Whorl) -> None:
     run = whorl("run", "polish.yaml", "a song", "--json").json["run"]
     asked = {
         "whorl res": "resume restore",
@@ -58,6 +67,75 @@ def test_bash_completes_commands_runs_places_steps_and_files(project: Path, whor
     )
 
     assert done.stdout.splitlines() == list(asked.values()), done.stderr
+
+
+def test_fish_completes_commands_runs_places_steps_and_files(
+    program: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fish = shutil.which("fish")
+    if fish is None:
+        pytest.skip("fish is not installed")
+    run = whorl("run", "polish.yaml", "a song", "--json").json["run"]
+    asked = {
+        "whorl res": "restore resume",
+        "whorl run --detac": "--detach",
+        "whorl run polish.y": "polish.yaml",
+        "whorl show las": "last",
+        f"whorl why {run[:6]}": run,
+        "whorl try polish.yaml --at polish/re": "polish/review",
+    }
+    script = "whorl completion fish | source\nfor line in $argv\necho (complete -C $line)\nend"
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(program.parent))
+    done = subprocess.run(
+        [fish, "--no-config", "-c", script, *asked],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+    # Descriptions stand behind a tab.
+    words = [re.sub(r"\t\S.*?(?= \S+\t|$)", "", line) for line in done.stdout.splitlines()]
+    assert words == list(asked.values()), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "whole"),
+    [
+        ("whorl run --detac", "whorl run --detach"),
+        ("whorl show las", "whorl show last"),
+        ("whorl run polish.y", "whorl run polish.yaml"),
+    ],
+)
+def test_zsh_completes_at_the_keyboard(
+    program: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch, typed: str, whole: str
+) -> None:
+    """As the documents set it up; a word with one end is written out at the first tab."""
+    zsh = shutil.which("zsh")
+    if zsh is None:
+        pytest.skip("zsh is not installed")
+    pytest.importorskip("pty", reason="this system has no pseudo terminals")
+    from terminals import Terminal
+
+    home = program.parent
+    whorl("run", "polish.yaml", "a song")
+    (home / ".zfunc").mkdir()
+    (home / ".zfunc" / "_whorl").write_text(whorl("completion", "zsh").out)
+    setting = next(line for line in START.read_text().splitlines() if line.startswith("fpath+="))
+    (home / ".zshrc").write_text(f"{setting}\nPS1='ready> '\n")
+    monkeypatch.setenv("PATH", f"{home}:{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("ZDOTDIR", str(home))
+    terminal = Terminal("-i", program=(zsh,))
+    try:
+        terminal.read_until("ready> ")
+        terminal.press(typed)
+        terminal.read_until(typed)
+        terminal.press("\t")
+        terminal.read_until(whole)
+    finally:
+        terminal.close()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

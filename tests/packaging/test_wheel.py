@@ -18,11 +18,13 @@ import pytest
 
 import whorl
 from waiting import PATIENCE_S
+from whorl.providers.models.local import INSTALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent.parent
+UV = str(Path(sys.executable).parent / "uv")
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 REVIEW = {"approved": True, "score": 0.95, "feedback": "Keep it.", "good": True, "advice": ""}
 
@@ -32,7 +34,9 @@ def python(version: str) -> str | None:
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return sys.executable
     kept = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))
-    for found in (shutil.which(f"python{version}"), *map(str, kept)):
+    ask = [UV, "python", "find", "--no-python-downloads", "--managed-python", version]
+    own = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
+    for found in (shutil.which(f"python{version}"), own or None, *map(str, kept)):
         if found is None:
             continue
         asked = subprocess.run([found, "-c", "import venv"], capture_output=True, check=False)
@@ -90,7 +94,7 @@ def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, ver
     own = python(version)
     if own is None:
         pytest.skip(f"there is no Python {version} here")
-    uv = [str(Path(sys.executable).parent / "uv"), "--quiet"]
+    uv = [UV, "--quiet"]
     folder, venv = tmp_path / "empty", tmp_path / "venv"
     folder.mkdir()
     install = [*uv, "pip", "install", "--python", str(venv)]
@@ -138,3 +142,57 @@ def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, ver
             page = answer.read().decode()
         served.terminate()
     assert "<title>Whorl" in page
+
+
+# What the documents say, for a package that is on PyPI; here the wheel stands for it.
+WITHOUT_INSTALLING = {
+    "uvx": [UV, "tool", "run", "--quiet", "--from", "WHEEL", "whorl"],
+    "pipx": [UV, "tool", "run", "--quiet", "pipx", "run", "--spec", "WHEEL", "whorl"],
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_INSTALLING)
+def test_the_wheel_runs_without_being_installed(wheel: Path, tmp_path: Path, name: str) -> None:
+    words = [str(wheel) if word == "WHEEL" else word for word in WITHOUT_INSTALLING[name]]
+    own = {"PIPX_HOME": str(tmp_path / "pipx"), "UV_TOOL_DIR": str(tmp_path / "tools")}
+    done = subprocess.run(
+        [*words, "--version"],
+        cwd=tmp_path,
+        env=os.environ | own,
+        capture_output=True,
+        text=True,
+        timeout=5 * PATIENCE_S,  # it is installed, from the network
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert whorl.__version__ in done.stdout
+    assert f"{name} " in (ROOT / "docs" / "start.md").read_text()
+
+
+def test_one_command_brings_the_toy_model_with_its_weights(wheel: Path, tmp_path: Path) -> None:
+    """The command of the documents, beside the wheel."""
+    venv = tmp_path / "venv"
+    pins = ["--require-hashes", "-r", str(ROOT / "requirements" / "run.txt")]
+    subprocess.run([UV, "--quiet", "venv", "--python", sys.executable, str(venv)], check=True)
+    install = [UV, "--quiet", "pip", "install", "--python", str(venv)]
+    subprocess.run([*install, *pins], check=True)
+    subprocess.run([*install, "--no-deps", str(wheel)], check=True)
+    assert INSTALL in (ROOT / "docs" / "start.md").read_text()
+    added = subprocess.run([*install, *INSTALL.split()[2:]], capture_output=True, check=False)
+    if added.returncode:
+        pytest.skip("the embedded model is not installed")
+    kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    done = subprocess.run(
+        [str(venv / "bin" / "whorl"), "doctor", "--json"],
+        cwd=tmp_path,
+        env=kept | {"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+    [model] = [each for each in json.loads(done.stdout) if each["what"] == "model"]
+    assert model["ok"]
+    assert model["words"].startswith("the embedded toy model")

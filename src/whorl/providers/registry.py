@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -122,8 +123,12 @@ class Providers:
         if provider is None:
             near = did_you_mean(name, self.settings.providers)
             raise UsageError(f"provider {name!r} is not configured", help=near, code="W022")
-        if provider.key_variable and provider.api_key is None:
-            return Check(name, False, f"the variable {provider.key_variable!r} is not set")
+        from whorl.providers.models.selection import missing_key
+
+        if fault := missing_key(provider):
+            return Check(name, False, fault)
+        if name == self.settings.default_provider and self.settings.default_model:
+            provider = replace(provider, model=self.settings.default_model)
         try:
             return Check(name, True, await self.context.models.check(provider))
         except ProviderError as fault:

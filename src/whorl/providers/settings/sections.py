@@ -460,6 +460,8 @@ def _provider_key(
         own_url = environment.get(public.url_variable, "") or public.base_url
         if urlsplit(own_url).netloc != urlsplit(base_url).netloc:
             return None, ""
+        if urlsplit(base_url).scheme == "http" and not environment.get(variable):
+            return None, ""  # a server of the operator's own, which needs no key unless it is named
     key = environment.get(variable, "")
     return (Secret(key) if key else None), variable
 

@@ -11,14 +11,13 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import click
 
 from whorl.errors import (
     InvalidWorkflow,
-    ProviderError,
     SeveralWorkflows,
     StoreError,
     UsageError,
@@ -28,41 +27,35 @@ from whorl.interfaces.cli.options import json_option, located, print_json, workf
 from whorl.interfaces.cli.terminal import paint, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.figures import age, bytes_words, plural, table
+from whorl.services.configured import Finding, configured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.interfaces.http.server import Place
     from whorl.interfaces.python.values import Workflow
-    from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
     from whorl.services.project import Project
 
 
 SQLITE_MIN = (3, 51, 3)
-PROVIDER_TIMEOUT_S = 15.0
 PORT = 7411
 FILES_MAX = 500
 _CHECKED_QUIETLY = 20_000
 _SUFFIXES = (".yaml", ".yml", ".json")
 
 
-class Finding(NamedTuple):
-    """One thing that was looked at."""
-
-    what: str
-    ok: bool
-    words: str
-
-
 @click.command()
 @json_option
 @partial(located, is_checked=False, drives=True)
 def doctor(project: Project, *, as_json: bool) -> int:
-    """Check the installation, the store, the configuration and each provider.
+    """Check the installation, the store, and all that the configuration names.
 
     \b
       whorl doctor
+
+    Each provider is asked for its models, each MCP server is started and asked for its tools, each
+    Python task is imported, and the programs of agents are looked for. No model is asked.
     """
     findings = list(_findings(project))
     if as_json:
@@ -78,6 +71,7 @@ def _findings(project: Project) -> Iterator[Finding]:
     import apsw
 
     from whorl import __version__
+    from whorl.providers.tools.known import FILE_NAME
 
     yield Finding("whorl", True, f"{__version__} on Python {platform.python_version()}")
     version = apsw.sqlite_lib_version()
@@ -110,7 +104,7 @@ def _findings(project: Project) -> Iterator[Finding]:
         found = asyncio.run(cluster_findings(settings.runtime.temporal))
         yield from (Finding(*each) for each in found)
     yield from _schedules(project)
-    yield from asyncio.run(_providers(settings)) if settings.providers else [_toy_model(settings)]
+    yield from asyncio.run(configured(settings, project.store.with_name(FILE_NAME)))
 
 
 def _store(project: Project) -> Finding:
@@ -177,41 +171,6 @@ def _retention(settings: Settings) -> str:
     )
     words = ", ".join(words for words in limits if words)
     return f"a server deletes runs {words}" if words else "nothing is deleted by itself"
-
-
-def _toy_model(settings: Settings) -> Finding:
-    from whorl.providers.registry import Providers
-    from whorl.providers.task import Request
-
-    advice = "set OPENAI_API_KEY or the like, or add [providers.NAME] to whorl.toml"
-    try:
-        Providers(settings).kind("ask").estimate(Request("", "", "ask", {"prompt": "-"}))
-    except ProviderError:
-        return Finding("providers", False, f"none: {advice}")
-    return Finding("providers", True, f"none, so the embedded toy model answers; {advice}")
-
-
-async def _providers(settings: Settings) -> list[Finding]:
-    from whorl.providers.registry import Providers
-
-    providers = Providers(settings)
-    try:
-        return await asyncio.gather(*(_try(providers, name) for name in settings.providers))
-    finally:
-        await providers.close()
-
-
-async def _try(providers: Providers, name: str) -> Finding:
-    is_default = " (default)" if name == providers.settings.default_provider else ""
-    what = f"provider {name}{is_default}"
-    try:
-        async with asyncio.timeout(PROVIDER_TIMEOUT_S):
-            check = await providers.check_provider(name)
-    except TimeoutError:
-        return Finding(what, False, f"no answer within {PROVIDER_TIMEOUT_S:g} s")
-    except (ProviderError, UsageError) as fault:
-        return Finding(what, False, str(fault))
-    return Finding(what, check.ok, check.message)
 
 
 @click.command()

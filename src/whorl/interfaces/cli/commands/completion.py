@@ -41,7 +41,7 @@ def completion(ctx: click.Context, *, shell: str) -> None:
 
     \b
       whorl completion bash >> ~/.bashrc
-      whorl completion zsh > ~/.zfunc/_whorl
+      whorl completion zsh > ~/.zfunc/_whorl   # with ~/.zfunc in fpath
       whorl completion fish > ~/.config/fish/completions/whorl.fish
     """
     made = _SHELLS[shell](ctx.find_root().command, {}, "whorl", VARIABLE)
