@@ -1,23 +1,30 @@
 """What the standard library makes at once, made when it is first used: a command starts sooner.
 
 - `dataclass`: a command that starts defines hundreds of such classes and makes objects of a few.
-  The standard library compiles up to six methods for each; here only `__init__` is compiled, for
-  classes that are used a lot, and the others are the same few functions for all.
+  The standard library looks at all fields and compiles up to six methods for each; here fields
+  are found when they are used, only `__init__` is compiled, for classes that are used a lot, and
+  the others are the same few functions for all.
 - `regex`: a regular expression of the program itself, compiled when it is first asked.
+- `TypedDict`: the types of its fields are for those who check them, and are never looked at here.
+- `begin_loading`, `end_loading`: what a command loads is there to stay, so that Python need not
+  look for garbage in it.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import gc
 import re
 from operator import attrgetter
 from reprlib import recursive_repr
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from dataclasses import Field, dataclass
     from inspect import Signature
+    from typing import TypedDict
 
     regex = re.compile
 else:
@@ -30,12 +37,40 @@ else:
         """What `re.compile` gives, later."""
         return _Regex(text, flags)
 
+    class _Typed(type):
+        """Makes plain dictionaries."""
 
-__all__ = ["dataclass", "regex"]
+        def __new__(cls, name, bases, namespace, *, total=True):
+            return super().__new__(cls, name, bases, namespace)
+
+        def __init__(cls, name, bases, namespace, *, total=True):
+            super().__init__(name, bases, namespace)
+
+        def __call__(cls, *args, **values):
+            return dict(*args, **values)
+
+    class TypedDict(metaclass=_Typed):
+        """What the standard library has, for those who only check types before a program runs."""
+
+
+__all__ = ["TypedDict", "begin_loading", "dataclass", "end_loading", "regex"]
 
 _MISSING = dataclasses.MISSING
+# How annotations of what is no field of an object begin, and what the standard library calls it.
+_KINDS = {
+    "ClassVar": dataclasses._FIELD_CLASSVAR,  # type: ignore[attr-defined]
+    "InitVar": dataclasses._FIELD_INITVAR,  # type: ignore[attr-defined]
+}
+_NO_FIELDS = (*_KINDS, "KW_ONLY")
+# More new objects than a command makes while it loads.
+_LOADED_MAX = 200_000
 # How many objects of a class are made before its `__init__` is worth compiling.
 _SLOW_MAX = 20
+
+
+@dataclasses.dataclass(init=False, repr=False, eq=False)
+class _Plain:
+    """What a class without options has."""
 
 
 def _made(
@@ -48,20 +83,22 @@ def _made(
     kw_only: bool = False,
 ) -> type:
     own = dict(cls.__dict__)
-    plain: Callable[[type], type] = dataclasses.dataclass(
-        init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
-    )
-    made = plain(cls)
-    fields = dataclasses.fields(made)
-    methods: dict[str, Any] = {"__init__": _init_at_first_use(made, frozen, slots)}
+    given = {name: getattr(cls, name) for name in cls.__annotations__ if hasattr(cls, name)}
+    made = _with_slots(cls) if slots else _with_defaults(cls)
+    methods: dict[str, Any] = {
+        "__dataclass_fields__": _Fields(made, given, kw_only),
+        "__dataclass_params__": _Plain.__dataclass_params__,  # type: ignore[attr-defined]
+        "__match_args__": _Matched(made),
+        "__init__": _init_at_first_use(made, frozen, slots),
+    }
     if repr:
         methods["__repr__"] = _repr
     if frozen:
-        methods |= _fixed(made, frozenset(field.name for field in fields))
+        methods |= _fixed(made)
         if slots:
             methods |= {"__getstate__": _state, "__setstate__": _restore}
     if eq:
-        methods |= _compared(fields, frozen)
+        methods |= _compared(made, frozen)
         has_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
         if has_hash:
             del methods["__hash__"]
@@ -71,6 +108,87 @@ def _made(
     if "__init__" not in own:
         made.__signature__ = _Signature()  # type: ignore[attr-defined]
     return made
+
+
+def _with_slots(cls: type) -> type:
+    """The class anew, with a slot for each of its fields that has none."""
+    every = cls.__annotations__.items()
+    own = [name for name, words in every if not _text(words).startswith(_NO_FIELDS)]
+    namespace = {name: value for name, value in cls.__dict__.items() if name not in own}
+    namespace.pop("__dict__", None)
+    namespace.pop("__weakref__", None)
+    taken = {name for base in cls.__mro__[1:] for name in getattr(base, "__slots__", ())}
+    namespace["__slots__"] = tuple(name for name in own if name not in taken)
+    made = type(cls)(cls.__name__, cls.__bases__, namespace)
+    made.__qualname__ = cls.__qualname__
+    return made
+
+
+def _with_defaults(cls: type) -> type:
+    """The class itself, whose attributes are the values that its fields have by default."""
+    for name in cls.__annotations__:
+        value = cls.__dict__.get(name)
+        if isinstance(value, dataclasses.Field):
+            if value.default is _MISSING:
+                delattr(cls, name)
+            else:
+                setattr(cls, name, value.default)
+    return cls
+
+
+class _Fields:
+    """The fields of a class, found when somebody asks for them."""
+
+    def __init__(self, made: type, given: dict[str, Any], kw_only: bool) -> None:
+        self._made = made
+        self._given = given
+        self._kw_only = kw_only
+
+    def __get__(self, instance: object, owner: type) -> dict[str, Field[Any]]:
+        made: Any = self._made
+        fields: dict[str, Field[Any]] = {}
+        for base in made.__mro__[:0:-1]:
+            fields |= getattr(base, "__dataclass_fields__", {})
+        kw_only = self._kw_only
+        for name, words in made.__annotations__.items():
+            if _text(words) == "KW_ONLY":
+                kw_only = True
+            else:
+                fields[name] = self._field(name, words, kw_only)
+        made.__dataclass_fields__ = fields
+        return fields
+
+    def _field(self, name: str, words: object, kw_only: bool) -> Field[Any]:
+        value = self._given.get(name, _MISSING)
+        if isinstance(value, MemberDescriptorType):
+            value = _MISSING
+        made: Any = (
+            value if isinstance(value, dataclasses.Field) else dataclasses.field(default=value)
+        )
+        made.name, made.type = name, words
+        kinds = (kind for begin, kind in _KINDS.items() if _text(words).startswith(begin))
+        made._field_type = next(kinds, dataclasses._FIELD)  # type: ignore[attr-defined]
+        if made.kw_only is _MISSING:
+            made.kw_only = kw_only
+        return made  # type: ignore[no-any-return]
+
+
+def _text(words: object) -> str:
+    """An annotation as it is written."""
+    return words if isinstance(words, str) else repr(words).rpartition("typing.")[2]
+
+
+class _Matched:
+    """The names of the fields that patterns may give by their places, when somebody asks."""
+
+    def __init__(self, made: type) -> None:
+        self._made = made
+
+    def __get__(self, instance: object, owner: type) -> tuple[str, ...]:
+        fields = dataclasses.fields(self._made)
+        names = tuple(field.name for field in fields if field.init and not field.kw_only)
+        self._made.__match_args__ = names  # type: ignore[attr-defined, misc]
+        return names
 
 
 class _Signature:
@@ -183,22 +301,30 @@ def _repr(self: Any) -> str:
     return f"{self.__class__.__qualname__}({', '.join(shown)})"
 
 
-def _compared(fields: tuple[Field[Any], ...], frozen: bool) -> dict[str, Any]:
-    values = _values_of([field.name for field in fields if field.compare])
-    hashed = [
-        field.name for field in fields if (field.compare if field.hash is None else field.hash)
-    ]
-    hashed_values = _values_of(hashed)
+def _compared(made: type, frozen: bool) -> dict[str, Any]:
+    values: Callable[[Any], tuple[Any, ...]] | None = None
+    hashed: Callable[[Any], tuple[Any, ...]] | None = None
 
     def __eq__(self: Any, other: object) -> bool:  # noqa: N807
+        nonlocal values
         if other.__class__ is not self.__class__:
             return NotImplemented
+        if values is None:
+            values = _values_of([one.name for one in dataclasses.fields(made) if one.compare])
         return bool(values(self) == values(other))
 
     def __hash__(self: Any) -> int:  # noqa: N807
-        return hash(hashed_values(self))
+        nonlocal hashed
+        if hashed is None:
+            fields = dataclasses.fields(made)
+            hashed = _values_of([one.name for one in fields if _is_hashed(one)])
+        return hash(hashed(self))
 
     return {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
+
+
+def _is_hashed(field: Field[Any]) -> bool:
+    return field.compare if field.hash is None else field.hash
 
 
 def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
@@ -207,16 +333,19 @@ def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda self: tuple(getattr(self, name) for name in names)
 
 
-def _fixed(made: type, names: frozenset[str]) -> dict[str, Any]:
+def _fixed(made: type) -> dict[str, Any]:
     """What keeps an object as it was made."""
 
+    def is_kept(self: object, name: str) -> bool:
+        return type(self) is made or any(one.name == name for one in dataclasses.fields(made))
+
     def __setattr__(self: object, name: str, value: object) -> None:  # noqa: N807
-        if type(self) is made or name in names:
+        if is_kept(self, name):
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
         super(made, self).__setattr__(name, value)  # type: ignore[arg-type]
 
     def __delattr__(self: object, name: str) -> None:  # noqa: N807
-        if type(self) is made or name in names:
+        if is_kept(self, name):
             raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
         super(made, self).__delattr__(name)  # type: ignore[arg-type]
 
@@ -243,3 +372,15 @@ class _Regex:
         # It is looked up once.
         setattr(self, name, found)
         return found
+
+
+def begin_loading() -> None:
+    """Lets Python look for garbage much later, until `end_loading`."""
+    gc.set_threshold(_LOADED_MAX, *gc.get_threshold()[1:])
+
+
+def end_loading(objects: int) -> None:
+    """Lets Python look for garbage among what is made from now on, after so many new objects."""
+    if gc.get_threshold()[0] == _LOADED_MAX:
+        gc.freeze()
+        gc.set_threshold(objects, *gc.get_threshold()[1:])

@@ -52,9 +52,12 @@ NEVER = (
     "whorl.services.watchers",
     "whorl.interfaces.translation",
     "whorl.language.core",
+    "whorl.language.patterns",
+    "whorl.language.schema",
     "whorl.providers.ask",
     "whorl.providers.models",
     "whorl.providers.outbound",
+    "whorl.runtimes.forking",
     "whorl.source.json",
     "xllamacpp",
 )
@@ -109,6 +112,31 @@ def test_help_loads_only_click(folder: Path) -> None:
     }
     assert "click" in loaded
     assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []
+
+
+ENDING = """
+import atexit, gc, sys, threading
+from whorl.interfaces.cli import main
+atexit.register(lambda: print("called", *gc.get_threshold(), gc.get_freeze_count() > 0))
+def work():
+    threading.main_thread().join()
+    print("waited for")
+if sys.argv.pop(1) == "thread":
+    threading.Thread(target=work).start()
+main()
+"""
+
+
+@pytest.mark.parametrize(("alone", "expected"), [("alone", ""), ("thread", "waited for\n")])
+def test_a_command_ends_soon_but_not_before_others(folder: Path, alone: str, expected: str) -> None:
+    argv = [sys.executable, "-I", "-c", ENDING, alone, "run", "tiny.yaml"]
+    ended = subprocess.run(
+        argv, cwd=folder, check=False, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+
+    # Garbage is looked for again as soon as there are runs, and not in what was loaded.
+    assert ended.stdout == f"done\n{expected}called 20000 5 80 True\n"
+    assert ended.returncode == 0
 
 
 @pytest.mark.parametrize("source", ["a", "_", "loop", "Draft_2", "self", "x" * 300])

@@ -6,12 +6,16 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import pkgutil
 import re
+from contextlib import suppress
 from dataclasses import KW_ONLY, FrozenInstanceError, InitVar, field
+from importlib import import_module
 from typing import Any, ClassVar
 
 import pytest
 
+import whorl
 from whorl import lazily
 
 BOTH = [dataclasses.dataclass, lazily.dataclass]
@@ -65,7 +69,18 @@ def classes(decorator: Any) -> dict[str, Any]:
     class Below(Base):
         b: int = 3
 
-    return {one.__name__: one for one in (Point, Named, Counter, Given, Own, Base, Below)}
+    @decorator(slots=True)
+    class Narrow(Counter):
+        count: int
+        more: list[int] = field(default_factory=list)
+
+    @decorator(frozen=True)
+    class Again(Below):
+        a: int = field(default=4, repr=False)
+        b: int
+
+    every = (Point, Named, Counter, Given, Own, Base, Below, Narrow, Again)
+    return {one.__name__: one for one in every}
 
 
 def told(action: Any) -> Any:
@@ -110,6 +125,11 @@ ACTIONS = {
         (one.name, one.kind, one.default is inspect.Parameter.empty)
         for one in inspect.signature(c["Named"]).parameters.values()
     ],
+    "slots of its own": lambda c: c["Narrow"].__slots__,
+    "a default of below": lambda c: repr(c["Again"]()),
+    "a field again": lambda c: [one.default for one in dataclasses.fields(c["Again"])],
+    "no default of a slot": lambda c: c["Narrow"](),
+    "values of the class": lambda c: (c["Below"].b, c["Again"].a, hasattr(c["Point"], "seen")),
     "fields": lambda c: [one.name for one in dataclasses.fields(c["Given"])],
 }
 
@@ -135,6 +155,63 @@ def test_frozen_objects_are_pickled() -> None:
     assert pickle.loads(pickle.dumps(Kept(1, (2,)))) == Kept(1, (2,))  # noqa: S301 - our own
     with pytest.raises(FrozenInstanceError):
         Kept(1).value = 2  # type: ignore[misc]
+
+
+def test_the_fields_of_a_class_are_found_when_somebody_asks() -> None:
+    @lazily.dataclass(frozen=True)
+    class Later:
+        value: int
+
+    assert not isinstance(vars(Later)["__dataclass_fields__"], dict)
+    assert Later(1) == Later(1)
+    assert list(vars(Later)["__dataclass_fields__"]) == ["value"]
+
+
+def test_the_standard_library_finds_the_same_fields_in_every_class_of_the_package() -> None:
+    found = set()
+    for module in pkgutil.walk_packages(whorl.__path__, "whorl."):
+        if module.name.endswith("__main__"):
+            continue
+        with suppress(ImportError):
+            found |= {one for one in vars(import_module(module.name)).values() if _is_ours(one)}
+    assert len(found) > 300
+    for one in found:
+        slots = [name for base in one.__mro__ for name in vars(base).get("__slots__", ())]
+        assert not slots or {each.name for each in dataclasses.fields(one)} <= set(slots), one
+        every = one.__dataclass_fields__
+        own = {name: every[name] for name in one.__annotations__ if name in every}
+        assert shown(made_by_others(one)) == shown(own), one
+
+
+def made_by_others(one: Any) -> dict[str, Any]:
+    """The fields that the standard library finds where a class has the same annotations."""
+    given = {
+        name: dataclasses.field(
+            default=each.default,
+            default_factory=each.default_factory,
+            init=each.init,
+            repr=each.repr,
+            compare=each.compare,
+            kw_only=each.kw_only,
+        )
+        for name, each in one.__dataclass_fields__.items()
+        if name in one.__annotations__ and each._field_type.name == "_FIELD"
+    }
+    words = {"__annotations__": one.__annotations__, "__module__": one.__module__}
+    like: Any = dataclasses.dataclass(init=False)(type(one.__name__, (), given | words))
+    return dict(like.__dataclass_fields__)
+
+
+def shown(fields: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [(one.name, one.type, one._field_type.name) for one in fields.values()]
+
+
+def _is_ours(found: object) -> bool:
+    return (
+        isinstance(found, type)
+        and found.__module__.startswith("whorl.")
+        and dataclasses.is_dataclass(found)
+    )
 
 
 def test_a_regex_is_compiled_when_it_is_asked() -> None:

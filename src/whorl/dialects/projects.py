@@ -9,7 +9,7 @@ import re
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from whorl.lazily import dataclass
+from whorl.lazily import dataclass, regex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -105,10 +105,10 @@ _CONFIGURATION = b"|".join(
 )
 MARKS = (
     Mark(".robomesh"),
-    Mark("host.json", re.compile(rb"ExtensionBundle\.Workflows")),
+    Mark("host.json", regex(rb"ExtensionBundle\.Workflows")),
     Mark(
         "config.yaml",
-        re.compile(_CONFIGURATION, re.MULTILINE),
+        regex(_CONFIGURATION, re.MULTILINE),
         "whorl.dialects.mcp_cli.configuration:read_sections",
     ),
 )

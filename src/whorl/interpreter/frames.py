@@ -5,11 +5,11 @@ A frame is a construct that is under way. Its `kind` tells which fields it has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias
 
 from whorl.ir import Task
 from whorl.language import Json, LimitExceeded
-from whorl.lazily import regex
+from whorl.lazily import TypedDict, regex
 
 if TYPE_CHECKING:
     from whorl.ir import Node

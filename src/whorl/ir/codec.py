@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InternalError
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 _CLASSES: dict[str, type] = {
     name: cls
     for name, cls in (vars(values) | vars(nodes)).items()
-    if isinstance(cls, type) and is_dataclass(cls)
+    if isinstance(cls, type) and "__dataclass_fields__" in vars(cls)
 }
-_FIELDS = {name: tuple(f.name for f in fields(cls)) for name, cls in _CLASSES.items()}
 _RAW = {
     ("Constant", "value"),
     ("Port", "default"),
@@ -38,7 +38,7 @@ def to_json(item: object) -> Json:
     if is_dataclass(item) and not isinstance(item, type):
         name = type(item).__name__
         encoded: dict[str, Json] = {"is": name}
-        for field in _FIELDS[name]:
+        for field in _fields(name):
             value = getattr(item, field)
             encoded[field] = value if (name, field) in _RAW else to_json(value)
         return encoded
@@ -46,6 +46,11 @@ def to_json(item: object) -> Json:
         return [to_json(part) for part in item]
     assert item is None or isinstance(item, bool | int | float | str), type(item)
     return item
+
+
+@cache
+def _fields(name: str) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(_CLASSES[name]))
 
 
 def from_json(encoded: Json) -> nodes.Workflow:
@@ -62,7 +67,7 @@ def _decode(encoded: Json) -> Any:
         name: Any = encoded.get("is")
         if name not in _CLASSES:
             raise InternalError(f"the stored workflow holds an unknown {name!r}")
-        arguments = {key: encoded[key] for key in _FIELDS[name] if key in encoded}
+        arguments = {key: encoded[key] for key in _fields(name) if key in encoded}
         for key, value in arguments.items():
             if (name, key) not in _RAW:
                 arguments[key] = _decode(value)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from whorl.language.calls import FunctionEntry, Meter, Run
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
-from whorl.language.patterns import pattern
 from whorl.language.values import (
     LIMITS,
     UNDEFINED,
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.language.evaluator import Program
     from whorl.language.libraries import Library, Semantics
     from whorl.language.names import NameUse, Path
+    from whorl.language.patterns import pattern
     from whorl.language.tree import Tree
 
 __all__ = [
@@ -210,8 +210,13 @@ def functions(library: str = "") -> tuple[FunctionEntry, ...]:
     return entries(library)
 
 
-# These classes take time to make, and only what parses and compiles needs them.
-_LAZY = {"NameUse": "names", "Library": "libraries", "Semantics": "libraries"}
+# These take time to make, and only what parses and compiles needs them.
+_LAZY = {
+    "NameUse": "names",
+    "Library": "libraries",
+    "Semantics": "libraries",
+    "pattern": "patterns",
+}
 
 
 def __getattr__(name: str) -> object:

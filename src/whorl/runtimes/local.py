@@ -22,10 +22,9 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import Refused, objection
 from whorl.ir import Workflow, content_hash, from_json, to_json
-from whorl.lazily import dataclass
+from whorl.lazily import dataclass, end_loading
 from whorl.runtimes.driver import Driver, Watcher
 from whorl.runtimes.folding import fold, folding
-from whorl.runtimes.forking import Fork, fork_run
 from whorl.runtimes.journal import (
     KEEPING,
     CommitTimer,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.runtimes.folding import Folded
+    from whorl.runtimes.forking import Fork
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.sqlite import SqliteStore
 
@@ -145,6 +145,7 @@ class LocalRuntime:
     def __post_init__(self) -> None:
         self._drivers: dict[RunId, Driver] = {}
         self._driven = 0
+        end_loading(OBJECTS)
         self._objects = gc.get_threshold()[0]
         self._sleepers: dict[RunId, asyncio.Event] = {}
         self._plans: dict[str, Plan] = {}
@@ -197,6 +198,8 @@ class LocalRuntime:
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
         """Makes a run that redoes an iteration of another one; False: one with its key exists."""
+        from whorl.runtimes.forking import fork_run
+
         now = self.clock()
         return await fork_run(self.store, source, fork, run=new_run_id(now), now=now)
 

@@ -10,7 +10,6 @@ from whorl.errors import UsageError
 from whorl.interpreter.constructs.run import check_inputs
 from whorl.interpreter.evaluation import value_of
 from whorl.language import LanguageError, MappingScope, to_text
-from whorl.language.schema import misfits
 from whorl.lazily import dataclass
 from whorl.runtimes.folding import fold
 
@@ -129,6 +128,8 @@ def _check_schema(workflow: Workflow, trigger: Trigger, given: Values) -> None:
     body = given.get(workflow.main_input)
     if body is None and trigger.fields:
         body = {name: given[name] for name in trigger.fields if name in given}
+    from whorl.language.schema import misfits
+
     if faults := misfits(trigger.schema, body):
         words = "; ".join(map(str, faults[:_SHOWN]))
         message = f"trigger {trigger.name!r} has a schema that its body does not fit: {words}"

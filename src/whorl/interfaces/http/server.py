@@ -205,7 +205,7 @@ def _no_long_pauses() -> Iterator[None]:
     is_ours = not gc.get_freeze_count()
     if is_ours:
         gc.collect()
-        gc.freeze()
+    gc.freeze()
     try:
         yield
     finally:

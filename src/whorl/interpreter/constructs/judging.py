@@ -18,7 +18,7 @@ from whorl.interpreter.events import attempted, inner
 from whorl.interpreter.frames import HIDDEN, children_of, discard, is_failure
 from whorl.interpreter.plan import Combined, judge_key
 from whorl.ir import AllOf, AnyOf, BranchTaken, Constant, Judge, Plateau, Score, Stable, When
-from whorl.language import LanguageError, free_names, pattern, to_text, truth
+from whorl.language import LanguageError, free_names, to_text, truth
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -452,6 +452,8 @@ def measure(score: Score, scope: FrameScope | OverlayScope) -> float | None:
     """The number that scores an iteration, also where it is out of range; None: there is none."""
     value = value_of(score.source, scope)
     if score.pattern is not None:
+        from whorl.language import pattern
+
         program, text = pattern(score.pattern), to_text(value)
         if scope.meter.prices > 1:
             program.check_price(len(text))

@@ -13,7 +13,7 @@ from whorl.ir.expressions import conditions_in
 from whorl.ir.values import BranchTaken, Plateau, Score
 from whorl.ir.walk import blocks_in, blocks_of, names_given, node_path, slot_path, walk
 from whorl.ir.worst_case import worst_case
-from whorl.language import LanguageError, pattern
+from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -202,6 +202,8 @@ def check_patterns(subject: Subject) -> Iterator[Diagnostic]:
     for path, _, score, _ in subject.conditions():
         if not isinstance(score, Score) or score.pattern is None:
             continue
+        from whorl.language import pattern
+
         node = subject.places.node(path)
         try:
             groups = pattern(score.pattern).groups
