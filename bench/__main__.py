@@ -14,6 +14,7 @@ from pathlib import Path
 from bench import (
     bare_side,
     crowd,
+    editor,
     experiments,
     fair,
     first_token,
@@ -129,6 +130,7 @@ BENCHMARKS: dict[str, Callable[[bool], None]] = {
     "prices": prices.measure,
     "records": records.measure,
     "experiments": experiments.measure,
+    "editor": editor.measure,
     "soak": soak.measure,
     "cluster": cluster,
 }

@@ -48,6 +48,24 @@ def test_a_place_changes_two_numbers() -> None:
     assert [patch.text for patch in edited.patches] == ["7"]
 
 
+def test_a_loop_that_is_dropped_on_a_short_edge_covers_no_neighbour() -> None:
+    before = {node.path: node.position for node in apply(STUDIO).sketch.nodes}
+    left, right = before["task"], before["refine"]
+    assert left is not None
+    assert right is not None
+    edge = {"from": {"at": "task"}, "to": {"at": "refine"}}
+    middle = {"x": (left[0] + right[0]) / 2, "y": left[1]}
+    loop = {"operation": "add", "into": "", "kind": "loop", "name": "more", "on_edge": edge}
+    edited = apply(STUDIO, {**loop, "place": middle})
+
+    after = {node.path: node.position for node in edited.sketch.nodes}
+    for path in ("more", "more/exit"):
+        x, y = after[path] or (0, 0)
+        others = [at for other, at in before.items() if at and not other.startswith("more")]
+        assert all(abs(x - at[0]) >= 240 or abs(y - at[1]) >= 200 for at in others), path
+    assert {path: after[path] for path in before} == before
+
+
 def test_a_loop_from_the_palette_brings_its_exit_and_splits_an_edge() -> None:
     edge = {"from": {"at": "task"}, "to": {"at": "refine"}}
     loop = {"operation": "add", "into": "", "kind": "loop", "name": "more", "on_edge": edge}

@@ -85,7 +85,7 @@ def test_no_text_breaks_an_operation() -> None:
 
 
 def test_a_large_file_is_refused_at_once() -> None:
-    steps = "".join(f"  s{number}: {{ask: x}}\n" for number in range(3_000))
+    steps = "".join(f"  s{number}: {{ask: x, model: y}}\n" for number in range(9_000))
 
     with pytest.raises(EditRefused) as refused:
         edit(f"whorl: 1\nsteps:\n{steps}", "a.yaml", [], NoFiles())

@@ -164,3 +164,43 @@ def test_readers_that_are_left_are_listed_with_their_lines(operation: dict[str, 
     assert "{{ a }}" in left.text
     assert {(one.path, one.field) for one in left.rewired} == {("b", "ask"), ("b", "after")}
     assert all(left.text.splitlines()[one.line - 1].startswith("  b:") for one in left.rewired)
+
+
+def test_a_new_field_stands_above_what_its_step_holds() -> None:
+    text = (
+        "whorl: 1\nsteps:\n  polish:\n    repeat:\n      at_most: 3\n      steps:\n"
+        "        write: {ask: Write.}\noutputs:\n  text: '{{ polish.write }}'\n"
+    )
+    operations = read_operations(
+        [
+            {"operation": "set", "at": "polish", "field": ["repeat", "return"], "value": "best"},
+            {"operation": "set", "at": "polish", "field": ["when"], "value": "{{ true }}"},
+            {"operation": "set", "at": "", "field": ["model"], "value": "scripted"},
+        ]
+    )
+
+    edited = edit(text, "a.yaml", operations, NoFiles())
+
+    assert edited.text.splitlines() == [
+        "whorl: 1",
+        "model: scripted",
+        "steps:",
+        "  polish:",
+        '    when: "{{ true }}"',
+        "    repeat:",
+        "      at_most: 3",
+        "      return: best",
+        "      steps:",
+        "        write: {ask: Write.}",
+        "outputs:",
+        "  text: '{{ polish.write }}'",
+    ]
+
+
+def test_what_a_step_holds_stands_in_its_own_order() -> None:
+    text = "whorl: 1\nsteps:\n  a:\n    if: 'true'\n    then:\n      b: {ask: x}\n"
+    add = {"operation": "set", "at": "a", "field": ["else"], "value": {"c": {"ask": "y"}}}
+
+    edited = edit(text, "a.yaml", read_operations([add]), NoFiles())
+
+    assert edited.text.startswith(text)

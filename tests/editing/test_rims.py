@@ -135,7 +135,7 @@ def test_two_levels_are_crossed_one_after_the_other() -> None:
     [
         ({"operation": "move", "at": "review-loop/review", "into": ""}, "names it"),
         ({"operation": "move", "at": "review-loop/coder", "into": ""}, "fed back"),
-        ({"operation": "unwrap", "at": "review-loop/coder"}, "no inline loop"),
+        ({"operation": "unwrap", "at": "review-loop/coder"}, "holds no nodes"),
     ],
 )
 def test_what_a_rim_cannot_let_through_is_refused(operation: Any, words: str) -> None:

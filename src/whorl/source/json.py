@@ -27,6 +27,8 @@ from whorl.source import (
 )
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\n\r]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
+# What a blank or a comment begins with; nothing stands behind the end.
+_BLANKS = frozenset(" \t\r\n/")
 _STRING = re.compile(r'"((?:[^"\\\x00-\x08\x0a-\x1f]++|\\[^\x00-\x1f])*+)"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?(?![\w.+-])")
 _WORD = re.compile(r"[^\s,:\[\]{}\"/]{1,40}")
@@ -209,6 +211,8 @@ class _Scanner:
         return Scalar(value, span, quoted, raw, "json" if quoted else "plain", self._lines, extent)
 
     def _skip_blanks(self) -> None:
+        if self._text[self._at : self._at + 1] not in _BLANKS:
+            return
         blank = _BLANK.match(self._text, self._at)
         self._at = blank.end() if blank else self._at
         if self._text.startswith("/*", self._at):

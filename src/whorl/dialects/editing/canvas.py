@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # A field of a form: its label, its widget or its choices, and what it is by default.
 Row: TypeAlias = "tuple[str, Widget | tuple[str, ...], Json]"
 PLACE = re.compile(r"\{\{([^{}]*)\}\}")
+# What a node takes on a canvas, with the space around it.
+_NODE = (240, 200)
 _ID = re.compile(r"[^\s{}\[\]|/]{1,128}")
 
 
@@ -51,8 +53,16 @@ class CanvasChanges(Changes):
     def id_of(self, node: SketchNode) -> str:
         return text_of(at(self.editor.now.root, *node.where, "id"))
 
+    # The ids of each level, of the text that they were asked of last.
+    _ids: tuple[object, dict[Keys, list[str]]] = (None, {})
+
     def ids(self, level: Keys) -> list[str]:
-        return [text_of(at(item, "id")) for item in self.items(level, "nodes")]
+        if self._ids[0] is not self.editor.now:
+            self._ids = (self.editor.now, {})
+        known = self._ids[1]
+        if level not in known:
+            known[level] = [text_of(at(item, "id")) for item in self.items(level, "nodes")]
+        return known[level]
 
     def append(self, level: Keys, name: str, value: Json, index: int | None = None) -> None:
         """Adds a node or an edge at the end of its list, or before an index."""
@@ -146,10 +156,11 @@ class CanvasChanges(Changes):
     ) -> None:
         """Refuses an edge that would lead back."""
         reached, queue = {ends[1]}, [ends[1]]
-        links = [(s, t) for name in self.ids(level) for _, s, t in self.edges_at(level, name)]
+        links: dict[str, set[str]] = {}
+        for item in self.items(level, "edges"):
+            links.setdefault(text_of(at(item, "source")), set()).add(text_of(at(item, "target")))
         while queue:
-            name = queue.pop()
-            onward = {t for s, t in links if s == name} - reached
+            onward = links.get(queue.pop(), set()) - reached
             reached |= onward
             queue += onward
         if ends[0] in reached:
@@ -215,8 +226,8 @@ class CanvasChanges(Changes):
         for name in names:
             for index, _, _ in self.edges_at(level, name):
                 self.cut_item(level, "edges", index)
-        for index in reversed(range(len(self.ids(level)))):
-            if self.ids(level)[index] in names:
+        for index, name in reversed(list(enumerate(self.ids(level)))):
+            if name in names:
                 self.cut_item(level, "nodes", index)
 
     def bridge(self, level: Keys, name: str) -> None:
@@ -275,12 +286,8 @@ class CanvasChanges(Changes):
 
     def is_own(self, node: SketchNode, where: Keys) -> bool:
         """Whether a text below a node is its own and not that of a node inside of it."""
-        return not any(
-            other.where != node.where
-            and len(other.where) > len(node.where)
-            and where[: len(other.where)] == other.where
-            for other in self.sketch.nodes
-        )
+        inner = range(len(node.where) + 1, len(where) + 1)
+        return all(self.sketch.at(where[:length]) is None for length in inner)
 
     def make_rename(self, operation: Operation) -> None:
         node, name = self.node(operation.at[0]), operation.get("name")
@@ -346,6 +353,20 @@ class CanvasChanges(Changes):
             node["position"] = self.free_position(level)
         node["data"] = {**self.new[kind], **operation.get("fields", {})}
         return node
+
+    def below_others(self, level: Keys, x: float, y: float, width: float) -> float:
+        """How far down something wide has to stand so that it covers no other node."""
+        beside = sorted(
+            node.position[1]
+            for node in self.sketch.nodes
+            if self.level(node) == level
+            and node.position
+            and x - _NODE[0] < node.position[0] < x + width
+        )
+        for top in beside:
+            if top - _NODE[1] < y < top + _NODE[1]:
+                y = top + _NODE[1]
+        return y
 
     def free_position(self, level: Keys) -> dict[str, Json]:
         """A place right of all others."""

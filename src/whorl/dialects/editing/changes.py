@@ -68,6 +68,8 @@ class Changes:
     needs: ClassVar[dict[str, str]] = {}
     looks: ClassVar[dict[str, tuple[str, str]]] = {}
     ports: ClassVar[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {}
+    # What stands below all other fields of a step or of the file: what they hold.
+    last: ClassVar[tuple[str, ...]] = ()
     # The text of a new file.
     empty: ClassVar[str] = ""
 
@@ -145,7 +147,8 @@ class Changes:
         keys = self.keys(operation.at[0])
         if not operation.get("field") and not keys:
             raise refuse(UNKNOWN, "'field' of the workflow names nothing")
-        self.editor.set([*keys, *operation.get("field")], operation.get("value"))
+        field = [*keys, *operation.get("field")]
+        self.editor.set(field, operation.get("value"), before=self.last)
         self.outcome.select = [path for path in operation.at if path]
 
     def make_unset(self, operation: Operation) -> None:
@@ -190,6 +193,7 @@ class Changes:
         """
         text = self.editor.text
         change()
+        self.editor.verify()
         found = self.check(self.editor.text)
         counted = [each for each in found if is_strict or each.severity == "error"]
         before = Counter(map(_gist, self.check(text) if counted else ()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from whorl.dialects.editing.changes import Changes, findings
@@ -21,8 +22,12 @@ if TYPE_CHECKING:
     from whorl.dialects.editing.sketch import Sketch
     from whorl.dialects.files import SourceFiles
     from whorl.dialects.reader import Reading
+    from whorl.source import Document
     from whorl.source.editing.editor import Step
     from whorl.source.editing.patches import Patch
+
+# How many texts are kept as they were read: what one operation gives is what the next one takes.
+_PARSED_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ def edit(
     for number, operation in enumerate(operations):
         try:
             changes.apply(operation)
+            if number == len(operations) - 1:
+                changes.editor.verify()
         except EditRefused as fault:
             raise EditRefused(fault.diagnostic, number) from None
         except RecursionError:
@@ -81,7 +88,12 @@ def open_text(
     """The dialect of a text, and what changes it; raises EditRefused where it cannot be read."""
     is_json = file.endswith(".json")
     try:
-        editor = Editor(text, lambda source: parse(source, file, lenient=True), is_json=is_json)
+        editor = Editor(
+            text,
+            lambda source: parse(source, file, lenient=True),
+            is_json=is_json,
+            parse_whole=lambda source: parsed(source, file),
+        )
         reader = reader_of(editor.now.document)
     except InvalidWorkflow as fault:
         first = fault.diagnostics[0]
@@ -101,6 +113,11 @@ def open_text(
         return findings(lambda: read(source, file, files))
 
     return reader.name, made(editor, file, files, check, rewires=rewires)
+
+
+@lru_cache(maxsize=_PARSED_MAX)
+def parsed(text: str, file: str) -> Document:
+    return parse(text, file, lenient=True)
 
 
 def read(text: str, file: str, files: SourceFiles) -> Reading:

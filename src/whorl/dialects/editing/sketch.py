@@ -39,8 +39,13 @@ class SketchNode:
     size: tuple[float, float] | None = None
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    fields: Json = None
+    value: Value | None = field(default=None, compare=False, repr=False)
     slots: dict[str, Keys] = field(default_factory=dict)
+
+    @property
+    def fields(self) -> Json:
+        """Its fields as they are written."""
+        return None if self.value is None else plain(self.value)
 
     @property
     def name(self) -> str:
@@ -189,8 +194,3 @@ def path_at(sketch: Sketch, text: Text, span: Span) -> str | None:
         if place is not None and place.at <= at <= place.end:
             found.append((place.end - place.at, node.path))
     return min(found)[1] if found else None
-
-
-def fields_of(value: Value | None) -> Json:
-    """The fields of a step as they are written."""
-    return None if value is None else plain(value)

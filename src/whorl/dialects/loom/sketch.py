@@ -12,7 +12,6 @@ from whorl.dialects.editing.sketch import (
     SketchEdge,
     SketchNode,
     at,
-    fields_of,
     joined,
     unique_path,
 )
@@ -66,7 +65,7 @@ class _Drawing:
             slots = _slots(item, own)
             node = SketchNode(path, kind, own, parent, case, title=name, slots=slots)
             body: Body = "inline" if slots else "none"
-            self.nodes.append(replace(node, body=body, fields=fields_of(item)))
+            self.nodes.append(replace(node, body=body, value=item))
             before = at(item, "runAfter")
             names = [entry.name for entry in before] if isinstance(before, Mapping) else []
             self.edges += [SketchEdge(paths[each], path) for each in names if each in paths]

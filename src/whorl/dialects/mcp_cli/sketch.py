@@ -11,7 +11,6 @@ from whorl.dialects.editing.sketch import (
     SketchEdge,
     SketchNode,
     at,
-    fields_of,
     joined,
 )
 from whorl.dialects.reading.fields import text_of, texts_of
@@ -55,7 +54,7 @@ class McpCliChanges(ListChanges):
                     title=name,
                     body="file" if file else "none",
                     file=file,
-                    fields=fields_of(item),
+                    value=item,
                 )
                 needed = at(item, "needs")
                 waits += [(joined("", each), path) for each in texts_of(needed)]

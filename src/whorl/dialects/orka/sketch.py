@@ -12,7 +12,6 @@ from whorl.dialects.editing.sketch import (
     SketchEdge,
     SketchNode,
     at,
-    fields_of,
     joined,
     unique_path,
 )
@@ -59,7 +58,7 @@ class _Drawing:
             own, inner = (*where, "agents", index), at(item, "internal_workflow")
             body: Body = "inline" if inner is not None else "none"
             node = SketchNode(path, text_of(at(item, "type")), own, parent, title=name, body=body)
-            self.nodes.append(replace(node, fields=fields_of(item)))
+            self.nodes.append(replace(node, value=item))
             if before:
                 self.edges.append(SketchEdge(before, path))
             before = path

@@ -52,10 +52,20 @@ class Step:
 class Editor:
     """A text with its changes so far. A change that cannot be made exactly raises EditRefused."""
 
-    def __init__(self, text: str, parse: Callable[[str], Document], *, is_json: bool) -> None:
+    def __init__(
+        self,
+        text: str,
+        parse: Callable[[str], Document],
+        *,
+        is_json: bool,
+        parse_whole: Callable[[str], Document] | None = None,
+    ) -> None:
+        """`parse_whole` reads what is the whole text: it may know it already."""
         self._mark = "\ufeff" if text.startswith("\ufeff") else ""
-        self.now = Text(text.removeprefix(self._mark), parse, is_json=is_json)
-        self._first = self.now
+        self._parse_whole = parse_whole or parse
+        source = text.removeprefix(self._mark)
+        self.now = Text(source, parse, is_json=is_json, document=self._parse_whole(source))
+        self._first = self._whole = self.now
         self._history = History(self.now.text)
         # What takes the changes back, the last one first.
         self.inverse: list[Step] = []
@@ -110,6 +120,16 @@ class Editor:
                 return
         message = "this change cannot be made here so that all else stays as it is"
         self.now.refuse(UNEXACT, message, at, _AS_TEXT)
+
+    def verify(self) -> None:
+        """Reads all of the text again, of which each change has read its own part only."""
+        if self._whole is self.now:
+            return
+        now = self.now
+        whole = now.read_as(self._parse_whole(now.source))
+        if whole.shape != now.shape:
+            now.refuse(UNEXACT, "this change would change other parts as well", 0, _AS_TEXT)
+        self.now = self._whole = whole
 
     def cut(self, path: Path) -> Piece:
         """Takes an entry out."""
@@ -303,8 +323,11 @@ class Editor:
         self._make(values.opened(self.now, path), self.now.shape, place.at)
         self.inverse.insert(0, Step("put_back", (path, written, shape)))
 
-    def set(self, keys: list[Key], value: Json) -> None:
-        """Sets what keys lead to; mappings that are missing on the way are made."""
+    def set(self, keys: list[Key], value: Json, *, before: tuple[str, ...] = ()) -> None:
+        """Sets what keys lead to; mappings that are missing on the way are made.
+
+        What is new comes last, or before the first entry of certain names.
+        """
         path = self.now.find(keys)
         if path is not None:
             self.put(path, value)
@@ -319,7 +342,11 @@ class Editor:
             value = {str(key): value}
         holder = self.now.value(known)
         name = None if isinstance(holder, Sequence) else str(missing[0])
-        self.insert(known, 0 if isinstance(holder, Scalar) else len(holder), name, value)
+        index = 0 if isinstance(holder, Scalar) else len(holder)
+        if isinstance(holder, Mapping) and name not in before:
+            names = [entry.name for entry in holder]
+            index = min((names.index(one) for one in before if one in names), default=index)
+        self.insert(known, index, name, value)
 
     def unset(self, keys: list[Key], *, keeps: int = 0) -> None:
         """Removes what keys lead to, with parents that it leaves empty, down to `keeps` keys."""

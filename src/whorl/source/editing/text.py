@@ -10,6 +10,7 @@ from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.lazily import dataclass
 from whorl.source import Document, Lines, Mapping, Place, Scalar, Sequence, Value
 from whorl.source.editing.patches import Patch, apply
+from whorl.source.editing.rereading import reread
 from whorl.source.editing.shapes import Path, Shape, child_of, shape_of, value_at
 from whorl.source.editing.spelling import Indent
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 Container: TypeAlias = "Mapping | Sequence"
 Key: TypeAlias = "str | int"
 BYTES_MAX = 500_000
-VALUES_MAX = 5_000
+VALUES_MAX = 20_000
 UNEXACT, SHARED, FLOW, TAKEN, UNKNOWN = "C101", "C102", "C103", "C104", "C105"
 UNREADABLE = "C108"
 _COMMENT = re.compile(r"[ ]*#")
@@ -41,11 +42,18 @@ class Own:
 class Text:
     """One state of a text. A last line without an end is given one; `source` has it not."""
 
-    def __init__(self, source: str, parse: Callable[[str], Document], *, is_json: bool) -> None:
+    def __init__(
+        self,
+        source: str,
+        parse: Callable[[str], Document],
+        *,
+        is_json: bool,
+        document: Document | None = None,
+    ) -> None:
         self.is_json = is_json
         self._parse = parse
         self.source = source
-        self.document = parse(source)
+        self.document = parse(source) if document is None else document
         self.root = self.document.root
         self.newline = "\r\n" if "\r\n" in source else "\n"
         self.is_padded = not source.endswith("\n")
@@ -63,15 +71,34 @@ class Text:
 
     def read_with(self, patches: Iterable[Patch]) -> Text | None:
         """The text with patches, if it can be read at all."""
+        patches = list(patches)
         text = apply(self.text, patches)
         if self.is_padded:
             if not text.endswith(self.newline):
                 return None
             text = text.removesuffix(self.newline)
         try:
-            return Text(text, self._parse, is_json=self.is_json)
+            document, shape = self._reread(patches, text) or (None, None)
+            changed = Text(text, self._parse, is_json=self.is_json, document=document)
         except InvalidWorkflow:
             return None
+        if shape is not None:
+            changed.shape = shape
+        return changed
+
+    def read_as(self, document: Document) -> Text:
+        """The same text, as it was read by others."""
+        return Text(self.source, self._parse, is_json=self.is_json, document=document)
+
+    def _reread(self, patches: list[Patch], text: str) -> tuple[Document, Shape] | None:
+        """The patched text as it is read, if that can be known from a part of it."""
+        if not patches or self.document.text != self.source:
+            return None
+        start, end = min(p.start for p in patches), max(p.end for p in patches)
+        if end > len(self.source):
+            return None
+        change = start, end, len(text) - len(self.source) + end - start
+        return reread(self.document, self.shape, change, text, self._parse, is_json=self.is_json)
 
     def read_other(self, source: str) -> Text:
         """Another text, read in the same way; raises InvalidWorkflow."""

@@ -35,6 +35,7 @@ _HOLDERS: dict[str, dict[str, Any]] = {
 class NativeChanges(Changes):
     new, groups, titles, needs = palette.NEW, palette.GROUPS, palette.TITLES, palette.NEEDS
     looks, ports, empty = palette.LOOKS, palette.PORTS, palette.EMPTY
+    last = ("repeat", "together", "choose", "steps", "then", "else", "cases", "default", "outputs")
 
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
@@ -246,7 +247,7 @@ class NativeChanges(Changes):
             value = [*(item.text for item in written if isinstance(item, Scalar)), name]
         elif isinstance(written, Mapping):
             where, value = (*where, name), "passed"
-        self.editor.set(list(where), value)
+        self.editor.set(list(where), value, before=self.last)
 
     def _leads_to(self, source: str, target: str) -> bool:
         """Whether a step waits for another one, directly or through others."""
@@ -270,7 +271,7 @@ class NativeChanges(Changes):
         name = self.free_name(operation.get("name") or port or "feedback", taken)
         self.check_name(name, loop.where)
         read = f"{{{{ {source.name}.{port} }}}}" if port else f"{{{{ {source.name} }}}}"
-        self.editor.set([*loop.where, "repeat", "carry", name], read)
+        self.editor.set([*loop.where, "repeat", "carry", name], read, before=self.last)
         self.outcome.select = [loop.path]
 
     def make_disconnect(self, operation: Operation) -> None:

@@ -10,7 +10,6 @@ from whorl.dialects.editing.sketch import (
     SketchEdge,
     SketchNode,
     at,
-    fields_of,
     joined,
     unique_path,
 )
@@ -85,7 +84,7 @@ class _Drawing:
                 title=str(where[-1]),
                 body="inline" if slots else "file" if called else "none",
                 file=called,
-                fields=fields_of(step),
+                value=step,
                 slots=slots,
             )
         )

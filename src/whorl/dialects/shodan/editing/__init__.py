@@ -11,6 +11,7 @@ from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation,
 from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode, at, joined, number_pair
 from whorl.dialects.reading.fields import text_of
 from whorl.dialects.shodan.editing import palette
+from whorl.dialects.shodan.editing.docks import Dock, frame
 from whorl.dialects.shodan.editing.files import extract, inline
 from whorl.dialects.shodan.editing.rims import Rim
 from whorl.dialects.shodan.editing.sketch import INLINE, draw
@@ -184,24 +185,37 @@ class ShodanChanges(CanvasChanges):
         parent, names = nodes[0].parent, {self.id_of(node) for node in nodes}
         if len({node.parent for node in nodes}) > 1:
             raise refuse(UNKNOWN, "the nodes are not all of one parent")
-        if any(node.body == "members" for node in self.sketch.nodes):
-            message = "the loops of this file hold their nodes by 'parentId'"
-            advice = "add a loop with slots as text, then move the nodes into it"
-            self.refuse_at(UNAVAILABLE, message, nodes[0].where, advice)
         level = self.level(nodes[0])
         given = {"kind": "loop", "name": operation.get("name") or "loop"}
         loop = self.new_node(level, Operation("add", given))
-        loop["data"] = {**self.new["loop"], **self._loop_fields(operation, nodes)}
+        data: dict[str, Json] = {**self.new["loop"], **self._loop_fields(operation, nodes)}
+        loop["data"] = data
         points = [node.position for node in nodes if node.position]
-        if points and "position" in loop:
-            loop["position"] = {"x": min(x for x, _ in points), "y": min(y for _, y in points)}
         name = str(loop["id"])
 
         def change() -> None:
             self.append(level, "nodes", loop)
             Rim(self, level, name).enter(names)
 
-        self.soundly(change)
+        def change_dock() -> None:
+            first = min(self.ids(level).index(each) for each in names)
+            self.append(level, "nodes", loop, first)
+            Dock(self, level, name).enter(names)
+            self._cross(self.node(joined(parent, name)), names, inwards=True)
+
+        if any(node.body == "members" for node in self.sketch.nodes if node.kind == "loop"):
+            # A file keeps the form of loops that it has.
+            for field in ("inlineWorkflow", "inputMappings", "outputMappings"):
+                data.pop(field, None)
+            if len(points) == len(nodes):
+                loop["position"], loop["style"] = frame(nodes)
+            if parent:
+                loop |= self._inside(self.node(parent))[1]
+            self.soundly(change_dock)
+        else:
+            if points and "position" in loop:
+                loop["position"] = {"x": min(x for x, _ in points), "y": min(y for _, y in points)}
+            self.soundly(change)
         self.outcome.select = [joined(parent, name)]
 
     def _loop_fields(self, operation: Operation, nodes: list[SketchNode]) -> dict[str, Json]:
@@ -221,17 +235,35 @@ class ShodanChanges(CanvasChanges):
 
     def make_unwrap(self, operation: Operation) -> None:
         loop = self.node(operation.at[0])
-        if loop.body != "inline":
-            self.refuse_at(UNAVAILABLE, f"{loop.path!r} is no inline loop", loop.where)
+        if loop.kind != "loop" or loop.body == "file":
+            message = f"{loop.path!r} holds no nodes of this file"
+            self.refuse_at(UNAVAILABLE, message, loop.where)
         level, name = self.level(loop), self.id_of(loop)
-        names = set(self.ids((*loop.where, *INLINE)))
+        is_inline = loop.body == "inline"
+        members = {self.id_of(node) for node in self.sketch.inside(loop.path)}
+        names = set(self.ids((*loop.where, *INLINE))) if is_inline else members
 
         def change() -> None:
-            Rim(self, level, name).leave(names)
+            if is_inline:
+                Rim(self, level, name).leave(names)
+            else:
+                Dock(self, level, name).open()
+                self._cross(self.node(loop.path), names, inwards=False)
+                self._hand_on(loop, names)
             self.cut_nodes(level, {name})
 
         self.soundly(change)
         self.outcome.select = [joined(loop.parent, each) for each in names]
+
+    def _hand_on(self, loop: SketchNode, names: set[str]) -> None:
+        """Nodes that leave a loop stand in the one that is around it."""
+        if loop.parent:
+            around = self.node(loop.parent)
+            level, more = self._inside(around)
+            for name in names if level == self.level(loop) else ():
+                for field, value in more.items():
+                    where = (*level, "nodes", self.ids(level).index(name), field)
+                    self.editor.set(list(where), value)
 
     def make_extract(self, operation: Operation) -> None:
         extract(self, self.node(operation.at[0]), operation.get("file"))

@@ -10,7 +10,6 @@ from whorl.dialects.editing.sketch import (
     SketchEdge,
     SketchNode,
     at,
-    fields_of,
     joined,
     number_pair,
 )
@@ -87,7 +86,7 @@ class _Drawing:
                 size=size or number_pair(item, "width", "height"),
                 inputs=_ports(item, "inputs"),
                 outputs=_ports(item, "outputs"),
-                fields=fields_of(item),
+                value=item,
                 slots={"": (*where, *INLINE, "nodes")} if kind == "loop" else {},
             )
         )

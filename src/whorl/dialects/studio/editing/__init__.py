@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # An edge: its index, source and target.
 _Link = tuple[int, str, str]
+# How far the end of a new container stands from its beginning, and how wide a node is.
+_WIDE, _NODE_WIDE = 480, 240
 # What a placeholder means before any node does.
 _RESERVED = frozenset({"input", "inputs", "item", "index", "total", "iteration"})
 
@@ -82,16 +84,21 @@ class StudioChanges(CanvasChanges):
     def make_add(self, operation: Operation) -> None:
         node = self.new_node((), operation)
         name, kind = str(node["id"]), str(node["type"])
-        last = name
+        last, position = name, node.get("position")
+        if kind in CLOSED_BY and operation.get("on_edge") and isinstance(position, dict):
+            # The nodes at both ends of a short edge stand where the container would.
+            x, y = position["x"], position["y"]
+            assert isinstance(x, int | float)
+            assert isinstance(y, int | float)
+            position["y"] = self.below_others((), x, y, _WIDE + _NODE_WIDE)
         self.append((), "nodes", node)
         if kind in CLOSED_BY:
             last = self.free_name(CLOSED_BY[kind], set(self.ids(())))
             closing: dict[str, Json] = {"id": last, "type": CLOSED_BY[kind]}
-            position = node.get("position")
             if isinstance(position, dict):
                 x, y = position["x"], position["y"]
                 assert isinstance(x, int | float)
-                closing["position"] = {"x": x + 480, "y": y}
+                closing["position"] = {"x": x + _WIDE, "y": y}
             self.append((), "nodes", closing | {"data": dict(self.new[CLOSED_BY[kind]])})
             self.append((), "edges", self.new_edge((), (name, last), ("", "")))
         if operation.get("on_edge"):

@@ -9,7 +9,6 @@ from whorl.dialects.editing.sketch import (
     SketchEdge,
     SketchNode,
     at,
-    fields_of,
     joined,
     number_pair,
 )
@@ -80,7 +79,7 @@ def _nodes(
             size=number_pair(item, "width", "height"),
             inputs=() if kind == "input" else ("input",),
             outputs=outputs_of(kind, node.branches),
-            fields=fields_of(item),
+            value=item,
             slots={"": ("nodes",)} if kind in CLOSED_BY else {},
         )
     return sorted(found.values(), key=lambda node: node.path.count("/"))

@@ -1,0 +1,336 @@
+"""Reads a changed text again without reading all of it: what is far from the change stays as it is.
+
+Neighbours that a change does not touch are left out, with a word in their place, and what is left
+is read as any text is. Where each of these words is found in its own place, it stands for the
+values that were left out, moved by as much as the text has grown.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import InvalidWorkflow, Span
+from whorl.lazily import dataclass
+from whorl.source import (
+    Document,
+    Entry,
+    Layout,
+    Lines,
+    Mapping,
+    Place,
+    Scalar,
+    Sequence,
+    without_surrogates,
+)
+from whorl.source.editing.shapes import Shape, child_of, scalar_shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from whorl.source import Value
+
+# What may be an anchor or an alias, whose values stand elsewhere.
+_SHARED = re.compile(r"(?<![^\s,\[{:-])[&*][\w-]")
+# Fewer characters than these are read sooner than they are left out.
+_LEAST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Children of one holder, from `first` to before `last`, that a word stands for."""
+
+    holder: Mapping | Sequence
+    shape: Shape
+    first: int
+    last: int
+    start: int
+    end: int
+    by: int
+    is_moved: bool
+
+
+def reread(
+    old: Document,
+    shape: Shape,
+    change: tuple[int, int, int],
+    text: str,
+    parse: Callable[[str], Document],
+    *,
+    is_json: bool,
+) -> tuple[Document, Shape] | None:
+    """The changed text as it is read, if reading a part of it is enough to know.
+
+    `change` says from where to where the old text was replaced, and by how many characters.
+    """
+    if isinstance(old.root, Scalar) or old.warnings or without_surrogates(text) != text:
+        return None
+    if not is_json and _SHARED.search(text):
+        return None
+    start, end, length = change
+    by = length - (end - start)
+    has_moved = bool(by) or old.text.count("\n", start, end) != text.count("\n", start, end + by)
+    near = _leaf_before(old.root, start)
+    runs = list(_runs(old.root, shape, (near, end), (by, has_moved)))
+    if not runs:
+        return None
+    reading = _Rereading(text, old.file, sorted(runs, key=lambda run: run.start), is_json)
+    try:
+        read = parse(reading.shortened())
+    except InvalidWorkflow:
+        # All of it is read, to say what is wrong, and where.
+        return None
+    if read.warnings:
+        return None
+    try:
+        root, found = reading.grown(read.root)
+    except _NotFoundError:
+        return None
+    if reading.left:
+        return None
+    return Document(root, (), text, old.file), found
+
+
+class _NotFoundError(Exception):
+    """A word does not stand where it was written."""
+
+
+def _leaf_before(value: Value, index: int) -> int:
+    """Where the last entry or item begins that begins before an index; it may go on behind it."""
+    found = index
+    while not isinstance(value, Scalar):
+        places = value.layout.places
+        last = next((at for at in reversed(range(len(places))) if places[at].at < index), None)
+        if last is None:
+            return found
+        found, value = places[last].at, child_of(value, last)
+    return found
+
+
+def _runs(
+    holder: Mapping | Sequence, shape: Shape, change: tuple[int, int], move: tuple[int, bool]
+) -> Iterator[_Run]:
+    """The neighbours on both sides of a change, in all that holds it."""
+    near, end = change
+    places = holder.layout.places
+    before = next((at for at, place in enumerate(places) if place.end >= near), len(places))
+    behind = next((at for at in range(before, len(places)) if places[at].at > end), len(places))
+    for first, last, by in ((0, before, (0, False)), (behind, len(places), move)):
+        if first < last and places[last - 1].end - places[first].at >= _LEAST:
+            yield _Run(holder, shape, first, last, places[first].at, places[last - 1].end, *by)
+    for index in range(before, behind):
+        child = child_of(holder, index)
+        if not isinstance(child, Scalar):
+            yield from _runs(child, shape.children[index], change, move)
+
+
+class _Rereading:
+    def __init__(self, text: str, file: str, runs: list[_Run], is_json: bool) -> None:
+        self._text = text
+        self._lines = Lines(text, file)
+        self._is_json = is_json
+        word = "zq"
+        while word in text:
+            word += "q"
+        self.left = {f"{word}{number}": run for number, run in enumerate(runs)}
+        # Where the stretches begin that were kept: in the shortened text, and in the text itself.
+        self._short: list[int] = [0]
+        self._long: list[int] = [0]
+
+    def shortened(self) -> str:
+        """The text with a word for each run."""
+        parts: list[str] = []
+        at = size = 0
+        for word, run in self.left.items():
+            start, end = run.start + run.by, run.end + run.by
+            spelled = f'"{word}"' if self._is_json else word
+            if isinstance(run.holder, Mapping):
+                spelled += ": 0"
+            elif not run.holder.layout.flow:
+                spelled = f"- {spelled}"
+            parts += [self._text[at:start], spelled]
+            size += start - at + len(spelled)
+            at = end
+            self._short.append(size)
+            self._long.append(at)
+        return "".join([*parts, self._text[at:]])
+
+    def _index(self, short: int) -> int:
+        part = bisect_right(self._short, short) - 1
+        return self._long[part] + short - self._short[part]
+
+    def grown(self, value: Value) -> tuple[Value, Shape]:
+        """A value of the shortened text as it is in the whole one."""
+        if isinstance(value, Scalar):
+            start, end = map(self._index, value.extent)
+            return _scalar(value, start, end, self._lines), scalar_shape(value.value)
+        if isinstance(value, Sequence):
+            return self._sequence(value)
+        return self._mapping(value)
+
+    def _run(self, word: object, kind: type, at: int) -> _Run | None:
+        run = self.left.get(word) if isinstance(word, str) else None
+        if run is None:
+            return None
+        if not isinstance(run.holder, kind) or self._index(at) != run.start + run.by:
+            raise _NotFoundError
+        del self.left[str(word)]
+        return run
+
+    def _sequence(self, value: Sequence) -> tuple[Sequence, Shape]:
+        items: list[Value] = []
+        places: list[Place] = []
+        shapes: list[Shape] = []
+        for item, place in zip(value.items, value.layout.places, strict=True):
+            word = item.value if isinstance(item, Scalar) else None
+            run = self._run(word, Sequence, place.at)
+            if run is None:
+                grown, shape = self.grown(item)
+                items.append(grown)
+                shapes.append(shape)
+                places.append(self._place(place, grown))
+                continue
+            assert isinstance(run.holder, Sequence)
+            items += self._moved(run, run.holder.items[run.first : run.last])
+            shapes += run.shape.children[run.first : run.last]
+            places += _shifted(run.holder.layout.places[run.first : run.last], run.by)
+        layout = self._layout(value.layout, tuple(places))
+        made = Sequence(tuple(items), self._lines.span(*_shown(layout)), layout)
+        return made, Shape("list", children=tuple(shapes))
+
+    def _mapping(self, value: Mapping) -> tuple[Mapping, Shape]:
+        entries: list[Entry] = []
+        places: list[Place] = []
+        shapes: list[Shape] = []
+        for entry, place in zip(value.entries, value.layout.places, strict=True):
+            run = self._run(entry.name, Mapping, place.at)
+            if run is None:
+                key, _ = self.grown(entry.key)
+                grown, shape = self.grown(entry.value)
+                assert isinstance(key, Scalar)
+                entries.append(Entry(key, grown))
+                shapes.append(shape)
+                places.append(self._place(place, grown))
+                continue
+            assert isinstance(run.holder, Mapping)
+            if not isinstance(entry.value, Scalar) or entry.value.value != 0:
+                raise _NotFoundError
+            kept = run.holder.entries[run.first : run.last]
+            keys = self._moved(run, tuple(one.key for one in kept))
+            values = self._moved(run, tuple(one.value for one in kept))
+            for moved, child in zip(keys, values, strict=True):
+                assert isinstance(moved, Scalar)
+                entries.append(Entry(moved, child))
+            shapes += run.shape.children[run.first : run.last]
+            places += _shifted(run.holder.layout.places[run.first : run.last], run.by)
+        names = tuple(entry.name for entry in entries)
+        if len(set(names)) < len(names):
+            raise _NotFoundError
+        layout = self._layout(value.layout, tuple(places))
+        made = Mapping(tuple(entries), _mapping_span(self._lines, layout, entries), layout)
+        return made, Shape("map", None, names, tuple(shapes))
+
+    def _moved(self, run: _Run, values: tuple[Any, ...]) -> list[Any]:
+        if not run.is_moved:
+            return list(values)
+        return [moved(value, run.by, self._lines) for value in values]
+
+    def _place(self, place: Place, value: Value) -> Place:
+        extent = value.extent if isinstance(value, Scalar) else value.layout.extent
+        return Place(self._index(place.at), *extent, False)
+
+    def _layout(self, layout: Layout, places: tuple[Place, ...]) -> Layout:
+        start = self._index(layout.extent[0])
+        end = places[-1].end if places else start
+        if layout.flow:
+            end = self._index(layout.extent[1])
+        return Layout((start, end), places, layout.flow)
+
+
+def _scalar(value: Scalar, start: int, end: int, lines: Lines) -> Scalar:
+    span = lines.span(start, end)
+    return Scalar(value.value, span, value.quoted, value.raw, value.style, lines, (start, end))
+
+
+def _shifted(places: tuple[Place, ...], by: int) -> tuple[Place, ...]:
+    if not by:
+        return places
+    return tuple([Place(at + by, start + by, end + by) for at, start, end, _ in places])
+
+
+def _shown(layout: Layout) -> tuple[int, int | None]:
+    """What of a container its span shows: brackets, or where a block begins."""
+    return layout.extent[0], layout.extent[1] if layout.flow else None
+
+
+def _mapping_span(lines: Lines, layout: Layout, entries: list[Entry]) -> Span:
+    span = lines.span(*_shown(layout))
+    if entries and not layout.flow and entries[0].key.span.line == span.line:
+        return entries[0].key.span
+    return span
+
+
+def moved(value: Value, by: int, lines: Lines) -> Value:
+    """A value of an older text as it stands in another one, further down or up."""
+    if isinstance(value, Scalar):
+        return _scalar(value, value.extent[0] + by, value.extent[1] + by, lines)
+    if isinstance(value, _MovedMapping | _MovedSequence):
+        old, before, _ = value.pending()
+        if old is not None:
+            return moved(old, before + by, lines)
+    if isinstance(value, Mapping):
+        return _MovedMapping(value, by, lines)
+    return _MovedSequence(value, by, lines)
+
+
+class _Moved:
+    """Makes a moved container when something of it is asked for: most are never asked."""
+
+    __slots__ = ()
+
+    def __init__(self, old: Any, by: int, lines: Lines) -> None:
+        object.__setattr__(self, "_from", (old, by, lines))
+
+    def pending(self) -> tuple[Any, int, Any]:
+        """From what it is still to be made, if it is."""
+        found: tuple[Any, int, Any] = object.__getattribute__(self, "_from")
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        old, by, lines = self.pending()
+        if old is None:
+            raise AttributeError(name)
+        start, end = old.layout.extent
+        places = _shifted(old.layout.places, by)
+        layout = Layout((start + by, end + by), places, old.layout.flow)
+        self._make(old, by, lines, layout)
+        object.__setattr__(self, "_from", (None, 0, None))
+        return getattr(self, name)
+
+    def _make(self, old: Any, by: int, lines: Lines, layout: Layout) -> None:
+        raise NotImplementedError
+
+
+class _MovedSequence(_Moved, Sequence):
+    __slots__ = ("_from",)
+
+    def _make(self, old: Any, by: int, lines: Lines, layout: Layout) -> None:
+        items = tuple([moved(item, by, lines) for item in old.items])
+        Sequence.__init__(self, items, lines.span(*_shown(layout)), layout)
+
+
+class _MovedMapping(_Moved, Mapping):
+    __slots__ = ("_from",)
+
+    def _make(self, old: Any, by: int, lines: Lines, layout: Layout) -> None:
+        entries = [Entry(moved(e.key, by, lines), moved(e.value, by, lines)) for e in old.entries]  # type: ignore[arg-type]
+        Mapping.__init__(self, tuple(entries), _mapping_span(lines, layout, entries), layout)
+
+    def get(self, key: str) -> Value | None:
+        old, by, lines = self.pending()
+        if old is None:
+            return Mapping.get(self, key)
+        value = old.get(key)
+        # Names and kinds are asked for most: they are had without the rest.
+        return moved(value, by, lines) if isinstance(value, Scalar) else Mapping.get(self, key)

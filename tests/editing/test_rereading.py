@@ -1,0 +1,110 @@
+"""A changed text is read in part, and comes to what reading all of it gives, to the place."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from drawn import change, editor, own_files, read
+from test_hostile import JSON, ODD
+
+from campaign import amount
+from whorl.dialects.reader import parse
+from whorl.errors import EditRefused, InvalidWorkflow
+from whorl.source import Mapping, Scalar, Sequence, Value
+from whorl.source.editing.editor import Editor
+from whorl.source.editing.shapes import shape_of
+
+LONG = "whorl: 1\nsteps:\n" + "".join(
+    f"  s{number}:\n    # {number}\n    ask: |\n      Go on,\n\n      {{{{ s{number} }}}}\n"
+    for number in range(40)
+)
+
+
+def _whole(value: Value) -> Any:
+    """A value with all that is known of where it stands."""
+    match value:
+        case Scalar():
+            return value.value, value.span, value.quoted, value.raw, value.style, value.extent
+        case Sequence():
+            return value.span, value.layout, [_whole(item) for item in value]
+        case Mapping():
+            entries = [(_whole(entry.key), _whole(entry.value)) for entry in value]
+            return value.span, value.layout, entries, list(value._by_name)
+
+
+def _check(edited: Editor) -> None:
+    now = edited.now
+    read_again = parse(now.source, now.document.file, lenient=True)
+
+    assert _whole(now.root) == _whole(read_again.root)
+    assert now.shape == shape_of(read_again.root)
+
+
+def _try(text: str, file: str, seeds: range) -> int:
+    made = 0
+    for seed in seeds:
+        edited = editor(text, file)
+        rng = Random(seed)
+        for _ in range(4):
+            try:
+                change(edited, rng)
+            except (EditRefused, IndexError):
+                break
+            made += 1
+            _check(edited)
+    return made
+
+
+@pytest.mark.parametrize("name", [*ODD, *(f"json {name}" for name in JSON)])
+def test_odd_texts_are_read_in_part_as_in_whole(name: str) -> None:
+    is_json = name.startswith("json ")
+    text = JSON[name.removeprefix("json ")] if is_json else ODD[name]
+
+    assert _try(text, "a.json" if is_json else "a.yaml", range(amount(15, 500)))
+
+
+@pytest.mark.campaign
+def test_files_are_read_in_part_as_in_whole() -> None:
+    made = 0
+    for _, path in own_files():
+        try:
+            made += _try(read(path), path.name, range(amount(1, 40)))
+        except InvalidWorkflow:
+            continue
+
+    assert made > 50
+
+
+def test_what_is_far_from_a_change_is_not_read_again() -> None:
+    sizes: list[int] = []
+
+    def counted(source: str) -> Any:
+        sizes.append(len(source))
+        return parse(source, "a.yaml", lenient=True)
+
+    edited = Editor(LONG, counted, is_json=False)
+    edited.rename((1, 20), "other")
+    edited.cut((1, 7))
+    edited.set(["steps", "new"], {"ask": "One more."})
+
+    assert sizes[0] == len(LONG)
+    assert max(sizes[1:]) < len(LONG) / 4
+    _check(edited)
+
+
+def test_the_whole_text_is_read_again_before_it_is_given_away() -> None:
+    sources: list[str] = []
+
+    def whole(source: str) -> Any:
+        sources.append(source)
+        return parse(source, "a.yaml", lenient=True)
+
+    edited = Editor(
+        LONG, lambda source: parse(source, "a.yaml", lenient=True), is_json=False, parse_whole=whole
+    )
+    edited.set(["steps", "s20", "ask"], "Something else.")
+    edited.verify()
+
+    assert sources == [LONG, edited.text]
