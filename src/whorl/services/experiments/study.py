@@ -191,7 +191,12 @@ class Study:
         return missing
 
     def too_short(self, loop: Loop, variant: str, rules: Sequence[Rule]) -> list[Shorter]:
-        """The recorded runs that would have gone on under one of the rules."""
+        """The recorded runs that would have gone on under one of the rules.
+
+        Those that were explored have gone as far as they go.
+        """
+        if not rules or loop.name in self.experiment.explore:
+            return []
         name = variant or self.experiment.baseline
         atoms = atoms_in([loop.until, *(rule.until for rule in rules)])
         names = {n: fact for rule in rules for n, fact in rule.names}
