@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.editing.edit import edit, open_text
@@ -17,10 +19,10 @@ from whorl.source.editing.editor import Editor
 from whorl.source.editing.patches import apply
 from whorl.source.editing.shapes import Path as Indexes
 from whorl.source.editing.shapes import shape_of
+from whorl.source.editing.text import UNEXACT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from random import Random
 
     from whorl.source import Value
 
@@ -120,11 +122,16 @@ def try_changes(files: list[tuple[str, Path]], rng: Random, count: int) -> Count
             edited = editor(text, path.name)
             try:
                 change(edited, rng)
-            except EditRefused:
-                told[dialect, "refused"] += 1
+            except EditRefused as fault:
+                told[dialect, _refusal(fault)] += 1
                 continue
             told[dialect, _outcome(edited, text)] += 1
     return told
+
+
+def _refusal(fault: EditRefused) -> str:
+    """What a rule forbids (a name that is taken, say) is told apart from what could not be done."""
+    return "refused" if fault.diagnostic.code == UNEXACT else "ruled out"
 
 
 def _outcome(edited: Editor, text: str) -> str:
@@ -202,8 +209,8 @@ def _applied(
 ) -> str:
     try:
         edited = edit(text, file, read_operations([written]), around)
-    except EditRefused:
-        return "refused"
+    except EditRefused as fault:
+        return _refusal(fault)
     if apply(text, edited.patches) != edited.text:
         return "wrong"
     if is_valid and written["operation"] in ("rename", "wrap", "unwrap", "place"):
@@ -219,13 +226,33 @@ def _applied(
     return "exact" if again.text == text else "not undone"
 
 
+OUTCOMES = ("exact", "not undone", "refused", "ruled out", "wrong")
+
+
 def shares(told: Counter[tuple[str, str]]) -> dict[str, dict[str, float]]:
-    """By dialect: how many operations there were, and which share of them came to what."""
+    """By dialect: what became of operations, and the share of what no rule forbids that is exact.
+
+    An exact one is what it means, and its opposite gives the same bytes again.
+    """
     lines: dict[str, dict[str, float]] = {}
     for dialect in sorted({dialect for dialect, _ in told}):
-        counts = {word: told[dialect, word] for word in ("exact", "refused", "not undone", "wrong")}
-        total = sum(counts.values())
-        lines[dialect] = {"all": total} | {
-            word: round(100 * count / total, 2) for word, count in counts.items()
-        }
+        counts = {word: told[dialect, word] for word in OUTCOMES}
+        tried = sum(counts.values()) - counts["ruled out"]
+        share = round(100 * counts["exact"] / tried, 2) if tried else 100.0
+        lines[dialect] = {"all": sum(counts.values()), **counts, "share": share}
     return lines
+
+
+def main() -> None:
+    """Prints the shares over all files: `python tests/editing/drawn.py 20`, for 20 of each file."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    files = [*own_files(), *corpora()]
+    for title, work in (("changes of texts", try_changes), ("operations", try_operations)):
+        columns = "".join(f"{word:>12}" for word in ("all", *OUTCOMES, "share"))
+        print(f"{title:<18}{columns}")
+        for dialect, row in shares(work(files, Random(count), count)).items():
+            print(f"  {dialect:<16}" + "".join(f"{row[word]:>12,}" for word in row), flush=True)
+
+
+if __name__ == "__main__":
+    main()

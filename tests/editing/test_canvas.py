@@ -159,3 +159,12 @@ def test_steps_in_lists_are_removed_with_the_orders_that_name_them() -> None:
     assert "agents: [second, first, third]" in first
     assert '"a"' not in lists(ACTIONS, "a.json", operation="remove", at="a")
     assert "needs" not in lists(STEPS, "a.yaml", operation="remove", at="a")
+
+
+def test_a_step_that_others_need_in_a_list_changes_places() -> None:
+    text = STEPS + "  - {name: c, template: z, needs: [b, a]}\n"
+
+    moved = lists(text, "a.yaml", operation="move", at="a", into="")
+
+    assert moved.index("name: c") < moved.index("name: a")
+    assert moved.count("needs: [") == 2

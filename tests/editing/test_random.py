@@ -9,7 +9,7 @@ from drawn import corpora, own_files, shares, try_changes, try_operations
 
 from campaign import IS_CAMPAIGN, SEED, amount
 
-# The share of changes that their opposites must undo byte for byte, in percent.
+# The share that must be exact of what no rule forbids, in percent.
 LEAST = {"native": 99.9, "studio": 99.9, "shodan": 99.5}
 
 
@@ -18,8 +18,7 @@ def _check(told: dict[str, dict[str, float]]) -> None:
         print(dialect, share)
         assert share["wrong"] == 0, dialect
         if share["all"] >= 1_000:
-            undone = 100 * share["exact"] / (share["exact"] + share["not undone"])
-            assert undone >= LEAST.get(dialect, 95), dialect
+            assert share["share"] >= LEAST.get(dialect, 95), dialect
 
 
 def test_random_changes_of_texts_can_be_taken_back() -> None:

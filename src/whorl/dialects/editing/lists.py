@@ -44,11 +44,12 @@ class ListChanges(Changes):
 
         def change() -> None:
             orders = [self.orders(each) if each else [] for each in (node, before)]
-            self._reorder(node.where, before.where if before else None, is_placed)
+            # Before the step itself: what names it may stand in steps that change places then.
             for own in orders[0]:
                 other = next((each for each in orders[1] if each[:-1] == own[:-1]), None)
                 if isinstance(own[-1], int) and (other or before is None):
                     self._reorder(own, other, is_placed)
+            self._reorder(node.where, before.where if before else None, is_placed)
 
         self.soundly(change)
         self.outcome.select = [node.path]
