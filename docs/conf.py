@@ -6,9 +6,12 @@ import os
 import posixpath
 import re
 import shutil
+from html import escape, unescape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
 
+from docutils import nodes
 from pygments.lexers.python import PythonLexer
 from pygments.lexers.special import TextLexer
 
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
+# About as much as search engines show.
+DESCRIPTION_MAX = 160
 # Where files that are no pages can be read; without it they are named and not linked.
 REPOSITORY = os.environ.get("WHORL_REPOSITORY", "")
 
@@ -42,6 +47,7 @@ def setup(app: Sphinx) -> None:
         app.add_lexer(peer, PythonLexer)
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", _lead_outside)
+    app.connect("html-page-context", _describe)
     app.connect("build-finished", _write_for_models)
 
 
@@ -56,6 +62,23 @@ def _lead_outside(app: Sphinx, page: str, source: list[str]) -> None:
         return f"[{words}]({REPOSITORY}/blob/main/{path})" if REPOSITORY else words
 
     source[0] = _OUTSIDE.sub(link, source[0])
+
+
+def _describe(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: nodes.document | None
+) -> None:
+    """What a search engine shows below the title: title and beginning of the first paragraph."""
+    if tree is None:
+        return
+    texts = (
+        part for part in tree.findall(nodes.paragraph) if isinstance(part.parent, nodes.section)
+    )
+    first = next((part.astext() for part in texts), "")
+    title = unescape(re.sub(r"<[^>]*>", "", context.get("title", "")))
+    words = f"Whorl: {title}. {first}".strip()
+    words = shorten(words, DESCRIPTION_MAX, placeholder=" ...")
+    tag = f'<meta name="description" content="{escape(words)}">'
+    context["metatags"] = context.get("metatags", "") + tag
 
 
 def _write_for_models(app: Sphinx, fault: Exception | None) -> None:

@@ -106,6 +106,26 @@ def test_pages_are_light(built: Path) -> None:
         assert file.stat().st_size <= PAGE_MAX_BYTES, file
 
 
+def test_pictures_are_light(built: Path) -> None:
+    pictures = [file for file in (built / "_images").iterdir() if file.is_file()]
+
+    assert pictures
+    assert {file.name: size for file in pictures if (size := file.stat().st_size) > 400_000} == {}
+
+
+def test_each_page_says_what_it_is(built: Path) -> None:
+    """What a tab, a search engine and a small screen need."""
+    titles: dict[str, Path] = {}
+    for name in PAGES:
+        text = (built / name).with_suffix(".html").read_text().partition("</head>")[0]
+        [title] = re.findall(r"<title>(.*?)</title>", text, re.S)
+        [described] = re.findall(r'<meta name="description" content="(.*?)">', text, re.S)
+        assert '<html class="no-js" lang="en"' in text, name
+        assert 'name="viewport"' in text, name
+        assert titles.setdefault(title, name) == name
+        assert 20 <= len(described) <= 260, (name, described)
+
+
 def test_a_reader_finds_a_page_by_its_words(address: str, page: Page) -> None:
     page.goto(f"{address}/search.html?q=plateau")
 
