@@ -199,15 +199,17 @@ function useFitted(frame: RefObject<HTMLDivElement | null>): void {
   }, [frame, fitView]);
 }
 
+const TREE = [["role", "tree"], ["aria-label", "steps"], ["aria-multiselectable", "true"]] as const;
+
 /** The library has no word for it, but what holds the nodes is a tree. */
 function useTree(frame: RefObject<HTMLDivElement | null>, hasNodes: boolean): void {
   useEffect(() => {
     const holder = frame.current?.querySelector(".react-flow__nodes");
     if (!holder) return;
-    if (hasNodes) holder.setAttribute("role", "tree");
-    else holder.removeAttribute("role");
-    holder.setAttribute("aria-label", "steps");
-    holder.setAttribute("aria-multiselectable", "true");
+    for (const [name, value] of TREE) {
+      if (hasNodes) holder.setAttribute(name, value);
+      else holder.removeAttribute(name);
+    }
   }, [frame, hasNodes]);
 }
 
