@@ -140,12 +140,20 @@ test-release: .venv/.sited browser
 bench: .venv/.benched
 	$(BIN)/python -m bench
 
+# The same loops on other frameworks, which are installed apart from all else.
+.PHONY: bench-peers
+bench-peers: .venv/frameworks/.installed
+	mkdir -p build
+	$(BIN)/python -m bench.peers --json build/peers.json --svg docs/pictures/peers.svg
+
 format: .venv/.developed
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 PEERS := anthropic openai pydantic-ai-slim django ipykernel nbclient \
 	langchain langchain-openai langgraph langgraph-checkpoint-sqlite
+# Prefect's server does not start with newer versions of fastapi.
+FRAMEWORKS := langgraph langgraph-checkpoint-sqlite burr pydantic-graph dbos 'prefect>=3' 'fastapi<0.120'
 # The versions and hashes of everything that is installed, for every platform.
 lock: .venv/.uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
@@ -158,6 +166,8 @@ lock: .venv/.uv
 		--no-annotate --no-emit-index-url --no-deps --python-version 3.11 - -o requirements/local.txt
 	printf '%s\n' $(PEERS) | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/peers.txt
+	printf '%s\n' $(FRAMEWORKS) | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --python-version 3.11 - -o requirements/frameworks.txt
 	printf 'temporalio\ntemporal-bin\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/cluster.txt
 	printf 'furo\nmyst-parser\nsphinx\nsphinx-copybutton\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
@@ -183,6 +193,13 @@ lock: .venv/.uv
 
 .venv/.peers: .venv/.developed requirements/peers.txt
 	$(UV) --only-binary :all: --require-hashes -r requirements/peers.txt
+	touch $@
+
+# Where they cannot be installed, the table says so.
+.venv/frameworks/.installed: requirements/frameworks.txt | .venv/.developed
+	$(PYTHON) -m venv .venv/frameworks
+	-$(BIN)/uv pip install --quiet --python .venv/frameworks/bin/python --only-binary :all: \
+		--require-hashes -r requirements/frameworks.txt
 	touch $@
 
 .venv/.clustered: .venv/.developed requirements/cluster.txt

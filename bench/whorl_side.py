@@ -39,20 +39,24 @@ def one_loop(
     return {"cpu_s": cpu, "clock_s": clock, "bytes": stored_bytes(path)}
 
 
-def many_loops(folder: Path, loops: int, iterations: int, seconds: float) -> float:
+def many_loops(
+    folder: Path, loops: int, iterations: int, seconds: float, *, effect: str = "none"
+) -> float:
     """Many durable loops at once; seconds of the clock until all have ended."""
-    return _many(folder, loops, iterations, seconds)[0]
+    return _many(folder, loops, iterations, seconds, effect)[0]
 
 
 def turning_loops(folder: Path, loops: int, iterations: int, seconds: float) -> float:
     """Many durable loops at once; seconds of CPU until all have ended."""
-    return _many(folder, loops, iterations, seconds)[1]
+    return _many(folder, loops, iterations, seconds, "none")[1]
 
 
-def _many(folder: Path, loops: int, iterations: int, seconds: float) -> tuple[float, float]:
+def _many(
+    folder: Path, loops: int, iterations: int, seconds: float, effect: str
+) -> tuple[float, float]:
     async def work() -> tuple[float, float]:
         async with SqliteStore(folder / "whorl.db") as store:
-            runtime = LocalRuntime(store, Only(Answering(seconds=seconds)))  # type: ignore[arg-type]
+            runtime = LocalRuntime(store, Only(Answering(seconds=seconds, effect=effect)))  # type: ignore[arg-type]
             workflow = loop_workflow(iterations, 1)
             cpu, clock = time.process_time(), time.perf_counter()
 

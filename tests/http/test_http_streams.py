@@ -14,6 +14,7 @@ from served import Client, running
 
 from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http import state as watch
+from whorl.interfaces.http.routes import streams
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
@@ -48,6 +49,41 @@ def test_a_stream_replays_all_and_tells_the_end(client: Client) -> None:
     assert entries(found) == client.get(f"/runs/{run}/events")["events"]
     assert [int(event["id"]) for event in found if "id" in event] == list(range(1, 25))
     assert found[-1]["data"] == {"status": "succeeded", "last_seq": 24}
+
+
+def test_an_entry_is_encoded_once_for_all_who_watch(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = client.start("polish.yaml", inputs={"task": "x"})
+    client.wait(run)
+    encoded: list[int] = []
+    original = streams.journal_event
+
+    def counted(run: RunId, entry: Any) -> Any:
+        encoded.append(entry.seq)
+        return original(run, entry)
+
+    monkeypatch.setattr(streams, "journal_event", counted)
+    found = []
+    for _ in range(3):
+        with client.stream(f"/runs/{run}/events") as events:
+            found.append(until_end(events))
+
+    assert found[0] == found[1] == found[2]
+    assert encoded == list(range(1, 25))
+
+
+def test_entries_that_are_kept_for_watchers_are_bounded(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_ENTRIES_MAX", 1_000)
+    run = client.start("polish.yaml", inputs={"task": "x"})
+    client.wait(run)
+
+    with client.stream(f"/runs/{run}/events") as events:
+        found = until_end(events)
+
+    assert entries(found) == client.get(f"/runs/{run}/events")["events"]
 
 
 @pytest.mark.parametrize("how", ["header", "query"])

@@ -144,7 +144,8 @@ class _Journal:
         self.after = entry.seq
         self.has_ended |= entry.event.kind == "run.finished"
         if self.translator is None:
-            texts = [journal_event(self.run, entry).model_dump_json()]
+            make = partial(journal_event, self.run, entry)
+            texts = [self.state.entry_text(self.run, entry.seq, make)]
         else:
             texts = [_json(text) for text in self.translator.take(entry)]
         for position, text in enumerate(texts, start=1):
