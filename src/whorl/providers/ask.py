@@ -73,7 +73,7 @@ class Ask(OwnTask):
         files: tuple[Attachment, ...] = ()
         if inputs.get("images") or inputs.get("files"):
             files = await asyncio.to_thread(read_files, inputs, self._settings, request.run)
-        offers = tuple(told.offers) if (told := own or offered) else ()
+        offers = tuple(tools.offers) if (tools := own or offered) else ()
         conversation = conversation_of(request, offers, files=files)
         answer, usage, detail = await self._context.models.ask(choice, conversation, request, emit)
         detail |= described(files)

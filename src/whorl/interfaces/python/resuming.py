@@ -29,8 +29,8 @@ def find_functions(
     if workflow := getattr(definition, "workflow", None):
         providers.context.functions.include(workflow.tasks)
         return
-    is_driven_here = is_needed and store.run(run).status != "running"
-    if name and is_driven_here and is_lacking(store, providers, run):
+    is_driving = is_needed and store.run(run).status != "running"
+    if name and is_driving and is_lacking(store, providers, run):
         raise _unknown_functions(run, module, name)
 
 
