@@ -192,14 +192,15 @@ steps:
 outputs: {text: "{{ work.write }}"}
 """
 
+# A quarter of an hour: it does not end while somebody looks at it, however slowly the page opens.
 SLOW = """
 whorl: 1
 name: slow
 steps:
   turns:
     repeat:
-      at_most: 300
-      wait: 150ms
+      at_most: 900
+      wait: 1s
       steps:
         write: {ask: "Draft {{ iteration }}"}
 outputs: {text: "{{ turns.write }}"}

@@ -28,7 +28,7 @@ steps:
         hold: {run: "echo so far; until [ {{ iteration }} != 3 -o -e go ]; do sleep 0.1; done"}
 """
 
-# Four items at once.
+# Four items at once: each waits until all have begun.
 WIDE = """
 whorl: 1
 name: wide
@@ -38,7 +38,8 @@ steps:
     as: item
     at_once: 4
     steps:
-      work: {run: "sleep 0.{{ item }}"}
+      work: {run: "touch at-{{ item }}; until [ -e at-1 -a -e at-2 -a -e at-3 -a -e at-4 ];
+                   do sleep 0.02; done"}
 """
 
 

@@ -357,7 +357,13 @@ def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> Ite
     return same[-1]
 
 
-def sides(store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int]) -> tuple[Side, Side]:
+def sides(
+    store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int], other: RunId | None = None
+) -> tuple[Side, Side]:
+    """Two iterations of a loop; the second one may be of another run."""
+    if other is not None and other != run:
+        loop_named(store, other, loop)
+        return _side(store, run, loop, numbers[0]), _side(store, other, loop, numbers[1])
     results = results_of(store, run, loop, sorted(set(numbers)))
     first, second = (
         Side(iteration_row(store, run, loop, number), results.get(number, {})) for number in numbers
@@ -365,9 +371,9 @@ def sides(store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int]) -
     return first, second
 
 
-def side(store: SqliteStore, run: RunId, loop: str, number: int) -> Side:
-    given = results_of(store, run, loop, (number,))
-    return Side(iteration_row(store, run, loop, number), given.get(number, {}))
+def _side(store: SqliteStore, run: RunId, loop: str, number: int) -> Side:
+    row = iteration_row(store, run, loop, number)
+    return Side(row, results_of(store, run, loop, (number,)).get(number, {}))
 
 
 def results_of(

@@ -70,7 +70,8 @@ function Iterations({ id, against, loop, query }: Omit<LoopComparisonProps, "loo
   const others = theirs.value ?? numbers;
   const last = matrix.value.iterations.at(-1)?.number;
   const [one, other] = isOne ? chosenPair(numbers, query, last) : pairOfTwo(numbers, others, query);
-  if (one === undefined || other === undefined) return <Nothing id={id} title={`Loop ${loop.address} has fewer than two finished iterations`} />;
+  const lacking = isOne ? "fewer than two finished iterations" : "no finished iteration in one of the two runs";
+  if (one === undefined || other === undefined) return <Nothing id={id} title={`Loop ${loop.address} has ${lacking}`} />;
   return <Two id={id} against={against} loop={loop} matrix={matrix.value} numbers={[numbers, others]} one={one} other={other} query={query} />;
 }
 

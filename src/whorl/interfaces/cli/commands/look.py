@@ -133,9 +133,7 @@ def diff(
         run = find_run(store, name)
         loop = results.loop_named(store, run, at)
         other = run if with_run is None else find_run(store, with_run)
-        if other != run:
-            results.loop_named(store, other, loop)
-        both = (results.side(store, run, loop, first), results.side(store, other, loop, second))
+        both = results.sides(store, run, loop, (first, second), other)
     changed = _changes(both, node)
     if as_json:
         iterations = [{"note": side.row.note, "results": side.results} for side in both]

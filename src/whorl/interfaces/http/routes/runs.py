@@ -210,19 +210,14 @@ def compare(
 ) -> schemas.Comparison:
     """Two iterations of a loop side by side, of one run or of two."""
     store, other = state.store, run if query.with_ is None else state.store.run(query.with_).id
-    loop, same = results.loop_named(store, run, query.loop), other == run
-    if same:
-        left, right = results.sides(store, run, loop, (query.one, query.other))
-    else:
-        results.loop_named(store, other, loop)
-        left = results.side(store, run, loop, query.one)
-        right = results.side(store, other, loop, query.other)
+    loop = results.loop_named(store, run, query.loop)
+    left, right = results.sides(store, run, loop, (query.one, query.other), other)
     nodes = []
     for name in dict.fromkeys([*left.results, *right.results]):
         first, second = left.results.get(name), right.results.get(name)
         alike = 1.0 if first == second else _alike(first, second)
         nodes.append(schemas.NodeChange(name=name, similarity=alike, same=first == second))
-    later = max(query.one, query.other) if same else query.other
+    later = max(query.one, query.other) if other == run else query.other
     feedback = results.carried_into(store, other, loop, later)
     return schemas.Comparison(
         loop=loop, one=_side(left), other=_side(right), nodes=nodes, feedback=feedback
