@@ -25,7 +25,7 @@ from whorl.ir import Workflow
 from whorl.language import Json
 from whorl.providers.settings import TemporalSettings
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
-from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.temporal.runtime import TemporalRuntime

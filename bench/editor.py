@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.editing.edit import parsed
-from whorl.services import editing
+from whorl.services.files import editing
 from whorl.services.project import Project
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 from whorl.interfaces.python.values import build
 from whorl.ir import Loop
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments import figures
 from whorl.services.experiments.cases import Case
 from whorl.services.experiments.document import Grader

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bench.whorl_side import stored_bytes
 from bench.workload import Answering, Only, loop_workflow
-from whorl.runtimes.folding import fold
+from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
 

@@ -12,7 +12,7 @@ from typing import Any
 from bench.long_run import run_long
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.project import Project

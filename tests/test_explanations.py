@@ -15,7 +15,7 @@ from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.runtimes.local import Start
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.services.preflight import refusal, unknown_names
+from whorl.services.files.preflight import refusal, unknown_names
 from whorl.services.project import Project
 from whorl.services.replay import rehearse
 from whorl.services.runs import ProviderWorkers

@@ -17,8 +17,8 @@ from threats import tally
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS
 from whorl.ir import nodes, values
 from whorl.ir.nodes import NodeFields
-from whorl.runtimes.folding import Replay, fold
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.folding import Replay, fold
+from whorl.runtimes.journal.journal import RunId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

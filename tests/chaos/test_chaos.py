@@ -27,12 +27,12 @@ from chaos.witness import Call, Witness
 from threats import tally
 from waiting import PATIENCE_S, wait_until
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.results import full_result
+from whorl.services.inspecting.results import full_result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.journal import Entry, RunId
 
 pytestmark = [pytest.mark.threat(row="T1"), pytest.mark.threat(row="T9")]
 

@@ -12,15 +12,15 @@ from conformance.literate import read_cases
 from conformance.reading import workflow_of
 from conformance.replies import Script
 from conformance.running import run_simulated
-from whorl.interfaces.cli.live import Focus, framed
-from whorl.interfaces.cli.outline import Outline
-from whorl.interfaces.cli.rows import View
+from whorl.interfaces.cli.live.outline import Outline
+from whorl.interfaces.cli.live.rows import View
+from whorl.interfaces.cli.live.view import Focus, framed
 from whorl.interfaces.progress import Progress
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import from_json, to_json
-from whorl.runtimes.folding import Folded, come_to_rest, take
-from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.journal.folding import Folded, come_to_rest, take
+from whorl.runtimes.journal.journal import Entry, RunId
 
 if TYPE_CHECKING:
     from conformance.literate import Case

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from command_line import Whorl
 
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.journal import Entry, RunId
 
 
 @pytest.fixture

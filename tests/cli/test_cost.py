@@ -13,7 +13,7 @@ import pytest
 
 from waiting import PATIENCE_S
 from whorl.interpreter.events import Event
-from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 ROOT = Path(__file__).parents[2]

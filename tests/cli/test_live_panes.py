@@ -13,8 +13,8 @@ import pytest
 from panes import CASES, Watched
 
 from conformance.literate import Case, load_cases
-from whorl.interfaces.cli.live import keys_in
-from whorl.interfaces.cli.outline import Counts
+from whorl.interfaces.cli.live.outline import Counts
+from whorl.interfaces.cli.live.view import keys_in
 from whorl.interpreter.events import FED_KINDS, Event
 
 PANES = Path(__file__).parent / "panes"

@@ -11,7 +11,7 @@ from conformance.replies import effect_of, seen_of
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.folding import fold
+from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:

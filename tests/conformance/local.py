@@ -16,9 +16,9 @@ from conformance.recording import records_in
 from conformance.replies import ScriptedWorkers
 from conformance.running import options_of, requests_of, result_of
 from whorl.ir.values import parse_duration
-from whorl.runtimes.folding import fold
-from whorl.runtimes.forking import fork_run
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.forking import fork_run
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
 from whorl.runtimes.sqlite import SqliteStore
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from conformance.replies import Script
     from whorl.interpreter.events import Event
-    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.journal.forking import Fork
 
 
 _STUCK_S = 180.0

@@ -23,11 +23,11 @@ from whorl.interfaces.wording import advised
 from whorl.interpreter.events import Event, numbered
 from whorl.interpreter.requests import objection
 from whorl.ir.values import parse_duration
-from whorl.runtimes.folding import fold, look_into
-from whorl.runtimes.forking import Fork
+from whorl.runtimes.journal.folding import fold, look_into
+from whorl.runtimes.journal.forking import Fork
 
 if TYPE_CHECKING:
-    from whorl.runtimes.journal import Journal, RunId
+    from whorl.runtimes.journal.journal import Journal, RunId
 
 _KINDS = {
     "continue": "run.continued",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from whorl.runtimes.folding import fold
+from whorl.runtimes.journal.folding import fold
 from whorl.services.records import document, records_of
 
 if TYPE_CHECKING:
-    from whorl.runtimes.journal import Journal, RunId
+    from whorl.runtimes.journal.journal import Journal, RunId
 
 _ALL = 100_000
 # So many places of a run are asked for one by one.

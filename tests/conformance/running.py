@@ -10,8 +10,8 @@ from conformance.reading import workflow_of
 from conformance.recording import contradictions, records_in
 from conformance.replies import ScriptedWorkers
 from whorl.ir.values import parse_duration
-from whorl.runtimes.folding import fold
-from whorl.runtimes.projection import document, usage_document
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.projection import document, usage_document
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from conformance.replies import Script
     from whorl.interpreter.events import Event
     from whorl.interpreter.plan import Plan
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 
 def options_of(case: Case) -> dict[str, Any]:

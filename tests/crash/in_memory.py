@@ -19,7 +19,7 @@ from crash.promise import Trace, watch
 from whorl.errors import UsageError
 from whorl.interpreter.plan import Plan
 from whorl.ir.values import parse_duration
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:

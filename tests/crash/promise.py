@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from conformance.expecting import Result
     from conformance.replies import Script
-    from whorl.runtimes.journal import Entry
+    from whorl.runtimes.journal.journal import Entry
 
 _TIMES = ("seconds", "usage", "due", "at", "remember")
 

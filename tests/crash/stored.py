@@ -18,7 +18,7 @@ from conformance.running import options_of, requests_of, result_of
 from crash.promise import Trace, watch
 from whorl.errors import StoreError
 from whorl.ir.values import parse_duration
-from whorl.runtimes.keys import Seals
+from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.simulated import EPOCH
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from conformance.replies import Script
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.journal import Entry, RunId
 
 # Longer than the lease of an owner: who crashed is known to be gone.
 _GONE_S = 60.0

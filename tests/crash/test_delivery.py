@@ -8,8 +8,8 @@ from conformance.replies import Script, ScriptedWorkers
 from crash.in_memory import Crash
 from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 pytestmark = pytest.mark.threat(row="T1")

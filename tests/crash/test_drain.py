@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.providers.task import Emit, Request
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 CALL_S = 5.0
 

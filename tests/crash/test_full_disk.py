@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from whorl.errors import StoreError
     from whorl.providers.task import Emit, Request
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.journal import Entry, RunId
 
 pytestmark = pytest.mark.threat(row="T3")
 

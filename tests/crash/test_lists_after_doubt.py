@@ -10,7 +10,7 @@ from conformance.literate import load_cases
 from conformance.replies import Script
 from crash.stored import StoredCase
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.results import result_of
+from whorl.services.inspecting.results import result_of
 
 if TYPE_CHECKING:
     from pathlib import Path

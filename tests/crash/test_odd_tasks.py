@@ -16,7 +16,7 @@ from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret, redact
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.folding import fold
+from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.local import POLL_S, LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.journal import Entry, RunId
 
 
 _SECRET = "sk-very-secret-1234"

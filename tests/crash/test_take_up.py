@@ -13,7 +13,7 @@ from whorl.providers.task import Tasks
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.runs import Driving, ProviderWorkers
-from whorl.services.upkeep import Upkeep
+from whorl.services.serving.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from pathlib import Path

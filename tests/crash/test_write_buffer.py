@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
-    from whorl.runtimes.journal import Journal, RunId
+    from whorl.runtimes.journal.journal import Journal, RunId
 
 pytestmark = pytest.mark.threat(row="T1")
 
@@ -246,8 +246,8 @@ def test_they_are_written_soon_when_nothing_else_happens(tmp_path: Path) -> None
 def test_a_run_that_is_stopped_writes_what_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("whorl.runtimes.journal.WAIT_S", 60.0)
-    monkeypatch.setattr("whorl.runtimes.journal.WAIT_MAX_S", 60.0)
+    monkeypatch.setattr("whorl.runtimes.journal.journal.WAIT_S", 60.0)
+    monkeypatch.setattr("whorl.runtimes.journal.journal.WAIT_MAX_S", 60.0)
 
     async def stop() -> list[str]:
         async with SqliteStore(tmp_path / "runs.db") as store:

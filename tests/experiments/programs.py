@@ -17,7 +17,7 @@ from whorl.runtimes.simulated import SimulatedRuntime
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 WHENS = (
     "review.approved",

@@ -29,7 +29,7 @@ from whorl.services.replay import cassette_from_run
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.simulated import SimulatedRuntime
 
 RULES = 6

@@ -434,9 +434,9 @@ def test_a_table_in_python_is_the_programs_own_word(clone: Clone) -> None:
 
 def test_what_is_hashed_is_what_is_read(clone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is swapped between the look and the use is not the one that was trusted."""
-    from whorl.services import configuration
+    from whorl.services.configuration import sources as configuration
+    from whorl.services.configuration.trust import remember
     from whorl.services.project import find_project
-    from whorl.services.trust import remember
 
     environment = clone.environment()
     (clone.folder / "whorl.toml").write_text("[allow]\ncommands = ['git']\n")

@@ -13,7 +13,7 @@ import pytest
 from served import Client, connected
 
 from whorl.interpreter.evaluation import call_signature
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

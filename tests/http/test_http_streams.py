@@ -16,7 +16,7 @@ from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http import state as watch
 from whorl.interfaces.http.routes import streams
 from whorl.interpreter.events import Event
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

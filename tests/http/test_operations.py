@@ -15,8 +15,8 @@ from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http.logs import JsonLines
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret
-from whorl.runtimes.journal import Entry, RunId
-from whorl.services.metrics import NAMES_MAX, OTHER, Metrics, text_of_families
+from whorl.runtimes.journal.journal import Entry, RunId
+from whorl.services.serving.metrics import NAMES_MAX, OTHER, Metrics, text_of_families
 
 if TYPE_CHECKING:
     import subprocess

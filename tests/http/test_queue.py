@@ -16,9 +16,9 @@ from whorl.errors import UsageError
 from whorl.interpreter.events import Event
 from whorl.ir import Block, Trigger, Workflow
 from whorl.providers.settings.sections import settings_from
-from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.preflight import limit_of
+from whorl.services.files.preflight import limit_of
 
 if TYPE_CHECKING:
     import subprocess

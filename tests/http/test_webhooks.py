@@ -20,11 +20,11 @@ from trusted import TRUSTED
 from waiting import PATIENCE_S
 from whorl.errors import StoreError, UsageError
 from whorl.ir import Block, Port, Workflow
-from whorl.runtimes.keys import Seals
+from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.hook_table import HookRow
+from whorl.runtimes.sqlite.tables.hooks import HookRow
 from whorl.services.project import find_project
-from whorl.services.webhooks import (
+from whorl.services.serving.webhooks import (
     add_hook,
     delivery_of,
     github_signature,

@@ -13,7 +13,7 @@ from campaign import seeds
 from waiting import PATIENCE_S
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import HIDDEN, Secret, StreamedText
-from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.services.runs import RedactedWatchers
 
 if TYPE_CHECKING:

@@ -31,8 +31,8 @@ from whorl.ir import content_hash, to_json
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Request, Tasks
 from whorl.runtimes.driver import Driver
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.simulated import MemoryJournal
 from whorl.services.runs import ProviderWorkers
 

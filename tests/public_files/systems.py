@@ -190,7 +190,7 @@ def mcp_cli() -> Iterator[Row]:
 
 def _check_configuration(path: Path) -> None:
     """Reads a configuration that names some settings, and nothing else."""
-    from whorl.services.foreign import read_foreign
+    from whorl.services.configuration.foreign import read_foreign
 
     with tempfile.TemporaryDirectory(prefix="whorl-public-") as folder:
         (Path(folder) / "settings.yaml").write_text(path.read_text())

@@ -14,8 +14,8 @@ from whorl.plugins import load_reference
 from whorl.providers.ask import verdict_of
 from whorl.providers.memory import amended, key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.folding import fold
-from whorl.runtimes.projection import document
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.projection import document
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:

@@ -215,7 +215,7 @@ def test_what_overlaps(folder: Path, overlap: str, expected: list[str]) -> None:
 
 async def whorl_run(server: Server, run: str) -> None:
     """Says yes to what a run asks, and waits for its end."""
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.services.steering import decided
 
     known = RunId(run)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 pytestmark = pytest.mark.usefixtures("place")
 

@@ -31,7 +31,7 @@ def spans_of_the_example(folder: Path) -> dict[str, Any]:
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from whorl.services.watchers import Telemetry
+    from whorl.services.serving.watchers import Telemetry
 
     kept = InMemorySpanExporter()
     provider = TracerProvider()

@@ -15,15 +15,15 @@ from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.interpreter.state import ENDLESS, OutOfTurn
 from whorl.runtimes.driver import Driver
-from whorl.runtimes.folding import STEPS_AT_END, Replay, fold
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.folding import STEPS_AT_END, Replay, fold
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime, VirtualLoop
 from whorl.runtimes.turns import SLICE_STEPS
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from whorl.runtimes.journal import Entry
+    from whorl.runtimes.journal.journal import Entry
 
 COUNTING = """
 whorl: 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.interpreter.events import Event
-from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.journal.journal import NewRun, RunId
 
 if TYPE_CHECKING:
     from whorl.language import Json

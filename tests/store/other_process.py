@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from journal_makers import event, iteration, new_run, started
 
 from whorl.errors import WhorlError
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ import pytest
 from journal_makers import event, iteration, started
 
 from whorl.errors import StoreError, UsageError
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services import results
+from whorl.services.inspecting import results
 
 if TYPE_CHECKING:
     from collections.abc import Callable

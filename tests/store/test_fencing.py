@@ -13,7 +13,7 @@ from journal_makers import iteration, started
 
 from waiting import wait_until
 from whorl.errors import Fenced, StoreError
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from journal_makers import event, iteration, started
 
 from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.connection import FORMAT_VERSION
 from whorl.runtimes.sqlite.encoding import checksum

@@ -13,7 +13,7 @@ import pytest
 from journal_makers import iteration, started
 
 from whorl.errors import StoreError
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

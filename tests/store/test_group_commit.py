@@ -10,7 +10,7 @@ import pytest
 from journal_makers import event, iteration, started
 
 from whorl.errors import StoreError
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore, writer
 
 if TYPE_CHECKING:

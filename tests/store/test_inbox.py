@@ -9,7 +9,7 @@ import pytest
 from journal_makers import event, iteration, started
 
 from whorl.errors import Fenced, StoreError
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

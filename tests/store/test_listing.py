@@ -10,7 +10,7 @@ import pytest
 from journal_makers import START, event, new_run, started
 
 from whorl.runtimes.sqlite import SqliteStore, Which
-from whorl.services.costs import WAYS, costs_of
+from whorl.services.inspecting.costs import WAYS, costs_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

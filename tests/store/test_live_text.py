@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from waiting import PATIENCE_S
-from whorl.runtimes.journal import RunId
-from whorl.services.live_text import TEXT_MAX, LiveText, listening
+from whorl.runtimes.journal.journal import RunId
+from whorl.services.inspecting.live_text import TEXT_MAX, LiveText, listening
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from journal_makers import iteration, started
 from waiting import PATIENCE_S
 from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
-from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.encoding import RunRecord
 

@@ -14,7 +14,7 @@ from power_cut import FATES, Platter, RecordingDisk
 
 from campaign import seeds
 from threats import tally
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from journal_makers import event, started
 
 from campaign import amount
 from threats import tally
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 
 if TYPE_CHECKING:
     from collections.abc import Callable

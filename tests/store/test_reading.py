@@ -10,7 +10,7 @@ from journal_makers import START, event, iteration, new_run, started
 
 from whorl.errors import UsageError
 from whorl.interpreter.events import Event
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.language import Json
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 _FILE = """
 whorl: 1

@@ -12,7 +12,7 @@ from journal_makers import START, event, iteration, started
 
 from whorl.providers.settings import Retention
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.journal_tables import SWEPT_ENTRIES
+from whorl.runtimes.sqlite.tables.journal import SWEPT_ENTRIES
 
 if TYPE_CHECKING:
     from pathlib import Path

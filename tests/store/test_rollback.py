@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 
 class _Failing:

@@ -15,7 +15,7 @@ from journal_makers import START, event, iteration, new_run, started
 from campaign import amount
 from whorl.errors import InternalError, StoreError, UsageError
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS, Event
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.encoding import KIND_NUMBERS, decode, encode
 

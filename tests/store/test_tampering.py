@@ -23,7 +23,7 @@ from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.providers.task import Reply, Usage
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.encoding import checksum

@@ -9,7 +9,7 @@ import apsw
 import pytest
 from journal_makers import event, started
 
-from whorl.runtimes.journal import NewRun, RunId
+from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:

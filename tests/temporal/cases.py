@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from conformance.literate import Case
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 
 

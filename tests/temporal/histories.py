@@ -15,7 +15,7 @@ from whorl.runtimes.temporal.messages import event_to_json
 from whorl.runtimes.temporal.payloads import converter
 
 if TYPE_CHECKING:
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.temporal.messages import Beginning
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 

@@ -24,7 +24,7 @@ from whorl.runtimes.performing import GRACE_S
 from whorl.runtimes.temporal.messages import Beginning
 
 if TYPE_CHECKING:
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 
 # A busy machine may take seconds for a step: the time of runs hardly passes meanwhile.

@@ -21,13 +21,13 @@ from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.runtimes.local import Start
-from whorl.services.results import full_result
+from whorl.services.inspecting.results import full_result
 
 if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 
 pytestmark = [pytest.mark.slow, pytest.mark.campaign]

@@ -25,7 +25,7 @@ from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret, redact
 from whorl.providers.settings import TemporalSettings
-from whorl.runtimes.forking import Fork
+from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.temporal.limits import check_runnable
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from temporal.cluster import Server
     from whorl.ir import Workflow
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.temporal.messages import Beginning
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 

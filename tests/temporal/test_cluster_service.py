@@ -20,7 +20,7 @@ from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.local import Start
 from whorl.runtimes.temporal.payloads import new_key
-from whorl.services.webhooks import standard_signature
+from whorl.services.serving.webhooks import standard_signature
 
 sys.path.append(str(Path(__file__).parents[1] / "http"))
 
@@ -29,7 +29,7 @@ from served import CONFIG, POLISH, Client, connected
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 pytestmark = pytest.mark.slow
 

@@ -29,9 +29,9 @@ from whorl.ir import (
     Task,
     Workflow,
 )
-from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.journal.journal import Entry, RunId
+from whorl.services.inspecting.results import previous_address
 from whorl.services.records import RunRecords
-from whorl.services.results import previous_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from whorl.interfaces.progress import (
 )
 from whorl.interpreter.events import Event
 from whorl.ir import Block, Workflow
-from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.journal.journal import Entry, RunId
 
 
 def _told(*events: tuple[str, str, float, dict[str, Any]]) -> Progress:

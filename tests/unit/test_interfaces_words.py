@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from whorl.interfaces import figures, wording
-from whorl.interfaces.cli import summary
+from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.wording import (
     advice,
     condition_words,

@@ -12,7 +12,7 @@ from whorl.dialects import read_workflow
 from whorl.errors import ProviderError, StoreError
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.driver import _WARN_EVERY, TROUBLE_PAUSE_S, Driver
-from whorl.runtimes.folding import fold
+from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.performing import GRACE_S
 from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.task import Effect, Emit, Request
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.journal import Entry, RunId
 
 TASK = "whorl: 1\nsteps: {a: {use: thing, timeout: 2s}}\n"
 

@@ -15,9 +15,9 @@ from simulation.world import World
 from whorl import ir
 from whorl.interpreter.events import FED_KINDS, Cancel, Event, SetTimer
 from whorl.interpreter.plan import Plan
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.journal.sealing import opened
 from whorl.runtimes.pilot import Arrival, Call, Pilot
-from whorl.runtimes.sealing import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

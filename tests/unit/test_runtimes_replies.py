@@ -8,7 +8,7 @@ import pytest
 
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Perform
-from whorl.runtimes.replies import failed_body, fit
+from whorl.runtimes.journal.replies import failed_body, fit
 
 SAID = "SAID"
 

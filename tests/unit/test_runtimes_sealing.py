@@ -13,8 +13,8 @@ from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.interpreter.events import Event
 from whorl.providers.redaction import Redaction
-from whorl.runtimes.keys import Seals, seals_from
-from whorl.runtimes.sealing import SEALED, masked, opened, sealed
+from whorl.runtimes.journal.keys import Seals, seals_from
+from whorl.runtimes.journal.sealing import SEALED, masked, opened, sealed
 from whorl.source.paths import user_folder
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from whorl import ir
 from whorl.interfaces.translation import Translator
 from whorl.interpreter.events import Event
-from whorl.runtimes.journal import Entry
+from whorl.runtimes.journal.journal import Entry
 
 WORDS = {
     "events": {

@@ -110,7 +110,7 @@ class History(Protocol):
 
 
 # The shapes in which our dialects tell a run's history, by the names of the systems.
-HISTORIES = {"azure": "whorl.dialects.loom.history:run_history"}
+HISTORIES = {"azure": "whorl.dialects.loom.records.history:run_history"}
 
 
 def histories() -> Plugins:

@@ -24,7 +24,7 @@ from whorl.interfaces.figures import written
 from whorl.interfaces.python.session import Session
 from whorl.interfaces.wording import advised
 from whorl.lazily import dataclass
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

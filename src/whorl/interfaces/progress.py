@@ -14,12 +14,12 @@ from whorl.interfaces.figures import line
 from whorl.interfaces.wording import score_cell, verdict_words
 from whorl.interpreter.events import unescape
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.projection import LoopFold, RunFold, amount_of, count_of, iteration_of
+from whorl.runtimes.journal.projection import LoopFold, RunFold, amount_of, count_of, iteration_of
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry
+    from whorl.runtimes.journal.journal import Entry
 
 ITERATIONS_MAX = 200
 STEPS_MAX = 1_000

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.events import Event, split_iteration, unescape
 from whorl.ir import Loop
 from whorl.ir.walk import index_nodes
-from whorl.runtimes.journal import Entry
-from whorl.runtimes.sealing import shown
+from whorl.runtimes.journal.journal import Entry
+from whorl.runtimes.journal.sealing import shown
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.ir import Condition
     from whorl.language import Json
-    from whorl.services.effects import Effects
-    from whorl.services.preflight import Forecast
-    from whorl.services.results import Request
+    from whorl.services.files.effects import Effects
+    from whorl.services.files.preflight import Forecast
+    from whorl.services.inspecting.results import Request
 
 
 ENDED = frozenset({"succeeded", "failed", "cancelled"})

@@ -20,18 +20,18 @@ from whorl.interpreter.events import Cancel, Command, Event, Perform, Send, SetT
 from whorl.interpreter.machine import AT_REST
 from whorl.language.pieces import is_large
 from whorl.lazily import dataclass
-from whorl.runtimes.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
+from whorl.runtimes.journal.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
+from whorl.runtimes.journal.replies import finished_body
+from whorl.runtimes.journal.sealing import RunSealing
 from whorl.runtimes.performing import Performing, Workers
 from whorl.runtimes.pilot import in_doubt
-from whorl.runtimes.replies import finished_body
-from whorl.runtimes.sealing import RunSealing
 from whorl.runtimes.turns import CPU_MAX_S, Computing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from whorl.interpreter.machine import Machine
-    from whorl.runtimes.folding import Folded
+    from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.turns import Turns
 
 SNAPSHOT_EVERY = 256

@@ -24,8 +24,8 @@ from whorl.interpreter.requests import Refused, objection
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.lazily import dataclass, end_loading
 from whorl.runtimes.driver import Driver, Watcher
-from whorl.runtimes.folding import fold, folding
-from whorl.runtimes.journal import (
+from whorl.runtimes.journal.folding import fold, folding
+from whorl.runtimes.journal.journal import (
     KEEPING,
     CommitTimer,
     Entry,
@@ -35,7 +35,7 @@ from whorl.runtimes.journal import (
     RunId,
     remembered,
 )
-from whorl.runtimes.sealing import (
+from whorl.runtimes.journal.sealing import (
     opened,
     redaction_of,
     sealed,
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
-    from whorl.runtimes.folding import Folded
-    from whorl.runtimes.forking import Fork
+    from whorl.runtimes.journal.folding import Folded
+    from whorl.runtimes.journal.forking import Fork
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.sqlite import SqliteStore
 
@@ -198,7 +198,7 @@ class LocalRuntime:
 
     async def fork(self, source: RunId, fork: Fork) -> tuple[RunId, bool]:
         """Makes a run that redoes an iteration of another one; False: one with its key exists."""
-        from whorl.runtimes.forking import fork_run
+        from whorl.runtimes.journal.forking import fork_run
 
         now = self.clock()
         return await fork_run(self.store, source, fork, run=new_run_id(now), now=now)

@@ -11,7 +11,7 @@ from whorl.errors import ProviderError, UsageError
 from whorl.lazily import dataclass
 from whorl.providers.redaction import StreamedText
 from whorl.providers.task import Effect, Request, TaskKind
-from whorl.runtimes.replies import failed_body
+from whorl.runtimes.journal.replies import failed_body
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Perform
     from whorl.language import Json
     from whorl.providers.redaction import Redaction
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 GRACE_S = 0.5
 # What an estimate says of a call, and a reservation holds for it.

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.interpreter.plan import Plan
     from whorl.ir import Workflow
-    from whorl.runtimes.forking import Fork
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.forking import Fork
+    from whorl.runtimes.journal.journal import Entry, RunId
     from whorl.runtimes.local import Start
     from whorl.runtimes.sqlite import SqliteStore
 

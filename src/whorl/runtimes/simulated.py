@@ -15,12 +15,20 @@ from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.driver import Driver, Watcher
-from whorl.runtimes.folding import fold
-from whorl.runtimes.forking import Fork, fork_run
-from whorl.runtimes.journal import Entry, LoopRow, NewRun, Record, RunId, records_in, remembered
-from whorl.runtimes.keys import Seals
-from whorl.runtimes.projection import loop_rows
-from whorl.runtimes.sealing import redaction_of, sealed, secrets_of
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.forking import Fork, fork_run
+from whorl.runtimes.journal.journal import (
+    Entry,
+    LoopRow,
+    NewRun,
+    Record,
+    RunId,
+    records_in,
+    remembered,
+)
+from whorl.runtimes.journal.keys import Seals
+from whorl.runtimes.journal.projection import loop_rows
+from whorl.runtimes.journal.sealing import redaction_of, sealed, secrets_of
 from whorl.runtimes.turns import CPU_MAX_S
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from whorl.runtimes.sqlite import SqliteStore
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
 
 _UNDER_WAY = ("running", "interrupted")
 _FAULTS_SHOWN = 3

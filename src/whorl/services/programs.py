@@ -6,12 +6,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from whorl.errors import UsageError
-from whorl.services.preflight import unknown_names
-from whorl.services.results import workflow_of
+from whorl.services.files.preflight import unknown_names
+from whorl.services.inspecting.results import workflow_of
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 # The program that defined the workflow was no module, but what was started.

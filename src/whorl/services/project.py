@@ -23,9 +23,9 @@ from whorl.errors import (
     safe,
 )
 from whorl.lazily import dataclass, regex
-from whorl.services.configuration import Configuration, line_of, read_configuration
-from whorl.services.foreign import find_foreign, is_marked
-from whorl.services.trust import CONFIG_NAME, is_foreign
+from whorl.services.configuration.foreign import find_foreign, is_marked
+from whorl.services.configuration.sources import Configuration, line_of, read_configuration
+from whorl.services.configuration.trust import CONFIG_NAME, is_foreign
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -257,7 +257,7 @@ class Project:
 
     def open_store(self, *, create: bool = False) -> SqliteStore:
         """The store; without `create`, one that is not there has no runs to speak of."""
-        from whorl.runtimes.keys import seals_from
+        from whorl.runtimes.journal.keys import seals_from
         from whorl.runtimes.sqlite import SqliteStore
 
         self._check_store()
@@ -265,7 +265,7 @@ class Project:
         if self.is_on_cluster:
             mirror = self.mirror
             if not create:
-                from whorl.services.cluster import refresh_mirror
+                from whorl.services.serving.cluster import refresh_mirror
 
                 refresh_mirror(self.settings(), mirror, seals)
             return SqliteStore(mirror, seals=seals, is_mirror=True)

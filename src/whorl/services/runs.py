@@ -20,12 +20,12 @@ from whorl.interpreter.requests import objection
 from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.providers.redaction import Secret, StreamedText, redact
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import Entry, RunId, tool_pins
-from whorl.runtimes.sealing import opened, redaction_of, secrets_of, shown_sources
-from whorl.services.live_text import LiveText, folder_of
-from whorl.services.results import status_words
-from whorl.services.trust import check_trusted
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.journal import Entry, RunId, tool_pins
+from whorl.runtimes.journal.sealing import opened, redaction_of, secrets_of, shown_sources
+from whorl.services.configuration.trust import check_trusted
+from whorl.services.inspecting.live_text import LiveText, folder_of
+from whorl.services.inspecting.results import status_words
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -84,7 +84,7 @@ async def open_runtime(
     async with AsyncExitStack() as stack:
         watchers = [] if watcher is None else [watcher]
         if project.environment.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
-            from whorl.services.watchers import telemetry_from
+            from whorl.services.serving.watchers import telemetry_from
 
             telemetry = telemetry_from(project.environment)
             stack.callback(telemetry.close)
@@ -92,7 +92,7 @@ async def open_runtime(
         stack.push_async_callback(providers.close)
         store = await stack.enter_async_context(project.open_store(create=True))
         if providers.settings.notify.url:
-            from whorl.services.watchers import Notifier
+            from whorl.services.serving.watchers import Notifier
 
             notifier = Notifier(providers.settings.notify, store, providers.secrets)
             stack.push_async_callback(notifier.close)
@@ -109,7 +109,7 @@ async def open_runtime(
         url = settings.server.url or USUAL_URL
         check = partial(check_trusted, settings)
         if settings.runtime.kind == "temporal":
-            from whorl.services.cluster import open_cluster
+            from whorl.services.serving.cluster import open_cluster
 
             yield await stack.enter_async_context(
                 open_cluster(

@@ -17,10 +17,10 @@ from whorl.ir import Constant, Expression, Fields, Task
 from whorl.ir.walk import walk, with_nodes
 from whorl.language import LanguageError, parse
 from whorl.lazily import dataclass
-from whorl.runtimes.folding import fold
-from whorl.services import results
-from whorl.services.places import loop_around, loops_meant, some
-from whorl.services.preflight import check_allowed
+from whorl.runtimes.journal.folding import fold
+from whorl.services.files.preflight import check_allowed
+from whorl.services.inspecting import results
+from whorl.services.inspecting.places import loop_around, loops_meant, some
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from whorl.ir import Node, Value, Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
-    from whorl.runtimes.forking import Fork
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.forking import Fork
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.results import Gate
+    from whorl.services.inspecting.results import Gate
 
 
 def asked(kind: str, body: dict[str, Json] | None = None, address: str = "") -> Event:

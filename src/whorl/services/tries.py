@@ -18,10 +18,10 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import numbered
 from whorl.ir.walk import blocks_of, walk
 from whorl.lazily import dataclass
-from whorl.runtimes.folding import moment
+from whorl.runtimes.journal.folding import moment
 from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite.listing import TRY
-from whorl.services.effects import Effects, effects_of
+from whorl.services.files.effects import Effects, effects_of
 from whorl.services.records import records_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.settings import Settings
-    from whorl.runtimes.journal import Journal, RunId
+    from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.services.project import Project
 
 BUDGET_USD = 0.25

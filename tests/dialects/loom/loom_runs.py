@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import RunId
-from whorl.runtimes.projection import document
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.journal.projection import document
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from loom_project import Answer, Asked, run_in, web
 
-from whorl.services.results import shown
+from whorl.services.inspecting.results import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,7 +125,7 @@ def test_a_recorded_reply_of_an_action_at_the_top(tmp_path: Path) -> None:
 
 def test_the_cassette_of_a_run_answers_for_connectors(tmp_path: Path) -> None:
     """What `whorl test --save` writes stands in for the servers of the run that it is of."""
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.replay import cassette_from_run
 

@@ -10,8 +10,8 @@ import pytest
 from whorl.errors import ProviderError, UsageError
 from whorl.providers.files import FileRights
 from whorl.providers.models.selection import choose_models
+from whorl.services.configuration.trust import remember
 from whorl.services.project import Project, find_project
-from whorl.services.trust import remember
 
 if TYPE_CHECKING:
     from pathlib import Path

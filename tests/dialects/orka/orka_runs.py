@@ -15,9 +15,9 @@ from whorl.errors import ProviderError
 from whorl.plugins import load_reference
 from whorl.providers.memory import key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import RunId
-from whorl.runtimes.projection import document
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.journal.projection import document
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from trusted import TRUSTED
 from whorl.errors import UsageError
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group, run_safely
-from whorl.services.importing import take_over
+from whorl.services.files.importing import take_over
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -71,7 +71,7 @@ class LoomReader:
     joined: frozenset[str] | None = frozenset()
     editing = "whorl.dialects.loom.sketch:LoomChanges"
     linters: ClassVar = {"azure": ("Logic Apps", "whorl.dialects.loom.linting:lint_for_azure")}
-    mocking = "whorl.dialects.loom.mocking:WORDS"
+    mocking = "whorl.dialects.loom.records.mocking:WORDS"
 
     def claims(self, document: Document) -> bool:
         """Whether there is a definition in the file."""

@@ -372,7 +372,7 @@ _DESCRIPTIONS = {
 
 LOOM = Library(
     functions=(*ACTION_FUNCTIONS, *AGENT_FUNCTIONS),
-    recorder="whorl.dialects.loom.records:RECORDER",
+    recorder="whorl.dialects.loom.records.records:RECORDER",
 )
 
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from whorl import ir
 from whorl.dialects.orka import agents, tasks
 from whorl.dialects.orka.agents import Agent, Section, forked_by, items_of, scalars_of
-from whorl.dialects.orka.choosing import read_executor, read_scout
 from whorl.dialects.orka.loops import read_loop, texts_within
+from whorl.dialects.orka.scouts.choosing import read_executor, read_scout
 from whorl.dialects.orka.tasks import computed, literal, read_timeout
 from whorl.dialects.reading.fields import text_of, texts_of
 from whorl.errors import did_you_mean

@@ -6,8 +6,9 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka import invariants, outputs, paths, scores, scouting
+from whorl.dialects.orka import invariants, outputs, scores
 from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
+from whorl.dialects.orka.scouts import paths, scouting
 from whorl.language.calls import Family
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library, Semantics

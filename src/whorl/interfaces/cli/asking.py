@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.interfaces.cli.summary import budget_of, gate_lines
+from whorl.interfaces.cli.printing.summary import budget_of, gate_lines
 from whorl.interfaces.figures import as_much_again
 from whorl.lazily import dataclass
-from whorl.runtimes.folding import fold
-from whorl.services.results import loop_frame, open_gates
+from whorl.runtimes.journal.folding import fold
+from whorl.services.inspecting.results import loop_frame, open_gates
 from whorl.services.steering import asked, decided
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 _LOOK_S = 0.3

@@ -18,7 +18,7 @@ from whorl.interfaces.cli import watchers
 from whorl.interfaces.cli.asking import Gone, Left, ask
 from whorl.interfaces.cli.group import EVENTS
 from whorl.interfaces.cli.options import located, print_json, run_argument
-from whorl.interfaces.cli.summary import final_lines, print_outputs
+from whorl.interfaces.cli.printing.summary import final_lines, print_outputs
 from whorl.interfaces.cli.terminal import is_ours, is_plain, say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Lines, NullWatcher
@@ -26,11 +26,11 @@ from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import EXIT_CODES, advice, with_help
 from whorl.interpreter.events import Event
 from whorl.lazily import dataclass
-from whorl.runtimes.folding import look_on
-from whorl.services.live_text import folder_of, listening
-from whorl.services.places import split_place
+from whorl.runtimes.journal.folding import look_on
+from whorl.services.inspecting.live_text import folder_of, listening
+from whorl.services.inspecting.places import split_place
+from whorl.services.inspecting.results import full_result
 from whorl.services.programs import check_functions
-from whorl.services.results import full_result
 from whorl.services.runs import find_run, is_running, open_runtime
 from whorl.services.steering import resumed
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.project import Project
@@ -89,7 +89,7 @@ class Show:
             return watchers.DialectEvents() if self.events == "dialect" else watchers.Events()
         is_able = os.environ.get("TERM", "dumb") != "dumb" and not is_plain(os.environ)
         if sys.stderr.isatty() and is_able and not self.verbose:
-            from whorl.interfaces.cli.live import Live
+            from whorl.interfaces.cli.live.view import Live
 
             return Live()
         return Lines(verbose=self.verbose)

@@ -13,8 +13,8 @@ from whorl.interfaces.cli.terminal import is_ours, paint, say
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.services.configuration.trust import Judged
     from whorl.services.project import Project
-    from whorl.services.trust import Judged
 
 _TITLES = {
     "commands": "run commands",
@@ -58,7 +58,7 @@ def ask_for_trust(project: Project) -> None:
 
     Where nobody can be asked, whatever needs its rights is refused.
     """
-    from whorl.services.trust import remember
+    from whorl.services.configuration.trust import remember
 
     judged = project.configuration().judged
     if judged is None or judged.standing not in ("new", "changed"):

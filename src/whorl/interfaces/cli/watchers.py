@@ -13,7 +13,7 @@ from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
 from whorl.interfaces.wording import advised, ending_words, judgement_lines
-from whorl.runtimes.sealing import shown
+from whorl.runtimes.journal.sealing import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
     from whorl.language import Json
-    from whorl.runtimes.folding import Folded
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.folding import Folded
+    from whorl.runtimes.journal.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 

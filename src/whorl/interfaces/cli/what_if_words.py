@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.errors import safe
-from whorl.interfaces.cli.experiment_words import span
+from whorl.interfaces.cli.printing.experiment_words import span
 from whorl.interfaces.figures import dollars, plural, sparkline, table
 
 if TYPE_CHECKING:

@@ -19,19 +19,25 @@ from whorl.interfaces.figures import paragraphs, written
 from whorl.interfaces.http import run_schemas as schemas
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
-from whorl.runtimes.projection import usage_document
-from whorl.runtimes.sealing import shown
+from whorl.runtimes.journal.projection import usage_document
+from whorl.runtimes.journal.sealing import shown
+from whorl.services.inspecting.results import (
+    limit_now,
+    loop_frame,
+    open_gates,
+    result_of,
+    row_and_machine,
+)
 from whorl.services.records import document
-from whorl.services.results import limit_now, loop_frame, open_gates, result_of, row_and_machine
 
 if TYPE_CHECKING:
     from whorl.interfaces.http.state import ServerState
     from whorl.interpreter.machine import Machine
     from whorl.ir import Loop, Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, IterationRow, LoopRow, RunId, RunRow
+    from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, RunId, RunRow
+    from whorl.services.inspecting.results import Gate, StepAttempt
     from whorl.services.records import Record, Records, RunRecords
-    from whorl.services.results import Gate, StepAttempt
 
 SCORES = 20
 RECORDS_MAX = 1_000

@@ -32,20 +32,20 @@ from whorl.interpreter.evaluation import call_signature
 from whorl.language import Json
 from whorl.lazily import dataclass
 from whorl.providers.registry import Providers
-from whorl.runtimes.journal import Entry, RunId, RunRow
+from whorl.runtimes.journal.journal import Entry, RunId, RunRow
+from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.runtime import Runtime
-from whorl.runtimes.sealing import shown
 from whorl.runtimes.service.audit import Audit
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.experiments.serving import Experiments
-from whorl.services.live_text import folder_of, listening
-from whorl.services.metrics import Metrics
+from whorl.services.inspecting.live_text import folder_of, listening
+from whorl.services.inspecting.results import loop_node, workflow_of
 from whorl.services.project import Catalogue, Project
 from whorl.services.records import RunRecords
-from whorl.services.results import loop_node, workflow_of
 from whorl.services.runs import Driving, keep_to, open_runtime
 from whorl.services.schedules.firing import Scheduler
-from whorl.services.upkeep import Upkeep, watch_file
+from whorl.services.serving.metrics import Metrics
+from whorl.services.serving.upkeep import Upkeep, watch_file
 from whorl.source.paths import resolve_beside
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}")

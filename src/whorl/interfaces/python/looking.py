@@ -9,15 +9,15 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interfaces.python.values import Iteration, count, text, usage_from
 from whorl.interfaces.values import changes
 from whorl.interfaces.wording import with_help
-from whorl.services import results
-from whorl.services.costs import WAYS, Costs, costs_of
+from whorl.services.inspecting import results
+from whorl.services.inspecting.costs import WAYS, Costs, costs_of
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from whorl.runtimes.journal import IterationRow, RunId
+    from whorl.runtimes.journal.journal import IterationRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.costs import By
+    from whorl.services.inspecting.costs import By
     from whorl.services.project import Project
 
 ITERATIONS_MAX = 1_000

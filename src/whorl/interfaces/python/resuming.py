@@ -13,7 +13,7 @@ from whorl.services.programs import is_lacking, program_of
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 

@@ -22,16 +22,17 @@ from whorl.interfaces.wording import advice, with_help
 from whorl.lazily import dataclass
 from whorl.providers.registry import Providers
 from whorl.providers.task import ProgramTasks, Tasks
-from whorl.runtimes.forking import Fork
+from whorl.runtimes.journal.forking import Fork
+from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.local import Start
-from whorl.runtimes.sealing import shown
 from whorl.runtimes.sqlite.listing import Which
-from whorl.services import preflight, steering
-from whorl.services.live_text import folder_of
+from whorl.services import steering
+from whorl.services.files import preflight
+from whorl.services.inspecting.live_text import folder_of
+from whorl.services.inspecting.results import result_of, traceback_of, unknown_place
 from whorl.services.records import LIMIT, RunRecords, document
-from whorl.services.results import result_of, traceback_of, unknown_place
 from whorl.services.runs import Driving, open_runtime
-from whorl.services.triggers import only_start, starts_of
+from whorl.services.serving.triggers import only_start, starts_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -53,10 +54,10 @@ if TYPE_CHECKING:
     )
     from whorl.interpreter.events import Event as JournalEvent
     from whorl.language import Json
-    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.costs import By, Costs
+    from whorl.services.inspecting.costs import By, Costs
     from whorl.services.project import Project
 
 

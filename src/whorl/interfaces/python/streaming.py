@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from whorl.interfaces.python.values import Usage, usage_from
 from whorl.lazily import dataclass
-from whorl.runtimes.sealing import shown
-from whorl.services.live_text import add_text, listening
+from whorl.runtimes.journal.sealing import shown
+from whorl.services.inspecting.live_text import add_text, listening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from whorl.errors import StoreError
     from whorl.language import Json
-    from whorl.runtimes.journal import Entry, RunId
+    from whorl.runtimes.journal.journal import Entry, RunId
     from whorl.runtimes.sqlite import SqliteStore
 
 _POLL_S = 0.15

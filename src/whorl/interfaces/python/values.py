@@ -271,7 +271,7 @@ def edit(
     Raises EditRefused, with the line, where one cannot be carried out exactly. `readers` says
     whether those who read a step follow it.
     """
-    from whorl.services.editing import edit_text
+    from whorl.services.files.editing import edit_text
 
     return edit_text(project_of(None), text, name, operations, rewires=readers == "rewire")
 

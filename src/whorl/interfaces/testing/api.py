@@ -82,7 +82,7 @@ class Outcome(Result):
 
     def why(self) -> str:
         """Why the loops ended, with the conditions and their values in each iteration."""
-        from whorl.interfaces.cli.testing import why_lines
+        from whorl.interfaces.cli.printing.testing import why_lines
 
         return "\n".join(why_lines(self._tested))
 

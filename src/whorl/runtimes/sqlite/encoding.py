@@ -21,7 +21,7 @@ from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
 from whorl.language.pieces import read_pieces, write_pieces
 from whorl.lazily import dataclass
-from whorl.runtimes.projection import (
+from whorl.runtimes.journal.projection import (
     OF_ITERATIONS,
     LoopFold,
     RunFold,
@@ -30,7 +30,7 @@ from whorl.runtimes.projection import (
     mark_of,
     text_of,
 )
-from whorl.runtimes.spending import ChargeFold, Spent, place_of
+from whorl.runtimes.journal.spending import ChargeFold, Spent, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import apsw
 
     from whorl.language import Json
-    from whorl.runtimes.spending import Place
+    from whorl.runtimes.journal.spending import Place
     from whorl.runtimes.sqlite.connection import Column
 
 

@@ -13,8 +13,8 @@ import apsw
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
 from whorl.lazily import dataclass
-from whorl.runtimes.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
-from whorl.runtimes.projection import LoopFold, iteration_of, number_of, text_of
+from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
+from whorl.runtimes.journal.projection import LoopFold, iteration_of, number_of, text_of
 from whorl.runtimes.sqlite import checking, encoding
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
 from whorl.runtimes.sqlite.connection import (
@@ -28,9 +28,9 @@ from whorl.runtimes.sqlite.connection import (
 )
 from whorl.runtimes.sqlite.encoding import Unreadable, from_text, inflate, iterations_not_begun
 from whorl.runtimes.sqlite.file_watch import FileWatch
-from whorl.runtimes.sqlite.journal_tables import check_owner
 from whorl.runtimes.sqlite.listing import COLUMNS, ROW_DAMAGED, SHOWN_FIELDS, RunListing
 from whorl.runtimes.sqlite.ownership import Pulse, has_living, this_process
+from whorl.runtimes.sqlite.tables.journal import check_owner
 from whorl.runtimes.sqlite.upkeep import UpkeepReading
 
 if TYPE_CHECKING:

@@ -17,15 +17,15 @@ from whorl.errors import StoreError, UsageError
 from whorl.language.pieces import is_large
 from whorl.lazily import dataclass, regex
 from whorl.providers.json_values import beside
-from whorl.runtimes.journal import NewRun, Record, RunId, records_in
-from whorl.runtimes.keys import Seals
+from whorl.runtimes.journal.journal import NewRun, Record, RunId, records_in
+from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
-from whorl.runtimes.sqlite.hook_table import HookTable
-from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
 from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
-from whorl.runtimes.sqlite.queue_table import QueueTable
 from whorl.runtimes.sqlite.reading import StoreReading
+from whorl.runtimes.sqlite.tables.hooks import HookTable
+from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
+from whorl.runtimes.sqlite.tables.queue import QueueTable
 from whorl.runtimes.sqlite.writer import Change, CrashHook, Job, Writer, settle
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from whorl.runtimes.journal import RunId, throughout
+from whorl.runtimes.journal.journal import RunId, throughout
 from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, Pulse, has_living
 
 if TYPE_CHECKING:

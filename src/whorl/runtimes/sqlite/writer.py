@@ -19,16 +19,16 @@ from whorl.errors import InternalError, StoreError, WhorlError
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import connection as connecting
 from whorl.runtimes.sqlite.connection import Place, copy_of, is_fsync_fault, store_error
-from whorl.runtimes.sqlite.journal_tables import Append, JournalTables
-from whorl.runtimes.sqlite.memory_table import MemoryTable
 from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this_process
+from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
+from whorl.runtimes.sqlite.tables.memory import MemoryTable
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Sequence
 
     from whorl.interpreter.events import Event
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite.file_watch import FileWatch
 
 CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from temporalio import activity
 
 from whorl.interpreter.events import Event, Perform
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.journal.replies import finished_body
+from whorl.runtimes.journal.sealing import redaction_of
 from whorl.runtimes.performing import Performing
-from whorl.runtimes.replies import finished_body
-from whorl.runtimes.sealing import redaction_of
 from whorl.runtimes.temporal import messages
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from whorl.interpreter.events import Event, Perform
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
 from whorl.lazily import dataclass
-from whorl.runtimes.journal import KEEPING, RunId
+from whorl.runtimes.journal.journal import KEEPING, RunId
+from whorl.runtimes.journal.sealing import redaction_of, secrets_of, shown_sources, without_defaults
 from whorl.runtimes.local import started, without_secrets
 from whorl.runtimes.pilot import Pilot
-from whorl.runtimes.sealing import redaction_of, secrets_of, shown_sources, without_defaults
 from whorl.runtimes.temporal.limits import check_runnable
 
 if TYPE_CHECKING:

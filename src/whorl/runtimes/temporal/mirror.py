@@ -20,8 +20,8 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from whorl.errors import Fenced, StoreError, UsageError
 from whorl.lazily import dataclass
-from whorl.runtimes.journal import Entry, NewRun, RunId, records_in
-from whorl.runtimes.sealing import RunSealing
+from whorl.runtimes.journal.journal import Entry, NewRun, RunId, records_in
+from whorl.runtimes.journal.sealing import RunSealing
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.decoder import Decoder, underivable
 from whorl.runtimes.temporal.schedules import bring_schedules

@@ -19,10 +19,10 @@ from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import objection
 from whorl.ir import content_hash, from_json
 from whorl.lazily import dataclass
-from whorl.runtimes.folding import fold
-from whorl.runtimes.forking import Fork, fork_run
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.forking import Fork, fork_run
+from whorl.runtimes.journal.sealing import opened, opened_state
 from whorl.runtimes.local import Start, new_run_id, raise_objection
-from whorl.runtimes.sealing import opened, opened_state
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.limits import check_runnable
 from whorl.runtimes.temporal.messages import Beginning, id_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.settings import TemporalSettings
     from whorl.runtimes.driver import Watcher
-    from whorl.runtimes.journal import Entry, NewRun, RunId, RunRow
+    from whorl.runtimes.journal.journal import Entry, NewRun, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
 
 

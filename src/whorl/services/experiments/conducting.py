@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError
 from whorl.lazily import dataclass
 from whorl.runtimes.local import Start
-from whorl.services import preflight, steering
+from whorl.services import steering
 from whorl.services.experiments.grading import Collection, grading_workflow
 from whorl.services.experiments.study import iteration_names
 from whorl.services.experiments.trials import (
@@ -25,12 +25,13 @@ from whorl.services.experiments.trials import (
 )
 from whorl.services.experiments.variants import find_loop, prepare
 from whorl.services.experiments.what_if.facts import facts_of
+from whorl.services.files import preflight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.ir import Workflow
-    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.services.experiments.document import Experiment, Grader
     from whorl.services.experiments.trials import Outcome, Trial
     from whorl.services.experiments.variants import Prepared

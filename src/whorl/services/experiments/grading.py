@@ -17,7 +17,7 @@ from whorl.errors import Diagnostic, InvalidWorkflow
 from whorl.interpreter.events import numbered
 from whorl.language import Expression, LanguageError, MappingScope, evaluate, free_names, to_text
 from whorl.lazily import dataclass
-from whorl.runtimes.folding import look_into
+from whorl.runtimes.journal.folding import look_into
 from whorl.services.experiments.cases import filled
 from whorl.services.experiments.trials import digest, key_prefix, outcome_of
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from whorl.ir import Workflow
-    from whorl.runtimes.journal import RunRow
+    from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.document import Experiment, Grader
     from whorl.services.experiments.trials import Outcome, Trial

@@ -12,7 +12,7 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.ir import AllOf, AnyOf, Judge
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments import figures
 from whorl.services.experiments.figures import Estimate
 from whorl.services.experiments.grading import SOLVED

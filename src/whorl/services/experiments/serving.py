@@ -21,12 +21,12 @@ from whorl.services.experiments.conducting import Conductor, Progress
 from whorl.services.experiments.document import read_experiment
 from whorl.services.experiments.study import Study
 from whorl.services.experiments.trials import ENDED, PREFIX, digest, generation_of, key_prefix
+from whorl.services.inspecting.results import open_gates
 from whorl.services.project import candidates
-from whorl.services.results import open_gates
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
-    from whorl.runtimes.journal import RunRow
+    from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.service.experiments import State
     from whorl.services.experiments.document import Experiment
     from whorl.services.project import Project

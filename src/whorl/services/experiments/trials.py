@@ -16,13 +16,13 @@ from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
 from whorl.services.experiments.cases import inputs_of
-from whorl.services.preflight import models_of
+from whorl.services.files.preflight import models_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from whorl.providers.settings import Settings
-    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.cases import Case
     from whorl.services.experiments.document import Experiment

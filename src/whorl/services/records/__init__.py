@@ -12,13 +12,13 @@ from whorl.errors import UsageError
 from whorl.interpreter.state import ENDED
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
-from whorl.runtimes.folding import as_far_as_open
-from whorl.runtimes.projection import usage_document
-from whorl.runtimes.sealing import redacted, redaction_of
+from whorl.runtimes.journal.folding import as_far_as_open
+from whorl.runtimes.journal.projection import usage_document
+from whorl.runtimes.journal.sealing import redacted, redaction_of
+from whorl.services.inspecting.results import result_of, workflow_of
 from whorl.services.records.record import Focus, Record
 from whorl.services.records.recorder import Recorder
 from whorl.services.records.seeking import Seeker
-from whorl.services.results import result_of, workflow_of
 
 __all__ = [
     "LIMIT",
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
     from whorl.providers.redaction import Secret
-    from whorl.runtimes.journal import Journal, RunId
-    from whorl.runtimes.keys import Seals
+    from whorl.runtimes.journal.journal import Journal, RunId
+    from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.sqlite import SqliteStore
 
 # So many are given at once where nobody says how many.

@@ -17,7 +17,7 @@ from whorl.interpreter.state import Observer
 from whorl.ir import Assign, Branch, Call, Compute, Task
 from whorl.ir.walk import blocks_of
 from whorl.providers.redaction import HIDDEN
-from whorl.runtimes.sealing import shown
+from whorl.runtimes.journal.sealing import shown
 from whorl.services.records.inputs import Inputs
 from whorl.services.records.record import Attempt, Focus, Record, is_inside, kind_of
 from whorl.services.records.secure import SecureParts

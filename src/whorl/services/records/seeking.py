@@ -16,14 +16,14 @@ from whorl.interpreter.events import FED_KINDS, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import from_json
 from whorl.lazily import dataclass
-from whorl.runtimes.folding import Replay, stored_in
+from whorl.runtimes.journal.folding import Replay, stored_in
 from whorl.services.records.recorder import STEERING
 
 if TYPE_CHECKING:
     from whorl.interpreter.frames import RunState
     from whorl.interpreter.machine import Machine
-    from whorl.runtimes.journal import Entry, Journal, RunId
-    from whorl.runtimes.keys import Seals
+    from whorl.runtimes.journal.journal import Entry, Journal, RunId
+    from whorl.runtimes.journal.keys import Seals
     from whorl.services.records.record import Focus
     from whorl.services.records.recorder import Recorder
 

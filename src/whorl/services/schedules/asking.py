@@ -11,13 +11,13 @@ from whorl.errors import ProviderError, StoreError
 from whorl.language import MappingScope
 from whorl.providers.task import Request
 from whorl.services.schedules.rules import UNDO, Windows, iso, rule_of
-from whorl.services.triggers import Call, computed, inputs_of, scope_of
+from whorl.services.serving.triggers import Call, computed, inputs_of, scope_of
 
 if TYPE_CHECKING:
     from whorl.ir import Trigger, Value, Workflow
     from whorl.language import Json
     from whorl.providers.registry import Providers
-    from whorl.runtimes.keys import Seals
+    from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.local import Start
     from whorl.runtimes.service.schedules import Schedule
 

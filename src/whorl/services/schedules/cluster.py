@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.services.cluster import check_installed
 from whorl.services.schedules.rules import CronRule, Interval, rule_of
+from whorl.services.serving.cluster import check_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -22,7 +22,7 @@ from whorl.runtimes.service.schedules import Firing, Schedule, ScheduleTable
 from whorl.services.schedules import asking
 from whorl.services.schedules.registry import NOT_SUBSCRIBED, Schedules, of_triggers, prepared
 from whorl.services.schedules.rules import POLLED, SUBSCRIPTION, UNDO, Rule, iso, rule_of
-from whorl.services.triggers import starts_of
+from whorl.services.serving.triggers import starts_of
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Catalogue, Project
     from whorl.services.runs import Driving
     from whorl.services.schedules.registry import Address
-    from whorl.services.triggers import Starts
+    from whorl.services.serving.triggers import Starts
 
 
 LOOK_S: Final = 1.0

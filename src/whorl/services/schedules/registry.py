@@ -17,7 +17,7 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.local import Start
 from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
-from whorl.services.preflight import check_given, permitted
+from whorl.services.files.preflight import check_given, permitted
 from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
 
 if TYPE_CHECKING:

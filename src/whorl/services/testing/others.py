@@ -19,7 +19,7 @@ from whorl.lazily import dataclass
 from whorl.providers.registry import KINDS, Providers
 from whorl.providers.settings.sections import settings_from
 from whorl.providers.task import Emit, Estimate, Reply, Request, Tasks
-from whorl.services.preflight import refusal
+from whorl.services.files.preflight import refusal
 from whorl.services.replay import Playing
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from whorl.lazily import dataclass
 from whorl.providers.ask import judged_value
 from whorl.providers.json_values import NotJson, as_json
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-from whorl.runtimes.folding import fold
-from whorl.runtimes.journal import IterationRow
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.journal import IterationRow
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
-from whorl.services.preflight import check_given
+from whorl.services.files.preflight import check_given
 from whorl.services.records import document, records_of
 from whorl.services.replay import OneKind, simulate
 from whorl.services.testing.mocks import Answer, Mock, Mocks, decision
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from whorl import ir
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
-    from whorl.runtimes.journal import LoopRow, RunId
+    from whorl.runtimes.journal.journal import LoopRow, RunId
     from whorl.runtimes.simulated import MemoryJournal
     from whorl.services.testing.others import Others, Setup
 

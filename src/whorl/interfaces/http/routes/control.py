@@ -17,15 +17,15 @@ from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
 from whorl.interfaces.wording import effects_words, forecast_words
 from whorl.interpreter.events import Event
 from whorl.ir import Workflow
-from whorl.runtimes.folding import fold
-from whorl.runtimes.forking import Fork
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.folding import fold
+from whorl.runtimes.journal.forking import Fork
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import Start
 from whorl.services import steering
-from whorl.services.preflight import check_given, forecast, permitted
-from whorl.services.results import loop_frame, workflow_of
+from whorl.services.files.preflight import check_given, forecast, permitted
+from whorl.services.inspecting.results import loop_frame, workflow_of
 from whorl.services.runs import is_running
-from whorl.services.triggers import CODE, Starts, starts_of
+from whorl.services.serving.triggers import CODE, Starts, starts_of
 
 router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(no_query)])
 

@@ -18,7 +18,7 @@ from whorl.interfaces.http.faults import Refusal, finding
 from whorl.interfaces.http.routes.workflows import FileQuery
 from whorl.interfaces.http.schemas import Closed, ErrorAnswer
 from whorl.interfaces.http.state import State, no_query
-from whorl.services import editing
+from whorl.services.files import editing
 
 router = APIRouter(prefix="/api", tags=["editing"])
 log = logging.getLogger("whorl.http")

@@ -20,7 +20,7 @@ from whorl.interfaces.http.schemas import (
 )
 from whorl.interfaces.http.state import KnownRun, Listener, ServerState, State, no_query
 from whorl.lazily import dataclass
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments.judging import judge_of
 from whorl.services.experiments.serving import Standing, queue_of, standing_of
 from whorl.services.experiments.study import Study

@@ -20,11 +20,19 @@ from whorl.ir import Trigger, Workflow
 from whorl.language import Json
 from whorl.providers.http import content_of
 from whorl.providers.json_values import NotJson, parse_json
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import Start
-from whorl.services.preflight import check_given, permitted
+from whorl.services.files.preflight import check_given, permitted
+from whorl.services.serving.triggers import (
+    CODE,
+    NO_ANSWER,
+    Call,
+    Starts,
+    answer_of,
+    inputs_of,
+    starts_of,
+)
 from whorl.services.steering import called
-from whorl.services.triggers import CODE, NO_ANSWER, Call, Starts, answer_of, inputs_of, starts_of
 
 # How long a caller waits for its answer.
 ANSWER_S = 120.0

@@ -9,7 +9,7 @@ from whorl import __version__
 from whorl.errors import StoreError
 from whorl.interfaces.http.faults import refused
 from whorl.interfaces.http.state import ServerState, State, no_query
-from whorl.services.metrics import CONTENT_TYPE, Family, text_of_families
+from whorl.services.serving.metrics import CONTENT_TYPE, Family, text_of_families
 
 _PATIENCE_S = 5.0
 

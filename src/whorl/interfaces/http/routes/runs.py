@@ -14,10 +14,10 @@ from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.progress import usage_of
 from whorl.interpreter.constructs.judging import similarity
 from whorl.language import Json
-from whorl.runtimes.folding import fold
+from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.sqlite import Which
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY, Sort
-from whorl.services import costs, results
+from whorl.services.inspecting import costs, results
 
 LOOPS_MAX = 500
 MATRIX_MAX = 200

@@ -23,9 +23,9 @@ from whorl.interfaces.http.state import Delta, KnownRun, Listener, ServerState, 
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
 from whorl.lazily import dataclass
-from whorl.runtimes.journal import Entry, RunId
+from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
-from whorl.services.results import hidden_names, workflow_of
+from whorl.services.inspecting.results import hidden_names, workflow_of
 
 HEARTBEAT_S = 15.0
 PAGE = 500

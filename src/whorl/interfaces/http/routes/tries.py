@@ -11,7 +11,7 @@ from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
 from whorl.runtimes.local import Start
 from whorl.services import tries
-from whorl.services.preflight import permitted
+from whorl.services.files.preflight import permitted
 
 router = APIRouter(prefix="/api", tags=["editing"])
 

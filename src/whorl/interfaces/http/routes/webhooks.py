@@ -17,12 +17,12 @@ from whorl.interfaces.http.routes.hooks import body_of
 from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
 from whorl.language import Json
-from whorl.runtimes.journal import RunId
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import Start
-from whorl.runtimes.sqlite.hook_table import HookRow
-from whorl.services.preflight import check_given, permitted
-from whorl.services.triggers import only_start
-from whorl.services.webhooks import CODE, delivery_of, inputs_from, key_of
+from whorl.runtimes.sqlite.tables.hooks import HookRow
+from whorl.services.files.preflight import check_given, permitted
+from whorl.services.serving.triggers import only_start
+from whorl.services.serving.webhooks import CODE, delivery_of, inputs_from, key_of
 
 _MINUTE_S = 60.0
 # Signing so much takes longer than others should wait.

@@ -22,12 +22,12 @@ from whorl.services.experiments.what_if.exporting import atom_names, rule_docume
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of
 from whorl.services.experiments.what_if.growth import Subject
 from whorl.services.experiments.what_if.rules import Answer, Rule, answer, own_rule
+from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run, replay
-from whorl.services.results import result_of
 
 if TYPE_CHECKING:
     from whorl.ir import Condition, Loop, Workflow
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.what_if.facts import LoopFacts
     from whorl.services.experiments.what_if.sweep import RuleResult, Sweep

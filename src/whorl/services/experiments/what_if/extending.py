@@ -18,15 +18,15 @@ from whorl.interpreter.events import amount_in
 from whorl.language import Expression
 from whorl.lazily import dataclass
 from whorl.runtimes.local import Start
-from whorl.services import preflight
 from whorl.services.experiments.trials import digest
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
+from whorl.services.files import preflight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from whorl.ir import Judge, Workflow
-    from whorl.runtimes.journal import RunId, RunRow
+    from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.what_if.facts import IterationFacts, LoopFacts
     from whorl.services.runs import Driving

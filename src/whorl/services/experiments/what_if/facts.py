@@ -21,7 +21,7 @@ from whorl.ir import AllOf, AnyOf, Block, BranchTaken, Judge, Loop, Plateau, Sco
 from whorl.ir.expressions import Names, conditions_in, inner_values
 from whorl.language import LanguageError
 from whorl.lazily import dataclass
-from whorl.runtimes.folding import Replay, as_far_as_open
+from whorl.runtimes.journal.folding import Replay, as_far_as_open
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from whorl.ir import Condition
     from whorl.ir.nodes import Fact
     from whorl.language import Json
-    from whorl.runtimes.journal import Journal, RunId
-    from whorl.runtimes.keys import Seals
+    from whorl.runtimes.journal.journal import Journal, RunId
+    from whorl.runtimes.journal.keys import Seals
 
 VERSION = 1
 # An atom that could not be evaluated: a rule that reads it would have failed there.

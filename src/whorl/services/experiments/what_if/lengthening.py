@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import UsageError
 from whorl.ir.walk import walk
 from whorl.lazily import dataclass
-from whorl.services import preflight, steering
+from whorl.services import steering
 from whorl.services.experiments.variants import not_explored
 from whorl.services.experiments.what_if.rules import GONE_ON, answer
+from whorl.services.files import preflight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from whorl.ir import Loop, Workflow
     from whorl.language import Json
-    from whorl.runtimes.journal import RunId
+    from whorl.runtimes.journal.journal import RunId
     from whorl.services.experiments.what_if.facts import LoopFacts
     from whorl.services.experiments.what_if.rules import Rule
     from whorl.services.runs import Driving

@@ -1,0 +1,1 @@
+"""Commands that compare loops with each other."""

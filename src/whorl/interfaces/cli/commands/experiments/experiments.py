@@ -1,0 +1,359 @@
+"""Experiments: `run` conducts one, `report` tells what it found, `gate` decides for CI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, safe
+from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.printing import experiment_words as words
+from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.figures import dollars, plural
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.conducting import Progress
+    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.report import Report
+    from whorl.services.experiments.serving import Experiments
+    from whorl.services.experiments.study import Study
+    from whorl.services.project import Project
+
+_PAUSED, _FAILED = 5, 1
+_ENDINGS = (".experiment.yaml", ".experiment.yml", ".experiment.json", "")
+
+
+@click.group()
+def experiment() -> None:
+    """Run a workflow over cases and variants, grade what comes out, and compare.
+
+    \b
+      whorl experiment run polish.experiment.yaml
+      whorl what-if polish.experiment.yaml
+    """
+
+
+file_argument = click.argument("file", metavar="FILE")
+budget_option = click.option(
+    "--budget", default="", metavar="DOLLARS", help="Instead of the file's; +5 adds to it."
+)
+
+
+def read_file(project: Project, file: str) -> Experiment:
+    """The experiment of a file, or of the name that its file begins with."""
+    from whorl.services.experiments.document import read_experiment
+
+    paths = [Path(file + ending) for ending in _ENDINGS] + [project.root / (file + _ENDINGS[0])]
+    path = next((path for path in paths if path.is_file()), Path(file))
+    return read_experiment(project, str(path))
+
+
+def study_of(project: Project, store: SqliteStore, experiment: Experiment) -> Study:
+    from whorl.services.experiments.study import Study
+
+    return Study(project, store, experiment, project.settings())
+
+
+def conducted(
+    project: Project, experiment: Experiment, *, fresh: bool, budget: str, is_quiet: bool
+) -> tuple[Report, Progress]:
+    """Runs what is missing of an experiment; gives the report."""
+
+    async def work() -> tuple[Report, Progress]:
+        from whorl.providers.registry import Providers
+        from whorl.services.experiments.conducting import Conductor
+        from whorl.services.runs import Driving, open_runtime
+
+        providers = Providers(project.settings())
+        async with open_runtime(project, providers, origin="terminal") as runtime:
+            driving = Driving(runtime)
+            watch = (lambda _: None) if is_quiet else _teller()
+            try:
+                conductor = Conductor(project, driving, providers, experiment, watch)
+                forecast = conductor.open(fresh=fresh, budget=_budget(budget, experiment))
+                if not is_quiet:
+                    say(words.forecast_line(experiment, forecast, conductor.progress.budget_usd))
+                progress = await conductor.run()
+            finally:
+                await driving.close()
+            return study_of(project, runtime.store, experiment).report(), progress
+
+    return asyncio.run(work())
+
+
+def _teller() -> Callable[[Progress], None]:
+    """Says how far it is: on a terminal in one line, else at each tenth."""
+    shown = [0]
+    foreseen: list[str] = []
+
+    def watch(progress: Progress) -> None:
+        if not foreseen and progress.expected_usd and progress.done < progress.trials:
+            foreseen.append(words.expected_line(progress))
+            say(foreseen[0])
+        share = 10 * progress.done // max(1, progress.trials)
+        if sys.stderr.isatty():
+            click.echo(f"\r{words.progress_line(progress)}\x1b[K", err=True, nl=False)
+            if progress.done == progress.trials:
+                click.echo(err=True)
+        elif share > shown[0]:
+            shown[0] = share
+            say(words.progress_line(progress))
+
+    return watch
+
+
+def _budget(text: str, experiment: Experiment) -> float | None:
+    if not text:
+        return None
+    try:
+        amount = float(text.lstrip("+$"))
+    except ValueError:
+        raise UsageError(f"{text!r} is no amount of dollars such as 5 or +5") from None
+    return (experiment.budget or 0.0) + amount if text.startswith("+") else amount
+
+
+@experiment.command(name="run")
+@file_argument
+@budget_option
+@click.option("--fresh", is_flag=True, help="Run everything anew, whatever is there already.")
+@click.option("--detach", is_flag=True, help="Run in the background.")
+@json_option
+@located
+def run_command(
+    project: Project, *, file: str, budget: str, fresh: bool, detach: bool, as_json: bool
+) -> int:
+    """Run an experiment FILE, go on with it, or, when all is done, only report.
+
+    \b
+      whorl experiment run polish.experiment.yaml --budget 5
+    """
+    read = read_file(project, file)
+    if detach:
+        return _detach(project, read, fresh=fresh, budget=budget)
+    report, progress = conducted(project, read, fresh=fresh, budget=budget, is_quiet=as_json)
+    if as_json:
+        print_json(report.document())
+    else:
+        print_lines(words.report_lines(report))
+    if progress.is_paused:
+        say(
+            f"budget: {report.done} of {report.trials} trials done, "
+            f"{plural(report.cases, 'whole case')}; go on with: "
+            f"whorl experiment run {file} --budget +{(progress.budget_usd or 1):g}"
+        )
+        return _PAUSED
+    return 0
+
+
+@experiment.command()
+@file_argument
+@click.option("--cases", "variant", default="", metavar="VARIANT", help="A row for each case.")
+@click.option("--save", metavar="FILE", help="Keep grades and costs by case for a later gate.")
+@click.option("--csv", "as_csv", is_flag=True, help="A row for each trial.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="For a pull request.")
+@json_option
+@located
+def report(
+    project: Project,
+    *,
+    file: str,
+    variant: str,
+    save: str | None,
+    as_csv: bool,
+    as_markdown: bool,
+    as_json: bool,
+) -> None:
+    """Tell what an experiment FILE found so far; nothing is run."""
+    from whorl.services.experiments.report import saved
+
+    read = read_file(project, file)
+    with closing(project.open_store()) as store:
+        found = study_of(project, store, read).report()
+    if save:
+        write_file(save, json.dumps(saved(found), indent=1) + "\n", advice="name another FILE")
+    if as_json:
+        print_json(found.document())
+    elif as_csv:
+        click.echo(words.csv_text(found), nl=False)
+    elif as_markdown:
+        print_lines(words.markdown_lines(found))
+    else:
+        print_lines(words.report_lines(found))
+        if variant:
+            print_lines(words.case_lines(found, variant))
+
+
+@experiment.command()
+@file_argument
+@click.option("--variant", default="", metavar="NAME", help="What is judged; default: base.")
+@click.option("--against", default="", metavar="VARIANT|FILE", help="A variant or a saved report.")
+@click.option("--strict", is_flag=True, help="Fail where it is undecided.")
+@budget_option
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the report, too.")
+@click.option("--junit", metavar="FILE", help="Write one test for each case.")
+@json_option
+@located
+def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
+    """Run what is missing of FILE, and fail where it got worse than a baseline.
+
+    \b
+      whorl experiment gate polish.experiment.yaml --against baseline.json
+    """
+    from whorl.services.experiments.report import gate_of, saved
+
+    read = read_file(project, file)
+    against, variant = options["against"], options["variant"] or read.baseline
+    budget = options["budget"]
+    found, progress = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
+    if against in read.variants:
+        from dataclasses import replace
+
+        before: dict[str, Any] = saved(replace(found, baseline=against))
+    elif against:
+        before = _saved_report(against)
+    else:
+        raise UsageError("say what to compare with: --against baseline.json, or a variant")
+    decided = gate_of(found, read, variant, before)
+    if as_json:
+        print_json(words.gate_document(decided))
+    else:
+        print_lines(words.markdown_lines(found) if options["as_markdown"] else [])
+        print_lines(words.gate_lines(decided))
+    if options["junit"]:
+        text = words.junit_text(found, variant, before)
+        write_file(options["junit"], text, advice="name another FILE")
+    if progress.is_paused:
+        return _PAUSED
+    is_failure = decided.verdict == "fail" or (decided.verdict == "undecided" and options["strict"])
+    return _FAILED if is_failure else 0
+
+
+def _saved_report(file: str) -> dict[str, Any]:
+    from whorl.source.paths import open_file
+
+    try:
+        value: dict[str, Any] = json.loads(open_file(file, size_max=64 * 1024 * 1024))
+    except ValueError as fault:
+        raise UsageError(f"{file!r} is no saved report: {fault}", code="X100") from None
+    return value
+
+
+@experiment.command(name="ls")
+@json_option
+@located
+def ls_command(project: Project, *, as_json: bool) -> None:
+    """List experiments that have runs."""
+    from whorl.runtimes.sqlite.listing import Which
+    from whorl.services.experiments.trials import PREFIX
+
+    found: dict[str, dict[str, Any]] = {}
+    if project.has_runs():
+        with closing(project.open_store()) as store:
+            for row in store.list_runs(Which(key=PREFIX), 2**31):
+                name = row.key.removeprefix(PREFIX).partition(":")[0]
+                one = found.setdefault(name, {"name": name, "runs": 0, "cost_usd": 0.0})
+                one["runs"] += 1
+                one["cost_usd"] += row.cost_usd
+    if as_json:
+        print_json(list(found.values()))
+    else:
+        each = ((safe(o["name"]), plural(o["runs"], "run"), o["cost_usd"]) for o in found.values())
+        print_lines(f"{name}  {runs}  {dollars(cost)}" for name, runs, cost in each)
+
+
+@experiment.command(name="rm")
+@click.argument("name", metavar="NAME")
+@located
+def rm_command(project: Project, *, name: str) -> None:
+    """Delete all runs of an experiment: trials and gradings."""
+    from whorl.runtimes.service.experiments import ExperimentTable
+    from whorl.services.experiments.study import FOLDER, clear_facts
+    from whorl.services.experiments.trials import key_prefix
+
+    async def work() -> int:
+        async with project.open_store() as store:
+            await ExperimentTable(store).remove(name)
+            return len((await store.remove(key_prefix(name))).runs)
+
+    say(f"deleted {plural(asyncio.run(work()), 'run')} of {safe(name)}")
+    clear_facts(project.store.parent / FOLDER)
+
+
+@experiment.command(name="stop")
+@click.argument("name", metavar="NAME")
+@located
+def stop_command(project: Project, *, name: str) -> None:
+    """Begin no more trials of an experiment that a server or the background runs.
+
+    \b
+      whorl experiment stop polish
+    """
+    from whorl.runtimes.service.experiments import ExperimentTable
+
+    async def work() -> bool:
+        async with project.open_store() as store:
+            return await ExperimentTable(store).stop(name)
+
+    if not asyncio.run(work()):
+        raise UsageError(f"nobody runs experiment {name!r} in the background", code="W905")
+    say(f"trials of {safe(name)} that are under way go on to their end, and no more begin")
+
+
+@experiment.command(name="drive", hidden=True)
+@click.argument("name", metavar="NAME")
+@partial(located, drives=True)
+def drive_command(project: Project, *, name: str) -> int:
+    """Drive an experiment that was asked for, in the background."""
+
+    async def work() -> int:
+        async with _experiments(project, "detached") as experiments:
+            ended = await experiments.settled(name)
+        say(f"{safe(name)}: {ended.state} {safe(ended.reason)}".rstrip())
+        return {"done": 0, "paused": _PAUSED}.get(ended.state, _FAILED)
+
+    return asyncio.run(work())
+
+
+@asynccontextmanager
+async def _experiments(project: Project, origin: str) -> AsyncIterator[Experiments]:
+    from whorl.providers.registry import Providers
+    from whorl.services.experiments.serving import Experiments
+    from whorl.services.runs import Driving, open_runtime
+
+    providers = Providers(project.settings())
+    async with open_runtime(project, providers, origin=origin) as runtime:
+        driving = Driving(runtime)
+        experiments = Experiments(project, providers, driving)
+        try:
+            yield experiments
+        finally:
+            await driving.close()
+            await experiments.close()
+
+
+def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: str) -> int:
+    """Leaves an experiment to a process of its own, and to servers where that one ends."""
+    from whorl.interfaces.cli.commands.runs.run import start_elsewhere
+    from whorl.services.experiments.trials import digest
+
+    async def work() -> str:
+        async with _experiments(project, "detached") as experiments:
+            amount = _budget(budget, experiment)
+            file = str(Path(experiment.file).resolve())
+            return await experiments.ask(file, budget=amount, fresh=fresh)
+
+    name = asyncio.run(work())
+    start_elsewhere(project, ["experiment", "drive", name], f"experiment-{digest(name)}")
+    click.echo(name)
+    say(f"it runs in the background; next: whorl experiment report {experiment.file}")
+    return 0

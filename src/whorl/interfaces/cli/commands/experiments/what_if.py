@@ -1,0 +1,216 @@
+"""`what-if`: what another stop rule would have done; `judge`: how far a judge can be trusted."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError
+from whorl.interfaces.cli import what_if_words
+from whorl.interfaces.cli.commands.experiments.experiments import read_file, study_of
+from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.printing import experiment_words as words
+from whorl.interfaces.cli.terminal import print_lines, room, say
+from whorl.interfaces.figures import plural
+from whorl.services.runs import find_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.what_if.extending import Lacking
+    from whorl.services.project import Project
+
+
+extend_budget = click.option(
+    "--budget", type=click.FloatRange(0), metavar="DOLLARS", help="What is recorded may cost."
+)
+
+
+@click.command(name="what-if")
+@click.argument("what", metavar="[RUN|FILE]", nargs=-1)
+@click.option("--workflow", default="", metavar="NAME", help="All runs of one version of it.")
+@click.option("--version", default="", metavar="HASH", help="Which one; default: the newest.")
+@click.option("--loop", default="", metavar="NAME", help="Which loop; default: the first.")
+@click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
+@click.option("--until", default="", metavar="CONDITION", help="An expression, or YAML.")
+@click.option("--at-most", type=click.IntRange(1), metavar="N", help="Iterations.")
+@click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
+@click.option("--check", type=click.IntRange(0), default=0, metavar="N",
+              help="Replay so many answers through the engine.")  # fmt: skip
+@click.option("--svg", metavar="FILE", help="Draw grade by iteration, and cost against grade.")
+@click.option("--extend", is_flag=True, help="Record iterations and votes that are missing.")
+@extend_budget
+@json_option
+@located
+def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Tell what another stop rule would have done, without a single call.
+
+    Of an experiment FILE without a rule: of many rules, with the frontier and a recommended one.
+    Of a --workflow: over all of its recorded runs.
+
+    \b
+      whorl what-if last --at-most 3 --until "review.approved" --return best
+      whorl what-if polish.experiment.yaml
+    """
+    if options["extend"]:
+        if len(what) > 1 or not _is_file(project, what[0]):
+            raise UsageError("--extend records more of an experiment; name its FILE")
+        given = {name: options[name] for name in ("until", "at_most", "returns")}
+        names = {name: options[name] for name in ("loop", "variant")}
+        _extend(project, what[0], options["budget"], given=given, **names)
+    if bool(what) == bool(options["workflow"]):
+        raise UsageError("name a RUN, an experiment FILE, or a --workflow")
+    with closing(project.open_store()) as store:
+        if len(what) == 1 and _is_file(project, what[0]):
+            return _of_experiment(project, store, what[0], as_json=as_json, **options)
+        return _of_runs(store, what, as_json=as_json, **options)
+
+
+def _is_file(project: Project, what: str) -> bool:
+    endings = ("", ".experiment.yaml", ".experiment.json")
+    return any((base / f"{what}{e}").is_file() for e in endings for base in (Path(), project.root))
+
+
+def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
+    from whorl.services.experiments.what_if.asking import runs_of_version, what_if_of
+
+    rule = {n: options[n] for n in ("until", "at_most", "returns")}
+    if not any(rule.values()):
+        raise UsageError("say which rule: --until, --at-most or --return")
+    runs, others = [find_run(store, run) for run in what], 0
+    if options["workflow"]:
+        runs, others = runs_of_version(store, options["workflow"], options["version"])
+    checks = options["check"]
+    answers = [
+        what_if_of(store, run, options["loop"], check=number < checks, **rule)
+        for number, run in enumerate(runs)
+    ]
+    if others:
+        say(f"{plural(others, 'run')} of other versions left out")
+    if as_json:
+        print_json([answer.document() for answer in answers])
+    else:
+        for answer in answers:
+            print_lines(what_if_words.answer_lines(answer.run, answer.as_it_was, answer.answer))
+        print_lines(
+            what_if_words.answers_lines([(each.as_it_was, each.answer) for each in answers])
+        )
+    return 0
+
+
+def _extend(
+    project: Project,
+    file: str,
+    budget: float | None,
+    *,
+    loop: str,
+    variant: str,
+    votes: int = 0,
+    given: dict[str, Any] | None = None,
+) -> None:
+    """Records the iterations and the votes that are missing; what they may cost is told first."""
+    from whorl.providers.registry import Providers
+    from whorl.services.experiments.what_if.asking import rule_of
+    from whorl.services.experiments.what_if.extending import Extension
+    from whorl.services.runs import Driving, open_runtime
+
+    if budget is None:
+        raise UsageError("what is missing costs money", help="give --budget", code="X111")
+    most = budget
+
+    async def work() -> None:
+        providers = Providers(project.settings())
+        async with open_runtime(project, providers, origin="terminal") as runtime:
+            experiment, left = read_file(project, file), most
+            study, driving = study_of(project, runtime.store, experiment), Driving(runtime)
+            node = study.loop(loop, variant)
+            rules = [rule_of(node, **given)] if given and any(given.values()) else None
+            lacking: dict[str, Callable[[], Sequence[Lacking]]] = {
+                "iteration": lambda: study.too_short(node, variant, rules or []),
+                "vote": lambda: study.missing_votes(node, variant, rules, votes),
+            }
+            try:
+                for what, missing in lacking.items():
+                    extension = Extension(driving, providers, missing())
+                    say(words.missing_line(what, *extension.forecast(), left))
+                    await extension.run(left, experiment.at_once)
+                    if extension.left:
+                        say(f"budget: {plural(extension.left, what)} not recorded")
+                    left -= extension.spent_usd
+                    study.refresh()
+            finally:
+                await driving.close()
+
+    asyncio.run(work())
+
+
+def _of_experiment(
+    project: Project, store: SqliteStore, file: str, *, as_json: bool, **options: Any
+) -> int:
+    from whorl.services.experiments.what_if.asking import document_of, rule_of
+
+    start = time.perf_counter()
+    study = study_of(project, store, read_file(project, file))
+    loop = study.loop(options["loop"], options["variant"])
+    given = {n: options[n] for n in ("until", "at_most", "returns")}
+    rules = [rule_of(loop, **given)] if any(given.values()) else None
+    found = study.sweep(options["loop"], options["variant"], rules)
+    if options["svg"]:
+        from whorl.interfaces.diagrams.curves import sweep_svg
+
+        write_file(options["svg"], sweep_svg(found), advice="name another FILE")
+        say(f"wrote {options['svg']}")
+    if as_json:
+        print_json(document_of(found, loop))
+    else:
+        print_lines(what_if_words.sweep_lines(found, time.perf_counter() - start, room()))
+        if found.recommended is not None:
+            print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
+    return 0
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.argument("name", metavar="[LOOP|GRADER]", default="")
+@click.option("--against", required=True, metavar="GRADER|FILE",
+              help="Whose grades are the labels; or a .csv: case, iteration, label.")  # fmt: skip
+@click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
+@click.option("--votes", type=click.IntRange(1, 99), default=None, metavar="N",
+              help="Ask for so many votes on each result.")  # fmt: skip
+@extend_budget
+@json_option
+@located
+def judge(
+    project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any
+) -> None:
+    """Tell how far the judge of a loop, or of a grader, can be trusted.
+
+    \b
+      whorl judge polish.experiment.yaml --against right
+      whorl judge polish.experiment.yaml --against labels.csv
+    """
+    from whorl.services.experiments.judging import judge_of
+    from whorl.services.experiments.labels import FileLabels
+
+    variant, votes = options["variant"], options["votes"]
+    if votes:
+        if name in read_file(project, file).graders:
+            advice = f"write `votes: {votes}` in the file, and run it again"
+            raise UsageError(f"{name!r} is a grader", help=advice, code="X100")
+        _extend(project, file, options["budget"], loop=name, variant=variant, votes=votes)
+    with closing(project.open_store()) as store:
+        study = study_of(project, store, read_file(project, file))
+        labels = None
+        if against not in study.experiment.graders and against.endswith(".csv"):
+            labels = FileLabels(against, variant or study.experiment.baseline)
+        report = judge_of(study, against, name, variant, labels)
+    if as_json:
+        print_json(report.document())
+    else:
+        print_lines(words.judge_lines(report))

@@ -1,0 +1,1 @@
+"""Commands that work with workflow files, and what is known without any."""

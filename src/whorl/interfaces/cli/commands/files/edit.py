@@ -1,0 +1,334 @@
+"""`edit`: operations on a workflow file, each the smallest change of its text."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import secrets
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import click
+
+from whorl.errors import EditRefused, UsageError, did_you_mean, safe
+from whorl.errors import as_json as _finding
+from whorl.interfaces.cli.group import show_diagnostics
+from whorl.interfaces.cli.options import json_option, located, print_json, write_file
+from whorl.interfaces.cli.terminal import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.dialects.editing.edit import Edited
+    from whorl.services.project import Project
+
+_OPERATIONS_BYTES_MAX = 1_000_000
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.argument("words", metavar="[OPERATION ARGUMENT...]", nargs=-1)
+@click.option("--operations", "listed", metavar="FILE",
+              help="A JSON list of operations, all or none.")  # fmt: skip
+@click.option("--list", "lists", is_flag=True, help="List the steps, with their paths.")
+@click.option("--into", metavar="STEP", help="For add, move: the step that holds it.")
+@click.option("--case", metavar="NAME", help="For add, move: which branch of the holder.")
+@click.option("--after", metavar="STEP", help="For add, move: behind which step.")
+@click.option("--first", is_flag=True, help="For add, move: before all others.")
+@click.option("--name", metavar="NAME", help="For add, wrap, connect: what it is called.")
+@click.option("--kind", metavar="KIND", help="For wrap: repeat (the default), each, together, if. "
+              "For connect: order, data or feedback.")  # fmt: skip
+@click.option("--until", metavar="TEXT", help="For wrap: when the loop ends.")
+@click.option("--at-most", type=click.IntRange(1), metavar="N", help="For wrap: its iterations.")
+@click.option("--field", "fields", metavar="NAME=VALUE", multiple=True,
+              help="For add, wrap: a field; NAME:=JSON for any value.")  # fmt: skip
+@click.option("--keep", is_flag=True, help="For remove: keep what the step holds.")
+@click.option("--bridge", is_flag=True, help="For remove: connect what was before and behind it.")
+@click.option("--readers", type=click.Choice(["rewire", "leave"]), default="rewire",
+              show_default=True, help="What happens to those who read a step.")  # fmt: skip
+@click.option("--diff", "only_shows", is_flag=True, help="Show the change, and write nothing.")
+@json_option
+@located
+def edit(
+    project: Project,
+    *,
+    file: str,
+    words: tuple[str, ...],
+    listed: str | None,
+    lists: bool,
+    readers: str,
+    only_shows: bool,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Change a workflow file by operations; everything else in it stays byte for byte.
+
+    \b
+      whorl edit polish.yaml set polish/write ask "Write {{ task }}"
+      whorl edit polish.yaml set polish repeat.at_most:=7
+      whorl edit polish.yaml add ask --into polish --after polish/write --name check
+      whorl edit polish.yaml wrap write review --name polish --until review.approved --at-most 5
+      whorl edit polish.yaml rename polish/write draft
+      whorl edit polish.yaml names polish/write # what its texts may read
+      whorl edit polish.yaml --list             # its steps, with their paths
+      whorl edit polish.yaml                    # the page, with the file in the editor
+
+    Operations: set, unset, rewrite, open, add, remove, move, rename, wrap, unwrap, connect,
+    disconnect, place, extract, inline. The exit code is 2 when one is refused; the file is then as
+    it was.
+    """
+    path = project.locate(file)
+    text = _read(path)
+    if words[:1] == ("names",):
+        return _show_names(project, path, text, words[1:], as_json=as_json)
+    operations = _listed(listed) if listed else []
+    if words:
+        operations.append(_operation(words, options))
+    if not operations:
+        if not lists and not as_json and sys.stdin.isatty() and sys.stdout.isatty():
+            return _open_page(project, path)
+        return _show(project, path, text, as_json=as_json)
+    from whorl.services.files.editing import answer, diagnose, edit_text
+
+    try:
+        edited = edit_text(project, text, path, operations, rewires=readers == "rewire")
+    except EditRefused as fault:
+        return _refused(fault, path, text, as_json=as_json)
+    if not only_shows and edited.text != text:
+        # Other files are new ones; what names them is written last.
+        for name, other in edited.others.items():
+            target = str(Path(path).parent / name)
+            write_file(target, other, advice="choose another name", mode="x")
+        _write(path, edited.text)
+    if as_json:
+        found = [_finding(each) for each in diagnose(project, edited.text, path)]
+        print_json({**answer(text, edited), "diagnostics": found})
+    else:
+        _report(project, path, text, edited, "rewired" if readers == "rewire" else "left")
+    return 0
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", newline="") as stream:
+            return stream.read(2_000_000)
+    except (OSError, UnicodeDecodeError) as fault:
+        reason = getattr(fault, "strerror", None) or "it is no text in UTF-8"
+        raise UsageError(f"cannot read {path!r}: {reason}", code="W903") from None
+
+
+def _write(path: str, text: str) -> None:
+    """Writes by renaming a whole new file beside it; the mode stays, and so does what is linked."""
+    real = os.path.realpath(path)
+    new = Path(real).parent / f".{Path(real).name[:100]}.{secrets.token_hex(6)}"
+    try:
+        mode = os.stat(real).st_mode & 0o777
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as stream:
+            os.fchmod(stream.fileno(), mode)
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(new, real)
+    except OSError as fault:
+        raise UsageError(f"cannot write {path!r}: {fault.strerror or fault}") from None
+    finally:
+        with suppress(OSError):
+            os.unlink(new)
+
+
+def _listed(name: str) -> list[dict[str, Any]]:
+    try:
+        with open(name, encoding="utf-8") as stream:
+            operations = json.loads(stream.read(_OPERATIONS_BYTES_MAX))
+    except (OSError, ValueError, RecursionError) as fault:
+        raise UsageError(f"cannot read operations from {name!r}: {fault}") from None
+    if not isinstance(operations, list):
+        raise UsageError(f"{name!r} holds no list of operations")
+    return operations
+
+
+def _open_page(project: Project, path: str) -> int:
+    """Serves the page, with the file in its editor, until it is stopped."""
+    from whorl.interfaces.cli.commands.project.admin import serve_page
+
+    file = os.path.relpath(os.path.abspath(path), project.root)
+    if file.startswith(".."):
+        raise UsageError(f"{path!r} is not in the project", help="--list shows its steps")
+    # Once for the address of the page, and once for the link that leads there.
+    serve_page(project, page=f"edit/{quote(quote(file, safe=''), safe='')}")
+    return 0
+
+
+def _show(project: Project, path: str, text: str, *, as_json: bool) -> int:
+    """The steps of a file, with the paths that operations name them by."""
+    from whorl.services.files.editing import diagnose, sketch_text
+
+    dialect, sketch = sketch_text(project, text, path)
+    if as_json:
+        found = [_finding(each) for each in diagnose(project, text, path)]
+        print_json({"file": path, "dialect": dialect, "sketch": sketch, "diagnostics": found})
+        return 0 if sketch is not None else 2
+    if sketch is None:
+        diagnostics = diagnose(project, text, path)
+        if not diagnostics:
+            raise UsageError(f"files of the dialect {dialect!r} are edited as text", code="C107")
+        show_diagnostics(diagnostics, {path: text})
+        return 2
+    for node in sketch["nodes"]:
+        line = node["span"]["line"] if node["span"] else 0
+        click.echo(f"{line:>5}  {safe(node['path'])}  ({safe(node['kind']) or '?'})")
+    return 0
+
+
+def _show_names(
+    project: Project, path: str, text: str, words: tuple[str, ...], *, as_json: bool
+) -> int:
+    """What the texts of a step may read."""
+    from whorl.services.files.editing import names_at
+
+    if len(words) > 1:
+        raise UsageError("'names' takes STEP", help="see `whorl edit --help`")
+    try:
+        names = names_at(project, text, path, words[0] if words else "")
+    except EditRefused as fault:
+        return _refused(fault, path, text, as_json=as_json)
+    if as_json:
+        print_json({"names": names})
+    for name in () if as_json else names:
+        read = f"  read by {len(name['readers'])}" if name["readers"] else ""
+        click.echo(f"{safe(name['name'])}  ({safe(name['type'])}){read}")
+    return 0
+
+
+def _refused(fault: EditRefused, path: str, text: str, *, as_json: bool) -> int:
+    if as_json:
+        found = {**_finding(fault.diagnostic), "operation": fault.operation}
+        print_json({"error": found})
+    else:
+        show_diagnostics([fault.diagnostic], {path: text})
+    return 2
+
+
+def _report(project: Project, path: str, text: str, edited: Edited, what: str) -> None:
+    from whorl.services.files.editing import diagnose
+
+    before, after = (part.splitlines(keepends=True) for part in (text, edited.text))
+    for line in difflib.unified_diff(before, after, path, path, n=1):
+        click.echo(safe(line.rstrip("\r\n")))
+    for name in edited.others:
+        say(f"wrote {safe(name)}")
+    for one in edited.rewired:
+        say(f"{what}: {safe(one.path) or 'the workflow'} {safe(one.field)}, line {one.line}")
+    if edited.text == text:
+        say("nothing changed")
+    mistakes = [each for each in diagnose(project, edited.text, path) if each.severity == "error"]
+    if mistakes:
+        say(f"the file has {len(mistakes)} mistakes by now; see `whorl validate`")
+
+
+def _value(written: str) -> tuple[str, Any]:
+    """`NAME=VALUE` for a text, `NAME:=JSON` for any value."""
+    name, mark, rest = written.partition("=")
+    if not mark:
+        raise UsageError(f"{written!r} is no NAME=VALUE or NAME:=JSON")
+    if not name.endswith(":"):
+        return name, rest
+    try:
+        return name[:-1], json.loads(rest)
+    except ValueError as fault:
+        raise UsageError(f"{rest[:60]!r} is no JSON: {fault}") from None
+
+
+def _keys(written: str) -> list[str | int]:
+    """A field as keys: `repeat.until.0`."""
+    return [int(part) if part.isdigit() else part for part in written.split(".")]
+
+
+def _place(options: dict[str, Any]) -> dict[str, Any]:
+    place: dict[str, Any] = {"into": options["into"] or ""}
+    if options["case"]:
+        place["case"] = options["case"]
+    if options["first"] or options["after"]:
+        place["after"] = options["after"]
+    return place
+
+
+def _set(words: list[str], _: dict[str, Any]) -> dict[str, Any]:
+    if len(words) == 3:
+        return {"at": words[0], "field": _keys(words[1]), "value": words[2]}
+    at, written = words
+    field, value = _value(written)
+    return {"at": at, "field": _keys(field), "value": value}
+
+
+def _open(words: list[str], _: dict[str, Any]) -> dict[str, Any]:
+    return {"at": words[0], "field": _keys(words[1]) if len(words) > 1 else []}
+
+
+def _add(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    name = {"name": options["name"]} if options["name"] else {}
+    fields = dict(map(_value, options["fields"]))
+    return {"kind": words[0], "fields": fields, **name, **_place(options)}
+
+
+def _wrap(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    given = {"until": options["until"], "at_most": options["at_most"]}
+    fields = {name: part for name, part in given.items() if part is not None}
+    fields |= dict(map(_value, options["fields"]))
+    name = {"name": options["name"]} if options["name"] else {}
+    return {"at": words, "kind": options["kind"] or "repeat", "fields": fields, **name}
+
+
+def _connect(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    ends = [dict(zip(("at", "port"), word.split(":", 1), strict=False)) for word in words]
+    more = {name: options[name] for name in ("kind", "name") if options[name]}
+    return {"from": ends[0], "to": ends[1], **more}
+
+
+def _numbers(words: list[str], _: dict[str, Any]) -> dict[str, Any]:
+    try:
+        numbers = [float(word) for word in words[1:]]
+    except ValueError:
+        raise UsageError("x and y are numbers") from None
+    whole = [int(number) if number.is_integer() else number for number in numbers]
+    return {"at": words[0], "x": whole[0], "y": whole[1]}
+
+
+def _remove(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    inside = "keep" if options["keep"] else "with"
+    return {"at": words[0], "inside": inside, "bridge": options["bridge"]}
+
+
+# By operation: how many arguments it takes, what they are, and what becomes of them.
+_WORDS: dict[str, tuple[range, str, Callable[[list[str], dict[str, Any]], dict[str, Any]]]] = {
+    "set": (range(2, 4), "STEP FIELD VALUE, or STEP FIELD:=JSON", _set),
+    "unset": (range(2, 3), "STEP FIELD", lambda w, _: {"at": w[0], "field": _keys(w[1])}),
+    "rewrite": (range(2, 3), "STEP TEXT", lambda w, _: {"at": w[0], "text": w[1]}),
+    "open": (range(1, 3), "STEP [FIELD]", _open),
+    "add": (range(1, 2), "KIND", _add),
+    "remove": (range(1, 2), "STEP", _remove),
+    "move": (range(1, 100), "STEP...", lambda w, options: {"at": w, **_place(options)}),
+    "rename": (range(2, 3), "STEP NAME", lambda w, _: {"at": w[0], "name": w[1]}),
+    "wrap": (range(1, 100), "STEP...", _wrap),
+    "unwrap": (range(1, 2), "STEP", lambda w, _: {"at": w[0]}),
+    "connect": (range(2, 3), "FROM[:PORT] TO[:PORT]", _connect),
+    "disconnect": (range(2, 3), "FROM[:PORT] TO[:PORT]", _connect),
+    "extract": (range(2, 3), "STEP FILE", lambda w, _: {"at": w[0], "file": w[1]}),
+    "inline": (range(1, 2), "STEP", lambda w, _: {"at": w[0]}),
+    "place": (range(3, 4), "STEP X Y", _numbers),
+}
+
+
+def _operation(words: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+    word, *arguments = words
+    if word not in _WORDS:
+        advice = did_you_mean(word, (*_WORDS, "names")) or f"known: {', '.join(_WORDS)}"
+        raise UsageError(f"there is no operation {word!r}", help=advice)
+    counts, usage, made = _WORDS[word]
+    if len(arguments) not in counts:
+        raise UsageError(f"{word!r} takes {usage}", help="see `whorl edit --help`")
+    return {"operation": word, **made(arguments, options)}

@@ -1,0 +1,500 @@
+"""What is done with workflow files: `validate`, `lint`, `convert`, `graph` and `test`."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from contextlib import closing
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, UsageError, safe
+from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.cli.group import show_diagnostics
+from whorl.interfaces.cli.options import (
+    json_option,
+    located,
+    print_json,
+    read_stdin,
+    read_values,
+    workflow_option,
+    write_file,
+)
+from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.diagrams.text import limit_words
+from whorl.interfaces.figures import plural
+from whorl.source.paths import open_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.dialects import Reading
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.files.preflight import Forecast
+    from whorl.services.project import Project
+    from whorl.services.replay import Cassette, Replayed
+
+    Reports = list[dict[str, Any]]
+
+
+CASSETTE_BYTES_MAX = 50_000_000
+_LISTED_MAX = 20
+
+
+@click.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@click.option("--known", is_flag=True, help="Leave out files that are no workflows.")
+@workflow_option
+@json_option
+@located
+def validate(
+    project: Project, *, files: tuple[str, ...], known: bool, workflow: str, as_json: bool
+) -> int:
+    """Check workflow files. Nothing is run; all mistakes of all files are listed.
+
+    \b
+      whorl validate flows/*.yaml
+    """
+    each = (_check(project, f, workflow, is_quiet=as_json, known=known) for f in files)
+    reports = [report for reports in each for report in reports]
+    if as_json:
+        print_json(reports)
+    return 0 if all(report["ok"] for report in reports) else 2
+
+
+def _check(project: Project, file: str, name: str, *, is_quiet: bool, known: bool) -> Reports:
+    """The report of a file; one for each workflow where it has several and none is named."""
+    try:
+        if _is_experiment(file):
+            return [_experiment_report(project, file, is_quiet=is_quiet)]
+        reading = project.read(file, name)
+    except InvalidWorkflow as fault:
+        if isinstance(fault, SeveralWorkflows) and not name:
+            each = (_check(project, file, n, is_quiet=is_quiet, known=known) for n in fault.names)
+            return [report for reports in each for report in reports]
+        mistakes = fault.diagnostics
+        if known and all(mistake.code == "W018" for mistake in mistakes):
+            return []
+        if not is_quiet:
+            show_diagnostics(mistakes, project.texts(mistakes))
+        return [{"file": file, "ok": False, "diagnostics": [*map(diagnostic_json, mistakes)]}]
+    return [_report(project, file, reading, name, is_quiet=is_quiet)]
+
+
+def _is_experiment(file: str) -> bool:
+    path = Path(file)
+    if path.suffix not in (".yaml", ".yml", ".json") or not path.is_file():
+        return False
+    text = open_file(file)
+    # Most files are none, and need nothing of this.
+    if "experiment" not in text:
+        return False
+    from whorl.services.experiments.document import is_experiment
+
+    return is_experiment(text, file)
+
+
+def _experiment_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
+    """What an experiment file comes to; its mistakes are raised."""
+    from whorl.services.experiments.document import read_experiment
+    from whorl.services.experiments.variants import prepare
+
+    experiment = read_experiment(project, file)
+    prepare(project, experiment)
+    if not is_quiet:
+        cases, variants = len(experiment.cases), len(experiment.variants)
+        words = f"{plural(cases, 'case')}, {plural(variants, 'variant')}"
+        say(f"{safe(file)}: an experiment, {words}, {plural(experiment.trials, 'trial')}")
+    return {"file": file, "ok": True, "diagnostics": []}
+
+
+def _report(
+    project: Project, file: str, reading: Reading, name: str, *, is_quiet: bool
+) -> dict[str, Any]:
+    from whorl.interfaces.wording import effects_words
+    from whorl.ir.walk import index_nodes
+    from whorl.ir.worst_case import worst_case
+    from whorl.providers.registry import Providers
+    from whorl.services.files.preflight import forecast
+
+    warnings = [*reading.warnings, *_needed(project, reading)]
+    workflow = reading.workflow
+    worst = worst_case(workflow)
+    foreseen = forecast(workflow, Providers(project.settings()))
+    facts = {
+        "name": workflow.name,
+        "dialect": workflow.dialect,
+        "steps": len(index_nodes(workflow)),
+        "calls_max": worst.calls,
+        "calls_without_retries": worst.typical,
+        "bound_usd": foreseen.bound_usd,
+        "limits": {key: value for key, value in asdict(workflow.limits).items() if value},
+        "effects": asdict(foreseen.effects),
+    }
+    if not is_quiet:
+        if warnings:
+            show_diagnostics(warnings, reading.sources)
+        words, which = ", ".join(_fact_words(facts, reading, foreseen)), f" {safe(name)}"
+        click.echo(f"{safe(file)}{which if name else ''}: ok ({words})")
+        if outside := effects_words(foreseen.effects):
+            click.echo(f"  {outside}")
+    return {"file": file, "ok": True, "diagnostics": [*map(diagnostic_json, warnings)], **facts}
+
+
+def _needed(project: Project, reading: Reading) -> Iterator[Diagnostic]:
+    """What a run needs and the configuration does not have: no mistake of the file."""
+    from whorl.providers.registry import Providers
+    from whorl.services.files.preflight import refusal, unknown_names
+
+    settings = project.settings()
+    for note in project.configuration().notes:
+        yield Diagnostic("W023", note, severity="warning")
+    needs: list[tuple[str, str, str]] = []
+    if (untrusted := settings.untrusted) is not None:
+        # What it configures is not there, so nothing is said of names that may be in it.
+        words, code = str(untrusted), untrusted.code
+        yield Diagnostic(code, words, help=untrusted.help, severity="warning")
+        return
+    if refused := refusal(reading.workflow, settings):
+        needs.append((str(refused["code"]), str(refused["message"]), str(refused["path"])))
+    for name in unknown_names(reading.workflow, Providers(settings)):
+        if name.is_named:
+            needs.append((name.code, f"step {name.path!r} {name.message}", name.path))
+    for code, message, path in needs:
+        yield Diagnostic(code, message, _span(reading, path), severity="warning")
+
+
+def _span(reading: Reading, path: str) -> Span | None:
+    """Where a step of the file stands; a step of another file that it calls: the file's top."""
+    from whorl.ir.walk import walk
+
+    file = next(iter(reading.sources), "")
+    places = (node.place for at, node in walk(reading.workflow.body) if at == path)
+    line, _, column = next(places, "").partition(":")
+    if not line.isdecimal() or not column.isdecimal():
+        return Span(file, 1, 1) if file else None
+    return Span(file, int(line), int(column), len(path.rpartition("/")[2]))
+
+
+def _fact_words(facts: dict[str, Any], reading: Reading, foreseen: Forecast) -> list[str]:
+    from whorl.interfaces.wording import calls_words, forecast_words
+
+    words = [str(facts["dialect"]), plural(facts["steps"], "step")]
+    limited = reading.workflow.limits
+    if facts["calls_max"] != 0:
+        words.append(calls_words(facts["calls_max"], facts["calls_without_retries"]))
+        if limited.cost_usd is not None and not foreseen.is_priced:
+            # The same words as before a run: money of unknown prices bounds nothing.
+            words[-1], limited = forecast_words(foreseen), replace(limited, cost_usd=None)
+    limits = limit_words(limited)
+    return [*words, f"bounded by {limits}"] if limits else words
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--target", metavar="SYSTEM",
+              help="For whom. [default: the first that its dialect names]")  # fmt: skip
+@workflow_option
+@json_option
+@located
+def lint(project: Project, *, file: str, target: str | None, workflow: str, as_json: bool) -> int:
+    """Say what in FILE another system would refuse, or do otherwise.
+
+    \b
+      whorl lint workflow.json
+
+    The exit code is 2 when something would not deploy.
+    """
+    from whorl.dialects import dialects
+    from whorl.dialects.reader import parse
+    from whorl.plugins import load_reference
+
+    file = project.locate(file)
+    try:
+        dialect = project.read(file, workflow).workflow.dialect
+    except SeveralWorkflows as fault:
+        # What would be refused is said of all of them at once.
+        dialect = project.read(file, fault.names[0]).workflow.dialect
+    own = _linters(dialect)
+    target = target or next(iter(own), "")
+    if target not in own:
+        forms = {each: form for n in dialects().names() for each, (form, _) in _linters(n).items()}
+        target = target or next(iter(forms))
+        if target not in forms:
+            raise UsageError(f"nothing is known of {target!r}", help=f"known: {', '.join(forms)}")
+        form = forms[target]
+        raise UsageError(
+            f"{file!r} is a file of the dialect {dialect!r}, and {target} takes {form} only",
+            help=f"only a file that is written as a {form} definition can go to {target}",
+        )
+    text = open_file(file)
+    check: Any = load_reference(own[target][1])
+    diagnostics, is_refused = check(parse(text, file, lenient=True))
+    if as_json:
+        print_json([*map(diagnostic_json, diagnostics)])
+    elif diagnostics:
+        show_diagnostics(diagnostics, {file: text})
+    else:
+        click.echo(f"{safe(file)}: nothing that {target} would refuse")
+    return 2 if is_refused else 0
+
+
+def _linters(dialect: str) -> dict[str, tuple[str, str]]:
+    """By system, what it calls files of a dialect, and what checks them for it."""
+    from whorl.dialects import dialects
+
+    return getattr(dialects().load(dialect), "linters", {})
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("-o", "--output", metavar="OUT", help="Write this file. [default: print it]")
+@workflow_option
+@located
+def convert(project: Project, *, file: str, output: str | None, workflow: str) -> None:
+    """Write FILE in the native format.
+
+    \b
+      whorl convert flow.json -o flow.yaml
+
+    It is the same workflow, with the workflows that FILE calls; no file is overwritten.
+    """
+    from whorl.dialects.native.writing import write_native
+
+    file = project.locate(file)
+    reading = project.read(file, workflow)
+    text = write_native(reading.workflow, reading.sources, file)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    path, advice = Path(output), "name another OUT"
+    if path.exists():
+        what = "is the file itself" if path.samefile(file) else "exists"
+        raise UsageError(f"{str(path)!r} {what}", help=advice)
+    write_file(str(path), text, advice=advice, makes_folder=True)
+    say(f"wrote {path}")
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option("--text", is_flag=True, help="A tree of text. [default]")
+@click.option("--mermaid", is_flag=True, help="A Mermaid flowchart.")
+@click.option("--svg", is_flag=True, help="An SVG picture.")
+@click.option("-o", "--output", metavar="OUT", help="Write to a file instead of the terminal.")
+@click.option("--force", is_flag=True, help="Overwrite OUT.")
+@workflow_option
+@located
+def graph(
+    project: Project, *, file: str, output: str | None, force: bool, workflow: str, **forms: bool
+) -> None:
+    """Draw a workflow FILE. Nothing is run.
+
+    \b
+      whorl graph polish.yaml
+      whorl graph polish.yaml --svg -o polish.svg
+      whorl graph polish.yaml --mermaid > polish.mmd
+    """
+    from whorl.interfaces.diagrams import svg, text
+
+    chosen = [name for name, is_chosen in forms.items() if is_chosen]
+    if len(chosen) > 1:
+        both = " and ".join(f"--{name}" for name in chosen)
+        raise UsageError(f"{both} exclude each other", help="choose one form")
+    draw = {"svg": svg.svg, "mermaid": text.mermaid}.get("".join(chosen), text.text_tree)
+    file = project.locate(file)
+    drawn = draw(project.read(file, workflow).workflow)
+    if output is None:
+        click.echo(drawn)
+        return
+    if Path(output).resolve() == Path(file).resolve():
+        raise UsageError(f"{output!r} is the workflow itself", help="name another file")
+    if Path(output).exists() and not force:
+        raise UsageError(f"{output!r} exists", help="overwrite it with --force")
+    write_file(output, drawn + "\n", advice="name another file")
+    say(f"wrote {output}")
+
+
+@click.command()
+@click.argument("files", metavar="[FILE]...", nargs=-1)
+@click.option("--coverage", is_flag=True, help="List the steps, branches and exits not reached.")
+@click.option("--fail-under", type=click.FloatRange(0, 100), metavar="PERCENT",
+              help="Fail where less was reached.")  # fmt: skip
+@click.option("--run", metavar="RUN", help="The run to replay. [default: the newest of FILE]")
+@click.option("--cassette", metavar="PATH", help="Replay a saved cassette instead of a run.")
+@click.option("--save", metavar="PATH",
+              help="Save the run: as tests (.yaml), or as a cassette (.json).")  # fmt: skip
+@click.option(
+    *("-i", "--input", "inputs"),
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A secret input, which no recording holds. Repeatable.",
+)
+@workflow_option
+@json_option
+@located
+def test(
+    project: Project,
+    *,
+    files: tuple[str, ...],
+    coverage: bool,
+    fail_under: float | None,
+    inputs: tuple[str, ...],
+    run: str | None,
+    cassette: str | None,
+    save: str | None,
+    workflow: str,
+    as_json: bool,
+) -> int:
+    """Run the tests beside workflow FILES, or FILE against recorded replies. Nothing is sent.
+
+    \b
+      whorl test                                  all tests of the project
+      whorl test polish.yaml                      those of polish.test.yaml
+      whorl test --coverage --fail-under 80
+      whorl test polish.yaml --save polish.test.yaml
+      whorl test polish.yaml --cassette tests/polish.json
+
+    A test gives mocks by the names of steps, and says what it expects; time jumps.
+    Any run is a recording, too: without tests, or with --run or --cassette, FILE is run against
+    the replies of a run. A call that is asked something new is shown with both versions; a call
+    that was never recorded is a miss. The exit code is 0 when nothing has changed. A recording
+    holds no secrets: `***` stands for each, unless -i gives it again.
+    """
+    from whorl.interfaces.cli.printing.testing import find_tests, test_files
+
+    if run is not None and cassette is not None:
+        raise UsageError("--run and --cassette exclude each other", help="leave one of them out")
+    is_replayed = bool(run or cassette or save)
+    tests = {} if is_replayed else find_tests(project, files)
+    if not is_replayed and (not files or coverage or fail_under is not None or any(tests.values())):
+        return test_files(project, tests, coverage=coverage, fail_under=fail_under, as_json=as_json)
+    if len(files) != 1:
+        raise UsageError("a replay is of one FILE", help="whorl test FILE")
+    which = (project.locate(files[0]), workflow)
+    return _replayed(project, which, inputs, (run, cassette, save), as_json=as_json)
+
+
+def _replayed(
+    project: Project,
+    which: tuple[str, str],
+    inputs: tuple[str, ...],
+    chosen: tuple[str | None, str | None, str | None],
+    *,
+    as_json: bool,
+) -> int:
+    """Replays the chosen run or cassette of a file and the workflow meant in it, or saves it."""
+    from whorl.services.replay import cassette_from_text, replay
+
+    run, cassette, save = chosen
+    workflow = project.read(*which).workflow
+    if save is not None and save.endswith((".yaml", ".yml")):
+        return _save_test(project, which, run, save)
+    if cassette is not None:
+        text = open_file(cassette, size_max=CASSETTE_BYTES_MAX)
+        recorded = cassette_from_text(text, cassette)
+    else:
+        recorded = _recorded(project, which, run)
+    if save is not None:
+        advice = "name a file: --save tests/NAME.json"
+        write_file(save, recorded.to_text(), advice=advice, makes_folder=True, is_private=True)
+        if as_json:
+            print_json({"saved": save, "calls": len(recorded.calls)})
+        else:
+            click.echo(f"saved {plural(len(recorded.calls), 'call')} to {save}")
+        return 0
+    given = read_values(inputs, "-i", read_stdin)
+    replayed = replay(workflow, recorded, given)
+    if as_json:
+        print_json(asdict(replayed) | {"same": replayed.is_same})
+    else:
+        print_lines(_replay_lines(which[0], recorded, replayed))
+    return 0 if replayed.is_same else 1
+
+
+def _save_test(project: Project, which: tuple[str, str], run: str | None, save: str) -> int:
+    """Writes a test file with mocks by name; one that is there may hold what people wrote."""
+    from whorl.services.testing.saving import saved_test
+
+    if Path(save).exists():
+        raise UsageError(f"{save!r} exists", help="name another file")
+    with closing(project.open_store()) as store:
+        chosen = _chosen(store, which, run)
+        beside = os.path.relpath(which[0], os.path.dirname(save) or ".")
+        text = saved_test(store, chosen, beside.replace(os.sep, "/"), f"as in run {chosen}")
+    advice = "name a file: --save NAME.test.yaml"
+    write_file(save, text, advice=advice, makes_folder=True, is_private=True)
+    say(f"saved run {chosen} as a test to {save}")
+    click.echo(f"whorl test {save}")
+    return 0
+
+
+def _recorded(project: Project, which: tuple[str, str], run: str | None) -> Cassette:
+    """The recording of a run, or else of the newest run of the file that nobody steered."""
+    from whorl.services.inspecting.results import result_of
+    from whorl.services.replay import cassette_from_run
+
+    with closing(project.open_store()) as store:
+        chosen = _chosen(store, which, run)
+        return cassette_from_run(store, chosen, result_of(store, chosen))
+
+
+def _chosen(store: SqliteStore, which: tuple[str, str], run: str | None) -> RunId:
+    from whorl.services.replay import steered
+    from whorl.services.runs import find_run
+
+    if run is not None:
+        chosen = find_run(store, run)
+    else:
+        file, name = which
+        path = Path(file).resolve()
+        # Of a file with several workflows, runs of the one that is meant.
+        rows = [row for row in store.runs(limit=1_000) if row.file]
+        rows = [row for row in rows if not name or row.name.lower() == name.lower()]
+        ended = [row for row in rows if row.status == "succeeded"]
+        runs = [row.id for row in ended if Path(row.file).resolve() == path]
+        if not runs:
+            raise UsageError(
+                f"no run of {file!r} has succeeded yet, so there is nothing to replay",
+                help=f"run it once: `whorl run {file}`; or name a run with --run",
+            )
+        chosen = next((run for run in runs if not steered(store, run)), runs[0])
+        if chosen != runs[0]:
+            say(f"replaying run {chosen}: newer ones were steered by a person")
+    if how := steered(store, chosen):
+        say(f"run {chosen} was {how}, which a replay does not do again")
+    return chosen
+
+
+def _replay_lines(file: str, cassette: Cassette, replayed: Replayed) -> Iterator[str]:
+    if replayed.is_same:
+        replies = plural(len(cassette.calls), "recorded reply", "recorded replies")
+        yield f"✓ {file}: the same with {replies}"
+        return
+    for change in replayed.changes[:_LISTED_MAX]:
+        yield f"~ {change.address} is asked something else"
+        yield from _difference(change.before, change.now)
+    yield from (f"! {address} was never recorded" for address in replayed.misses[:_LISTED_MAX])
+    yield from (f"- {address} is not asked any more" for address in replayed.unused[:_LISTED_MAX])
+    if replayed.result != replayed.recorded:
+        yield "≠ the result differs"
+        yield from _difference(replayed.recorded, replayed.result)
+    counts = (
+        plural(len(replayed.changes), "changed call"),
+        plural(len(replayed.misses), "miss", "misses"),
+        plural(len(replayed.unused), "reply not used", "replies not used"),
+    )
+    yield f"✗ {file}: {', '.join(counts)}"
+
+
+def _difference(before: Json, now: Json) -> Iterator[str]:
+    """How two values differ, line by line: long texts are broken where they are."""
+    texts = (json.dumps(value, indent=2, ensure_ascii=False) for value in (before, now))
+    old, new = (text.replace("\\n", "\n").splitlines() for text in texts)
+    lines = difflib.unified_diff(old, new, "recorded", "now", n=2, lineterm="")
+    return (f"  {safe(text)}" for text in lines)

@@ -1,0 +1,207 @@
+"""`whorl schedule`: workflows that the clock starts, and what came of each time."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import safe
+from whorl.interfaces.cli import options
+from whorl.interfaces.cli.options import json_option, located, print_json, read_stdin
+from whorl.interfaces.cli.printing.calls import clock
+from whorl.interfaces.cli.terminal import print_lines, say
+from whorl.interfaces.figures import line, table
+from whorl.services.schedules.registry import NewSchedule, Schedules
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from whorl.runtimes.service.schedules import Firing, Overlap
+    from whorl.services.project import Project
+    from whorl.services.schedules.registry import Listed
+
+
+_NO_SCHEDULES = "no schedules yet; make one with `whorl schedule add FILE --cron EXPR`"
+
+
+@click.group()
+def schedule() -> None:
+    """Let the clock start workflows; a server (`whorl serve`) does it.
+
+    \b
+      whorl schedule add digest.yaml --cron "0 7 * * mon-fri" --zone Europe/Berlin
+      whorl schedule ls
+    """
+
+
+@schedule.command(name="add")
+@click.argument("file", metavar="FILE")
+@click.argument("text", metavar="[TEXT]", required=False)
+@click.option("--cron", metavar="EXPR", help="When, as cron has it: minute hour day month weekday.")
+@click.option("--every", metavar="TIME", help="After this time again and again, such as 15m.")
+@click.option("--zone", metavar="ZONE", help="Whose clock cron means. [default: UTC]")
+@click.option("--overlap", type=click.Choice(["skip", "queue", "parallel"]), default="skip",
+              show_default=True, help="What is done while its last run has not ended.")  # fmt: skip
+@click.option("--backfill", is_flag=True, help="Make up for times at which no server was there.")
+@click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
+              help="An input; also NAME:=JSON, and @FILE for either. Repeatable.")  # fmt: skip
+@options.budget_option("The most that each run may spend.")
+@click.option("--name", default="", metavar="NAME", help="Its name. [default: the workflow's]")
+@options.workflow_option
+@json_option
+@located
+def schedule_add(
+    project: Project,
+    *,
+    file: str,
+    text: str | None,
+    cron: str | None,
+    every: str | None,
+    zone: str | None,
+    overlap: Overlap,
+    backfill: bool,
+    inputs: tuple[str, ...],
+    budget: float | None,
+    name: str,
+    workflow: str,
+    as_json: bool,
+) -> None:
+    """Start FILE whenever the clock says so. TEXT is its main input.
+
+    \b
+      whorl schedule add digest.yaml --cron "30 2 * * *" --zone Europe/Berlin
+      whorl schedule add poll.yaml --every 15m --overlap queue -i source=inbox
+    """
+    read = project.read(project.locate(file), workflow).workflow
+    given = options.read_values(inputs, "-i", read_stdin)
+    new = NewSchedule(
+        file=file,
+        named=workflow,
+        name=name,
+        cron=cron,
+        every=every,
+        zone=zone,
+        overlap=overlap,
+        backfill=backfill,
+        inputs=options.add_main_text(read, given, text, read_stdin),
+        budget_usd=budget,
+    )
+
+    async def add(schedules: Schedules) -> Listed:
+        return schedules.show(await schedules.add(new))
+
+    made = _changed(project, add)
+    if as_json:
+        print_json(document(made))
+        return
+    click.echo(made.schedule.name)
+    due = "never" if made.next is None else clock(made.next)
+    say(f"{made.words}; next at {due}, by {_who(project)}")
+
+
+@schedule.command(name="ls")
+@json_option
+@located
+def schedule_ls(project: Project, *, as_json: bool) -> None:
+    """List the schedules: when each is due, what came of the last time, and what is wrong."""
+    listed: list[Listed] = []
+    if project.has_runs():
+        with closing(project.open_store()) as store:
+            listed = Schedules(project, store).listed()
+    if as_json:
+        print_json([document(each) for each in listed])
+        return
+    if not listed:
+        say(_NO_SCHEDULES)
+        return
+    head = ("NAME", "WHEN", "NEXT", "LAST", "FILE")
+    print_lines(table([head, *(_row(project, each) for each in listed)]))
+    for each in listed:
+        if each.trouble:
+            say(f"{each.schedule.name} starts nothing: {safe(each.trouble)}")
+
+
+@schedule.command(name="pause")
+@click.argument("name")
+@located
+def schedule_pause(project: Project, *, name: str) -> None:
+    """Pause a schedule: it starts nothing until `whorl schedule resume`."""
+    _changed(project, lambda schedules: schedules.table.pause(name, paused=True))
+    say(f"{name} is paused; go on with `whorl schedule resume {name}`")
+
+
+@schedule.command(name="resume")
+@click.argument("name")
+@located
+def schedule_resume(project: Project, *, name: str) -> None:
+    """Let a schedule go on from now; what was due meanwhile is left out."""
+    _changed(project, lambda schedules: schedules.table.pause(name, paused=False))
+    say(f"{name} goes on")
+
+
+@schedule.command(name="run")
+@click.argument("name")
+@located
+def schedule_run(project: Project, *, name: str) -> None:
+    """Start the workflow of a schedule now, also of one that is paused; a server does it."""
+    _changed(project, lambda schedules: schedules.table.ask(name))
+    say(f"{name} is started by {_who(project)}")
+
+
+@schedule.command(name="rm")
+@click.argument("name")
+@located
+def schedule_rm(project: Project, *, name: str) -> None:
+    """Remove a schedule; its runs stay."""
+    _changed(project, lambda schedules: schedules.table.remove(name))
+    say(f"the schedule {name} is gone; its runs stay")
+
+
+def _who(project: Project) -> str:
+    if project.is_on_cluster:
+        return "Temporal and a worker of this project: `whorl worker`"
+    return "a server of this store: `whorl serve`"
+
+
+def _changed(project: Project, change: Callable[[Schedules], Awaitable[Any]]) -> Any:
+    async def work() -> Any:
+        async with project.open_store(create=True) as store:
+            return await change(Schedules(project, store))
+
+    return asyncio.run(work())
+
+
+def _row(project: Project, each: Listed) -> tuple[str, ...]:
+    file = each.schedule.file.removeprefix(f"{project.root}/")
+    due = "paused" if each.schedule.paused else "-" if each.next is None else clock(each.next)
+    last = _last(each.firings[0]) if each.firings else "-"
+    return each.schedule.name, line(each.words, 50), due, line(last, 60), line(file, 40)
+
+
+def _last(firing: Firing) -> str:
+    about = firing.run if firing.state == "started" else firing.reason
+    return f"{clock(firing.due)} {firing.state}{f': {about}' if about else ''}"
+
+
+def document(each: Listed) -> dict[str, object]:
+    """A schedule as programs see it."""
+    known = each.schedule
+    return {
+        "name": known.name,
+        "file": known.file,
+        "workflow": known.named,
+        "when": each.words,
+        "next": each.next,
+        "overlap": known.overlap,
+        "backfill": known.backfill,
+        "inputs": known.inputs,
+        "budget_usd": known.limits.get("cost_usd"),
+        "paused": known.paused,
+        "trouble": each.trouble,
+        "firings": [
+            {"due": f.due, "state": f.state, "run": f.run, "reason": f.reason} for f in each.firings
+        ],
+    }

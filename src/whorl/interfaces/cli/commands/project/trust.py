@@ -1,0 +1,141 @@
+"""Trusting a folder: `trust` shows what its whorl.toml permits, `init` writes a first one."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, safe
+from whorl.interfaces.cli.options import json_option, print_json
+from whorl.interfaces.cli.terminal import is_ours, print_lines, say
+from whorl.interfaces.cli.trust import judged_lines
+from whorl.interfaces.figures import age, table
+
+if TYPE_CHECKING:
+    from whorl.services.configuration.trust import Judged
+
+
+@click.command()
+@click.argument("path", metavar="[PATH]", required=False)
+@click.option("--list", "lists", is_flag=True, help="List what is trusted.")
+@click.option("--remove", "removes", is_flag=True, help="Trust PATH no longer.")
+@click.option("--yes", is_flag=True, help="Trust it without asking.")
+@json_option
+def trust(*, path: str | None, lists: bool, removes: bool, yes: bool, as_json: bool) -> int:
+    """Show what the whorl.toml of a folder permits, and trust it as it is.
+
+    \b
+      whorl trust
+      whorl trust ../other --yes
+      whorl trust --list
+
+    PATH is a folder or its whorl.toml; without it, the project that you are in. Nothing of a
+    whorl.toml that is not trusted is run, sent or read from the environment.
+    """
+    if lists:
+        return _list(as_json=as_json)
+    judged = None if removes and path and not _config(path).is_file() else _judged(path)
+    if removes:
+        return _remove(_config(path) if judged is None and path else judged, as_json=as_json)
+    assert judged is not None
+    if not as_json:
+        print_lines(judged_lines(judged))
+    is_trusted = _settle(judged, yes=yes, as_json=as_json)
+    if as_json:
+        print_json(_document(judged) | {"trusted": is_trusted})
+    return 0 if is_trusted or as_json else 1
+
+
+def _config(path: str) -> Path:
+    """The whorl.toml that a person means, by the path under which trust knows it.
+
+    In its place a folder may have the configuration of another system.
+    """
+    from whorl.services.configuration.foreign import find_foreign
+    from whorl.services.configuration.trust import CONFIG_NAME
+
+    given = Path(path).expanduser()
+    folder = (given if given.is_dir() or given.name != CONFIG_NAME else given.parent).resolve()
+    folder = folder.parent if folder.is_file() else folder
+    own = folder / CONFIG_NAME
+    return own if own.is_file() else find_foreign(folder) or own
+
+
+def _judged(path: str | None) -> Judged:
+    from whorl.services.configuration.trust import CONFIG_NAME
+    from whorl.services.project import find_project
+
+    folder = None if path is None else _config(path).parent
+    project = find_project(os.environ, folder=folder)
+    judged = project.configuration().judged
+    if judged is None or (folder is not None and project.root != folder):
+        words = f"there is no {CONFIG_NAME} in {str(folder or project.root)!r}"
+        raise UsageError(words, help="a folder without one needs no trust")
+    return judged
+
+
+def _settle(judged: Judged, *, yes: bool, as_json: bool) -> bool:
+    """Whether the file is trusted in the end."""
+    from whorl.services.configuration.trust import remember
+
+    if judged.standing == "foreign":
+        raise judged.refusal() or AssertionError
+    if judged.is_trusted and not yes:
+        return True
+    if not yes:
+        if as_json:
+            return False
+        if not is_ours(sys.stdin, sys.stderr):
+            raise UsageError("nobody can be asked here", help="read it, then say --yes")
+        if not click.confirm("trust it?", default=False, err=True):
+            say("it is not trusted")
+            return False
+    remember(os.environ, judged)
+    if not as_json:
+        say(f"trusted: {safe(str(judged.path))}")
+    return True
+
+
+def _document(judged: Judged) -> dict[str, Any]:
+    return {
+        "path": str(judged.path),
+        "sha256": judged.digest,
+        "standing": judged.standing,
+        "permits": [asdict(right) for right in judged.rights],
+        "added": [asdict(right) for right in judged.added] if judged.before else [],
+        "removed": [asdict(right) for right in judged.removed],
+    }
+
+
+def _remove(what: Judged | Path | None, *, as_json: bool) -> int:
+    from whorl.services.configuration.trust import forget
+
+    path = what if isinstance(what, Path) else what.path if what is not None else Path()
+    is_removed = forget(os.environ, path)
+    if as_json:
+        print_json({"path": str(path), "removed": is_removed})
+    else:
+        say(safe(f"{path} is trusted no longer" if is_removed else f"{path} was not trusted"))
+    return 0
+
+
+def _list(*, as_json: bool) -> int:
+    from whorl.services.configuration.trust import read_records
+
+    records = read_records(os.environ)
+    if as_json:
+        fields = [(path, entry.digest, entry.at) for path, entry in records.items()]
+        print_json([dict(zip(("path", "sha256", "at"), each, strict=True)) for each in fields])
+        return 0
+    now = time.time()
+    rows = [(safe(path), f"{age(now - entry.at)} ago") for path, entry in records.items()]
+    print_lines(table(rows))
+    if not records:
+        say("nothing is trusted yet; `whorl trust` trusts the folder that you are in")
+    return 0

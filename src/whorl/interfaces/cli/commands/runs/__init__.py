@@ -1,0 +1,1 @@
+"""Commands that start, steer and look at runs."""

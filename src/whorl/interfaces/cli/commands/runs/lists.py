@@ -1,0 +1,294 @@
+"""All runs of a project: `ls` lists them, `cost` adds up what they cost."""
+
+from __future__ import annotations
+
+import re
+import time
+from contextlib import closing
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, did_you_mean, safe
+from whorl.interfaces import figures
+from whorl.interfaces.cli.options import NO_RUNS, dollars_given, json_option, located, print_json
+from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli.printing.calls import clock
+from whorl.interfaces.cli.terminal import badge, paint, print_lines, room, say
+from whorl.interfaces.figures import age, dollars, line, plural, table, written
+from whorl.runtimes.sqlite import Which
+from whorl.runtimes.sqlite.listing import EXPERIMENT, SORTS, TRY
+from whorl.services.inspecting import costs, results
+from whorl.services.inspecting.places import split_place
+from whorl.services.runs import find_run
+
+if TYPE_CHECKING:
+    from whorl.runtimes.journal.journal import RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.project import Project
+
+
+STATUSES = ("running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled")
+_SPARKS = 8
+_COST = "COST / BUDGET"
+# Each column of `ls` with the facts that it is made of.
+_COLUMNS = {
+    "STATUS": "{status}",
+    "WORKFLOW": "{workflow}",
+    "RUN": "{run}",
+    "KEY": "{key}",
+    "LOOP": "{loop} {iteration}",
+    "SCORE": "{curve} {score}",
+    _COST: "{cost}{budget}",
+    "EXIT": "{exit}",
+    "WHY": "{held}",
+    "AGE": "{age}",
+}
+# These are shown where they are asked for.
+_MORE_COLUMNS = {
+    "INPUT": "{input}",
+    "STARTED": "{started}",
+    "TIME": "{time}",
+    "CALLS": "{calls}",
+    "TOKENS": "{tokens}",
+    "ERROR": "{error}",
+    "FILE": "{file}",
+    "ORIGIN": "{origin}",
+}
+_NAMES = {name.partition(" ")[0].lower(): name for name in (*_COLUMNS, *_MORE_COLUMNS)}
+# These are always there, others only where a run has something in them.
+_ALWAYS = ("STATUS", "WORKFLOW", "RUN")
+_RIGHT = ("AGE", "TIME", "CALLS", "TOKENS")
+# What a narrow terminal goes without, in this order; the columns that are cut without names.
+_LESS = ("curve", "budget", "loop", "exit")
+_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "INPUT", "ERROR", "FILE")
+_EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held")
+_TIMES = "write how long ago (7d, 12h, 2w) or a date (2026-11-30)"
+_AGO = re.compile(r"[0-9.]+ *[a-z]+", re.IGNORECASE)
+
+
+def _moment(text: str) -> float:
+    """A time that is told as how long ago it was, or as a date."""
+    from whorl.ir.values import parse_duration
+
+    try:
+        if _AGO.fullmatch(text.strip()):
+            return time.time() - parse_duration(text)
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError) as fault:
+        raise click.BadParameter(f"{text!r} is no time: {_TIMES}") from fault
+
+
+def _columns(text: str) -> list[str]:
+    wanted = [name.strip().lower() for name in text.split(",") if name.strip()]
+    for name in wanted:
+        if name not in _NAMES:
+            hint = did_you_mean(name, _NAMES) or f"there are: {', '.join(_NAMES)}"
+            raise UsageError(f"`ls` has no column {name!r}", help=hint)
+    return [_NAMES[name] for name in wanted]
+
+
+since_option = click.option("--since", type=_moment, metavar="TIME",
+                            help="Only since then: 7d or 12h ago, or a date.")  # fmt: skip
+
+
+@click.command(name="ls")
+@click.argument("text", metavar="[TEXT]", default="")
+@click.option("--status", type=click.Choice(STATUSES), help="Only runs in this state.")
+@click.option("--workflow", metavar="NAME", help="Only runs of this workflow.")
+@click.option("--exit", "ended", metavar="REASON",
+              help="Only runs with a loop that ended for this reason, such as budget.")  # fmt: skip
+@since_option
+@click.option("--until", type=_moment, metavar="TIME", help="Only runs that began before then.")
+@click.option("--min-cost", "cost_min", type=dollars_given, metavar="DOLLARS",
+              help="Only runs that cost as much.")  # fmt: skip
+@click.option("--max-cost", "cost_max", type=dollars_given, metavar="DOLLARS",
+              help="Only runs that cost no more.")  # fmt: skip
+@click.option("--sort", type=click.Choice(SORTS), default="started", show_default=True,
+              help="What comes first is what is most.")  # fmt: skip
+@click.option("--all", "shows_all", is_flag=True, help="Also the runs of experiments, and tries.")
+@click.option("--reverse", "is_reversed", is_flag=True, help="The other way round.")
+@click.option("--columns", metavar="NAMES", help=f"Which columns: {', '.join(_NAMES)}.")
+@click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True,
+              help="How many.")  # fmt: skip
+@json_option
+@located
+def ls(
+    project: Project, *, limit: int, columns: str | None, as_json: bool, workflow: str, **which: Any
+) -> None:
+    """List runs, newest first; with TEXT only those that have it in an input, name, file or id.
+
+    \b
+      whorl ls --status waiting
+      whorl ls harbour --since 7d
+      whorl ls --exit budget --sort cost
+      whorl ls --columns run,input,time,cost
+    """
+    wanted = _columns(columns) if columns else []
+    rows: list[RunRow] = []
+    facts: list[dict[str, str]] = []
+    has_runs = project.has_runs()
+    if has_runs:
+        with closing(project.open_store()) as store:
+            hidden = () if which.pop("shows_all") else (EXPERIMENT, TRY)
+            rows = store.list_runs(Which(name=workflow, without_key=hidden, **which), limit)
+            if not as_json:
+                left = list(results.each_left(rows, lambda row: _run_facts(store, row, wanted)))
+                rows, facts = [row for row, _ in left], [fact for _, fact in left]
+    if rows and not as_json:
+        _show_runs(rows, facts, wanted)
+    elif not as_json:
+        say("no such runs" if has_runs else NO_RUNS)
+    else:
+        print_json([_run_document(row) for row in rows])
+
+
+def _run_document(row: RunRow) -> dict[str, object]:
+    """A row under the names that all documents of runs have."""
+    columns = asdict(row)
+    document = {"run": columns.pop("id"), "workflow": columns.pop("name"), **columns}
+    return document | {name: document[name] or None for name in _EMPTY_AS_NULL}
+
+
+def _show_runs(rows: list[RunRow], facts: list[dict[str, str]], wanted: list[str]) -> None:
+    width = room()
+    left_out = 0
+    lines = _run_lines(facts, (), width, wanted)
+    while width is not None and max(map(len, lines)) > width and left_out < len(_LESS):
+        left_out += 1
+        lines = _run_lines(facts, _LESS[:left_out], width, wanted)
+    click.echo(paint(lines[0], dim=True))
+    for text, row in zip(lines[1:], rows, strict=True):
+        words, color = badge(row.status, row.mark)
+        if wanted and wanted[0] != "STATUS":
+            words = ""
+        click.echo((paint(words, color) if words else "") + text[len(words) :])
+
+
+def _run_lines(
+    facts: list[dict[str, str]], without: tuple[str, ...], width: int | None, wanted: list[str]
+) -> list[str]:
+    """The table; unless columns are `wanted`, those in which no run has anything are left out."""
+    texts = _COLUMNS | _MORE_COLUMNS
+    kept = [fact | dict.fromkeys(without, "") for fact in facts]
+    cells = [{n: text.format(**fact).strip() for n, text in texts.items()} for fact in kept]
+    used = wanted or [n for n in _COLUMNS if n in _ALWAYS or any(row[n] for row in cells)]
+    has_budget = any(" / " in row[_COST] for row in cells)
+    head = [name if has_budget or name != _COST else "COST" for name in used]
+    narrow = _SHRINKING if "loop" in without else ()
+    return table(
+        [head, *([row[name] for name in used] for row in cells)],
+        right={at for at, name in enumerate(used) if name in _RIGHT},
+        width=width,
+        shrink=[used.index(name) for name in narrow if name in used],
+    )
+
+
+def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, str]:
+    newest = store.newest_iterations(row.id, row.loop, _SPARKS) if row.loop else []
+    of = f"/{row.iterations_max}" if row.iterations_max else ""
+    # Of the loops of a list none speaks for the others.
+    exits = store.exits(row.id) if "[" in row.loop else {}
+    is_many = sum(exits.values()) > 1
+    iteration = f"{row.iteration}{of}" if row.loop else ""
+    given = results.input_of(store, row.id) if "INPUT" in wanted else ""
+    return {
+        "status": badge(row.status, row.mark)[0],
+        "workflow": line(row.name, 24),
+        "run": row.id,
+        "key": line(row.key, 24),
+        "loop": "" if is_many else safe(row.loop),
+        "iteration": plural(sum(exits.values()), "loop") if is_many else iteration,
+        "score": figures.score(row.score) if row.loop and not is_many else "",
+        "curve": "" if is_many else figures.sparkline([each.score for each in newest]),
+        "cost": dollars(row.cost_usd) if row.cost_usd else "-",
+        "budget": f" / {figures.allowed(row.budget_usd)}" if row.budget_usd is not None else "",
+        "exit": summary.ends_words(exits) if is_many else row.exit_reason,
+        "held": line(row.held, 60),
+        "age": age(time.time() - row.updated_at),
+        "input": line(written(given), 60) if given else "",
+        "started": clock(row.created_at),
+        "time": figures.seconds(row.seconds or row.updated_at - row.created_at),
+        "calls": str(row.calls or ""),
+        "tokens": figures.count(row.tokens) if row.tokens else "",
+        "error": line(row.error, 60),
+        "file": line(row.file, 60),
+        "origin": row.origin,
+    }
+
+
+@click.command()
+@click.argument("run", metavar="[RUN[/ADDRESS]]", required=False)
+@click.option("--by", type=click.Choice(costs.WAYS), default="model",
+              help="What to add up by. [default: model]")  # fmt: skip
+@since_option
+@click.option("--at", default="", metavar="ADDRESS", help="Only this loop, iteration or step.")
+@click.option("--all", "with_tries", is_flag=True, help="Also what tries cost.")
+@json_option
+@located
+def cost(
+    project: Project,
+    *,
+    run: str | None,
+    by: Any,
+    since: float | None,
+    at: str,
+    with_tries: bool,
+    as_json: bool,
+) -> None:
+    """Show what a RUN, or all runs, cost.
+
+    \b
+      whorl cost
+      whorl cost --since 7d --by workflow
+      whorl cost last --by iteration
+      whorl cost "last/all[2]/polish"
+      whorl cost --by day --json
+
+    Each call is counted once, in the full hour in which it ended, and days are those of UTC. Calls
+    of models without a known price are told beside the sum: give their prices in [prices.MODEL] of
+    whorl.toml.
+    """
+    if at and run is None:
+        raise UsageError("--at is a place in one run", help="say which, such as `last`")
+    found = costs.Costs(by)
+    if has_runs := run is not None or project.has_runs():
+        with closing(project.open_store()) as store:
+            name, at = split_place(run or "", at)
+            chosen = find_run(store, name) if name else None
+            found = costs.costs_of(
+                store, by, run=chosen, at=at, since=since or 0.0, with_tries=with_tries
+            )
+    if as_json:
+        print_json(found.document())
+    elif not has_runs:
+        say(NO_RUNS)
+    else:
+        print_lines(_cost_lines(found))
+
+
+def _cost_lines(found: costs.Costs) -> list[str]:
+    total = found.total
+    head = (found.by.upper(), "MODEL CALLS", "OTHER CALLS", "INPUT", "OUTPUT", "COST", "IN DOUBT")
+    cells = [head, *map(_cost_cells, (*found.lines, total))]
+    used = [at for at in range(len(head)) if any(row[at] for row in cells[1:])]
+    lines = table([[row[at] for at in used] for row in cells], right=range(1, len(used)))
+    lines.append(f"{plural(found.runs, 'run')}, {summary.calls_made(asdict(total))}")
+    if found.more:
+        lines.append(f"only the {costs.RUNS_MAX:,} runs that were changed last are looked into")
+    if total.unpriced_calls:
+        unknown = plural(total.unpriced_calls, "call")
+        lines.append(f"{unknown} had no known price and are not in the sum: set [prices.MODEL]")
+    return lines
+
+
+def _cost_cells(usage: costs.Line) -> tuple[str, ...]:
+    priced = dollars(usage.cost_usd)
+    if usage.unpriced_calls:
+        priced = f"{priced} + ?" if usage.cost_usd else "not known"
+    tokens = map(figures.count, (usage.input_tokens, usage.output_tokens))
+    others = usage.calls - usage.model_calls
+    calls = (str(number or "") for number in (usage.model_calls, others))
+    return (line(usage.name, 60), *calls, *tokens, priced, str(usage.in_doubt or ""))

@@ -1,0 +1,292 @@
+"""Commands that drive a run: `run` starts one, `watch` looks on, `drive` is the background."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import UsageError, render_all, safe
+from whorl.interfaces.cli import options
+from whorl.interfaces.cli.auditing import note_start
+from whorl.interfaces.cli.options import located, print_json, read_stdin
+from whorl.interfaces.cli.printing.summary import loop_words, print_outputs
+from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
+from whorl.interfaces.cli.terminal import say
+from whorl.interfaces.cli.trust import ask_for_trust
+from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
+from whorl.interfaces.figures import plural
+from whorl.interfaces.wording import EXIT_CODES, advised, calls_words, effects_words, forecast_words
+from whorl.providers.settings.runtime import VARIABLE
+from whorl.services.files import preflight
+from whorl.services.inspecting.results import status_words
+from whorl.services.runs import QUEUED_S, check_key, find_run
+from whorl.services.serving.triggers import starts_of
+
+if TYPE_CHECKING:
+    from whorl.dialects import Reading
+    from whorl.interfaces.cli.session import RunSession
+    from whorl.ir import Workflow
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.local import Start
+    from whorl.services.project import Project
+    from whorl.services.serving.triggers import Starts
+
+# An expression failed: with invented answers, rarely by a mistake of the file.
+_UNFIT = (
+    "the file reads something out of an answer that an invented one does not have; this says "
+    "nothing about a run. Where a step has `returns`, the answer fits; or record a run, and replay "
+    "it with `whorl test`"
+)
+
+
+@click.command(name="run")
+@click.argument("file", metavar="FILE")
+@click.argument("text", metavar="[TEXT]", required=False)
+@click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
+              help="An input; also NAME:=JSON, and @FILE for either. Repeatable.")  # fmt: skip
+@options.budget_option("The most that the run may spend.")
+@click.option("--max-iterations", type=click.IntRange(1), metavar="N",
+              help="Limit of iterations for every loop, instead of the file's.")  # fmt: skip
+@click.option("--detach", is_flag=True, help="Run in the background and print the run's id.")
+@click.option("--dry-run", is_flag=True, help="Try it with invented answers; nothing is sent.")
+@click.option("--id", "key", default="", metavar="KEY", help="Start at most one run for this key.")
+@options.workflow_option
+@click.option("--explore", multiple=True, metavar="LOOP=N",
+              help="Let a loop go on to N iterations past its rule.")  # fmt: skip
+@click.option("--runtime", type=click.Choice(["local", "temporal"]),
+              help="Where it is driven, instead of [runtime] kind.")  # fmt: skip
+@click.option("--cold", is_flag=True, help="Leave out what loops remember from earlier runs.")
+@show_options
+@partial(located, drives=True)
+def run_command(
+    project: Project,
+    *,
+    file: str,
+    text: str | None,
+    inputs: tuple[str, ...],
+    budget: float | None,
+    max_iterations: int | None,
+    detach: bool,
+    dry_run: bool,
+    key: str,
+    workflow: str,
+    explore: tuple[str, ...],
+    runtime: str | None,
+    cold: bool,
+    show: Show,
+) -> int:
+    """Run a workflow FILE. TEXT is its main input; - reads it from standard input.
+
+    \b
+      whorl run polish.yaml "a haiku about rain" --budget 0.50
+      whorl run review.yaml -i spec=@spec.md -i strict:=true --json
+    """
+    from whorl.runtimes.local import Start
+
+    if runtime is not None:
+        project = replace(project, environment={**project.environment, VARIABLE: runtime})
+    named, file = file, project.locate(file)
+    if file != named and not show.is_silent:
+        say(f"{safe(named)} is {safe(file)}")
+    reading = project.read(file, workflow)
+    show.check(reading.workflow)
+    given = options.read_values(inputs, "-i", read_stdin)
+    given = options.add_main_text(reading.workflow, given, text, read_stdin)
+    given = options.add_secrets(reading.workflow, given)
+    preflight.check_given(reading.workflow, given, advice=options.FORMS, has_options=True)
+    start = Start(
+        input=given,
+        limits={} if budget is None else {"cost_usd": budget},
+        iterations=max_iterations,
+        key=key,
+        file=os.path.abspath(file),
+        sources=dict(reading.sources),
+        cold=cold,
+        explore=_explored(reading.workflow, explore),
+    )
+    if reading.warnings:
+        say(render_all(reading.warnings, reading.sources))
+    starts = starts_of(reading.workflow, start, time.time())
+    if starts.reason:
+        say(f"{plural(starts.skipped, 'run')} not started: {safe(starts.reason)}")
+    if not starts.each:
+        if show.as_json:
+            print_json({"runs": [], "reason": starts.reason})
+        return 0
+    if dry_run:
+        return max(_rehearse(reading.workflow, each, show) for each in starts.each)
+    if not show.is_silent:
+        ask_for_trust(project)
+    return asyncio.run(_run(project, reading, starts, show, detach=detach))
+
+
+def _explored(workflow: Workflow, words: tuple[str, ...]) -> dict[str, int]:
+    """The loops to explore, each with how many iterations."""
+    explored: dict[str, int] = {}
+    for word in words:
+        from whorl.services.experiments.variants import not_explored
+
+        name, _, number = word.partition("=")
+        if not number.isdigit() or not int(number):
+            raise UsageError(f"--explore takes LOOP=N, not {word!r}", help="--explore polish=8")
+        if why := not_explored(workflow, name):
+            raise UsageError(why, code="X106")
+        explored[name] = int(number)
+    return explored
+
+
+async def _run(
+    project: Project, reading: Reading, starts: Starts, show: Show, *, detach: bool
+) -> int:
+    from whorl.providers.registry import Providers
+
+    providers = Providers(project.settings())
+    start, note = preflight.permitted(reading.workflow, providers, starts.each[0])
+    if start.refused is not None and detach:
+        raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))
+    if start.refused is None:
+        budget: Any = start.limits.get("cost_usd")
+        iterations = start.iterations
+        foreseen = preflight.forecast(
+            reading.workflow, providers, iterations=iterations, budget_usd=budget
+        )
+        for words in (note, forecast_words(foreseen), effects_words(foreseen.effects)):
+            if words:
+                say(words)
+    origin = "detached" if detach else "terminal"
+    async with run_session(project, show, providers=providers, origin=origin) as session:
+        refused, at_once = start.refused, start.at_once
+        permitted = [replace(each, refused=refused, at_once=at_once) for each in starts.each]
+        made = [(each, *await session.runtime.start(reading.workflow, each)) for each in permitted]
+        for each, run, _ in made:
+            await note_start(session.store, run, each.file)
+        if not starts.is_split:
+            return await _drive(session, *made[0], detach=detach)
+        say(f"{plural(len(made), 'run')}, one for each item of the trigger")
+        return await _drive_each(session, made, detach=detach)
+
+
+async def _drive_each(
+    session: RunSession, made: list[tuple[Start, RunId, bool]], *, detach: bool
+) -> int:
+    """Drives the runs of a list one after the other; the worst exit code is that of all."""
+    results: list[object] = []
+    session.report = results.append
+    code = 0
+    for start, run, is_new in made:
+        if not session.was_stopped:
+            code = max(code, await _drive(session, start, run, is_new, detach=detach))
+    if session.show.as_json:
+        print_json({"runs": results})
+    return code
+
+
+async def _drive(
+    session: RunSession, start: Start, run: RunId, is_new: bool, *, detach: bool
+) -> int:
+    if not is_new:
+        check_key(session.store, run, start)
+        status, key = session.store.run(run).status, start.key
+        say(f"run {run} was started with the key {key!r} before; it {status_words(status)}")
+        if status == "interrupted":
+            return await session.take_up(run)
+        return await (session.follow(run) if status == "running" else session.settle(run))
+    return _detach(session, run) if detach else await session.drive(run)
+
+
+def _detach(session: RunSession, run: RunId) -> int:
+    """Leaves the run to others: to a process of its own, or to the workers of the cluster."""
+    log = None if session.store.is_mirror else start_elsewhere(session.project, ["drive", run], run)
+    if session.show.as_json:
+        session.report({"run": run, "status": "running", "log": log})
+    else:
+        click.echo(run)
+        say(f"it runs in the background; next: whorl watch {run}")
+    return 0
+
+
+def start_elsewhere(project: Project, command: list[str], name: str) -> str:
+    """Starts a process that outlives this one and its terminal; gives the path of its log."""
+    import subprocess
+
+    folder = project.store.parent / "logs"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{name}.log"
+    # -P: no file of the working folder takes the place of a module of ours.
+    words = [sys.executable, "-P", "-m", "whorl.interfaces.cli", *command]
+    words += ["--store", str(project.store)]
+    if project.is_own_word:
+        words += ["--config", str(project.config or project.foreign)]
+    log = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    try:
+        subprocess.Popen(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, VARIABLE: project.environment.get(VARIABLE, "")},
+        )
+    finally:
+        os.close(log)
+    return str(path)
+
+
+def _rehearse(workflow: Workflow, start: Start, show: Show) -> int:
+    """Shows how a run would go, with invented answers; gives the exit code."""
+    from whorl.ir.worst_case import worst_case
+    from whorl.services.replay import rehearse
+
+    say("dry run: the answers are invented, nothing is sent, nothing is stored")
+    shown = Events() if show.events else Lines(verbose=show.verbose)
+    result: dict[str, Any] = rehearse(workflow, start, NullWatcher() if show.as_json else shown)
+    if show.as_json:
+        print_json(result)
+    elif not show.events:
+        if result["status"] == "succeeded":
+            print_outputs(result["outputs"])
+        for loop in result["loops"]:
+            say(f"  {loop_words(loop)}")
+        if result["error"]:
+            say(f"  error[{result['error']['code']}]: {safe(advised(result['error']))}")
+            if result["error"]["code"] == "R104":
+                say(f"  {_UNFIT}")
+        worst = worst_case(workflow)
+        most = f"; a run makes {calls_words(worst.calls, worst.typical)}" if worst.calls else ""
+        calls = plural(int(result["usage"]["calls"]), "call")
+        say(f"dry run {result['status']}; it would have made {calls}{most}")
+    return EXIT_CODES.get(str(result["status"]), 1)
+
+
+@click.command()
+@partial(on_run, argument=options.run_option, drives=False)
+async def watch(session: RunSession, run: RunId) -> int:
+    """Watch a RUN until it ends, pauses or waits. Ctrl-C leaves it alone.
+
+    \b
+      whorl watch last
+    """
+    return await session.follow(run, from_start=isinstance(session.watcher, Events))
+
+
+@click.command(hidden=True)
+@options.run_argument
+@partial(located, drives=True)
+def drive(project: Project, *, run: str) -> int:
+    """Drive a RUN that was just made, in the background."""
+
+    async def work() -> int:
+        async with run_session(project, Show(verbose=True), origin="detached") as session:
+            found = find_run(session.store, run)
+            while session.store.is_queued(found) and not await session.store.admit(found):
+                await asyncio.sleep(QUEUED_S)
+            return await session.take_up(found)
+
+    return asyncio.run(work())

@@ -1,0 +1,370 @@
+"""What a run came to, in lines: its state, loops, errors, questions, cost, and what to do next."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from whorl.errors import safe
+from whorl.interfaces import figures, wording
+from whorl.interfaces.cli.terminal import badge, indented, paint, print_lines, room, text_lines
+from whorl.interfaces.figures import as_much_again, line, plural, written
+from whorl.interfaces.values import cut, value_lines
+from whorl.interfaces.wording import advice, advised, exit_words, flags, root_code
+from whorl.interpreter.events import unescape
+from whorl.interpreter.requests import objection
+from whorl.lazily import regex
+from whorl.runtimes.journal.folding import fold
+from whorl.services.inspecting import results
+from whorl.services.steering import amounts_to_go_on, resumed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence, Set
+
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import IterationRow, LoopRow, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+
+# Of what a person is asked about, so many lines.
+_SHOWN_MAX = 100
+# The reasons for which a loop ended that more iterations help against.
+_TOO_FEW = frozenset({"max_iterations", "rejected"})
+# So many loops are told one by one.
+ONE_BY_ONE_MAX = 8
+# Of more, so many that did not meet their condition are told beside the counts.
+_UNMET_MAX = 5
+_ITERATION = regex(r"\[[0-9]+\]")
+_ENDS = {
+    "condition_met": "met",
+    "max_iterations": "stopped by the limit of iterations",
+    "timeout": "stopped by the limit of time",
+    "budget": "stopped by budget",
+    "": "under way",
+}
+# These end a loop, and say nothing about whether its result is good.
+_ENDS_ONLY = frozenset({"plateau", "stable"})
+_MET = frozenset({"condition_met", "accepted"})
+
+
+def print_outputs(outputs: dict[str, Json]) -> None:
+    """Prints what a run gave: one output as it is, several of them below their names."""
+    is_seen = sys.stdout.isatty()
+    for at, (name, value) in enumerate(outputs.items()):
+        if len(outputs) > 1:
+            click.echo(("\n" if at else "") + paint(f"{line(name, 80)}:", bold=True))
+        elif value is None:
+            return
+        lines = value_lines(value, text_lines, whole=True) if is_seen else [written(value)]
+        print_lines(lines)
+
+
+def final_lines(
+    store: SqliteStore,
+    run: RunId,
+    result: dict[str, Any],
+    *,
+    asked: str = "",
+    shown: Set[str] = frozenset(),
+) -> Iterator[str]:
+    """Exit reason, returned iteration, cost, run, next command, unless it is the one `asked`.
+
+    The questions at the addresses in `shown` are not shown again.
+    """
+    status = result["status"]
+    row = store.run(run)
+    words, color = badge(status, row.mark)
+    head = paint(words, color, bold=True)
+    took = figures.seconds(row.seconds or row.updated_at - row.created_at)
+    used = usage_words(result["usage"])
+    yield figures.joined(head, line(row.name, 60), took, used, f"run {run}")
+    yield from indented(loops_lines(result["loops"]))
+    if asked != "show":
+        yield from indented(all_loops(run, result["loops"]))
+    outputs = result["outputs"] if status == "succeeded" else {}
+    missing = [line(name, 60) for name, value in outputs.items() if value is None]
+    if missing:
+        yield "  the output is null" if len(outputs) == 1 else f"  null: {', '.join(missing)}"
+    if result["paused_by"]:
+        yield f"  {pause_words(result)}"
+    yield from indented(error_lines(result["error"]))
+    if row.held:
+        words = "no server takes it up: " if row.position is None else ""
+        yield f"  {words}{safe(row.held)}"
+    for gate in result["waiting_for"]:
+        if gate["address"] not in shown:
+            yield from indented(gate_lines(gate))
+    following = next_command(store, run, result)
+    if following.split()[:2] != ["whorl", asked]:
+        yield f"  next: {following}"
+
+
+def error_lines(error: dict[str, Any] | None) -> Iterator[str]:
+    """What failed, where, and the page that says most about it."""
+    if not error:
+        return
+    place = f"  at {safe(error['path'])}" if error.get("path") else ""
+    own = (error.get("detail") or {}).get("code") if error["code"] == "R109" else None
+    words = f"{own}: {advised(error)}" if own else advised(error)
+    yield f"error[{error['code']}]: {safe(words)}{place}"
+    root = root_code(error)
+    if root != error["code"]:
+        yield f"  it comes from {root}: `whorl explain {root}`"
+
+
+def gate_lines(gate: dict[str, Any]) -> Iterator[str]:
+    """What a person is asked, and what it is about."""
+    place = gate["address"].partition("/:")[0]
+    yield f"{safe(place)} asks: {safe(gate['message'])}"
+    shown = gate["show"]
+    parts = shown if isinstance(shown, dict) and gate["reason"] != "gate" else {"": shown}
+    for name, value in parts.items():
+        if value is None:
+            continue
+        if name:
+            yield f"  {line(name, 60)}:"
+        yield from indented(indented(cut(value_lines(value, text_lines, indent=4), _SHOWN_MAX)))
+
+
+def pause_words(result: dict[str, Any]) -> str:
+    """Why a run is paused, in the words of what it warned of."""
+    if result["paused_by"] == "restore":
+        return "it was under way when the backup was made: what it has done since is not known"
+    if result["paused_by"] != "budget":
+        return "a person paused it"
+    warnings = [warning for warning in result["warnings"] if warning["code"] == "R103"]
+    message = str(warnings[-1].get("message", "")) if warnings else "its budget is reached"
+    return safe(message)
+
+
+def inner_table(rows: Sequence[tuple[str, ...]], *, right: int, shrink: int) -> Iterator[str]:
+    """A table below a line: so many columns are set to the right, and one may be cut."""
+    width = None if (columns := room()) is None else columns - 2
+    return indented(figures.table(rows, right=range(right), width=width, shrink=(shrink,)))
+
+
+def usage_words(usage: dict[str, Any]) -> str:
+    if not usage["calls"]:
+        return ""
+    parts = [calls_made(usage)]
+    if tokens := usage["input_tokens"] + usage["output_tokens"]:
+        parts.append(f"{figures.count(tokens)} tok")
+    if usage["cost_usd"]:
+        parts.append(figures.dollars(usage["cost_usd"]))
+    if usage["in_doubt"]:
+        # Nobody has said what they cost.
+        doubtful = plural(int(usage["in_doubt"]), "call")
+        parts[-1] += f" with what was reserved for {doubtful} in doubt"
+    if usage.get("unpriced_calls"):
+        parts.append(f"{plural(int(usage['unpriced_calls']), 'call')} of unknown price")
+    return ", ".join(parts)
+
+
+def calls_made(usage: dict[str, Any]) -> str:
+    """How many calls there were: of models, and of commands, functions and services."""
+    calls, of_models = int(usage["calls"]), usage.get("model_calls")
+    if of_models is None:
+        return plural(calls, "call")
+    others = calls - int(of_models)
+    if not of_models:
+        return f"{plural(calls, 'call')} without a model"
+    words = plural(int(of_models), "model call")
+    return f"{words}, {plural(others, 'other call')}" if others else words
+
+
+def next_command(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
+    """What a person would most probably want to do next."""
+    match result["status"]:
+        case "succeeded":
+            usual = f"whorl why {run}" if result["loops"] else f"whorl show {run}"
+            return _more(store, run, result) or usual
+        case "failed":
+            return _after_failure(store, run, result)
+        case "waiting":
+            return "   # or: ".join(_answers(run, result["waiting_for"]))
+        case "paused" if result["paused_by"] == "budget":
+            again = as_much_again(store.run(run).budget_usd)
+            return _advised(result, "R103")[0] or f"whorl resume {run} --budget {again}"
+        case "paused" | "interrupted":
+            return f"whorl resume {run}"
+        case "running":
+            return f"whorl watch {run}"
+    return f"whorl show {run}"
+
+
+def _advised(result: dict[str, Any], code: str) -> tuple[str, dict[str, Any]]:
+    """The command in the last warning of a code that has one: its amount is enough. Its facts."""
+    for warning in reversed(result["warnings"]):
+        if warning["code"] == code:
+            words = advice(code, warning.get("facts"), result["run"])
+            commands = re.findall(r"`(whorl (?:resume|continue) [^`]*)`", words)
+            if commands:
+                return str(commands[-1]), warning["facts"]
+    return "", {}
+
+
+def _more(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
+    """How the last loop that a limit or a person ended goes on, where it can."""
+    command, facts = _advised(result, "R102")
+    if command and any(loop["exit_reason"] == "budget" for loop in result["loops"]):
+        # What was short when the loop ended may be less than what is short by now.
+        place = facts["address"] if "--at" in command else ""
+        amounts = flags(amounts_to_go_on(store, run, place))
+        at = f"--at '{place}' " if place else ""
+        return f"whorl continue {run} {at}{amounts}" if amounts else command
+    outer = [loop for loop in result["loops"] if "[" not in loop["path"]]
+    for loop in reversed(outer):
+        if loop["exit_reason"] not in (*_TOO_FEW, "budget"):
+            continue
+        amounts = flags(amounts_to_go_on(store, run, loop["path"]))
+        if loop["exit_reason"] in _TOO_FEW:
+            amounts = f"--iterations 3 {amounts}".rstrip()
+        elif not amounts:
+            amounts = f"--budget {as_much_again(budget_of(store, run, loop['path']))}"
+        at = f" --at {quote(loop['path'])}" if len(outer) > 1 else ""
+        return f"whorl continue {run}{at} {amounts}"
+    return ""
+
+
+def budget_of(store: SqliteStore, run: RunId, loop: str) -> float | None:
+    """The dollars that a loop may spend: its own limit or the run's, whichever is lower."""
+    own = [_own_budget(row) for row in store.loops(run) if row.address == loop]
+    budgets = [item for item in (*own, store.run(run).budget_usd) if item is not None]
+    return min(budgets, default=None)
+
+
+def _own_budget(row: LoopRow) -> float | None:
+    cost = row.limits.get("cost_usd") if isinstance(row.limits, dict) else None
+    return cost if isinstance(cost, int | float) else None
+
+
+def _after_failure(store: SqliteStore, run: RunId, result: dict[str, Any]) -> str:
+    error = result["error"] or {}
+    if root_code(error) == "P118":
+        if "raise the budget" not in str(error.get("message")):
+            return "whorl explain P118"
+        return _with_room(store, run, str(error.get("path")))
+    match error.get("code"):
+        case "R110" | "R111":
+            return f"whorl explain {error['code']}"
+        case "R102":
+            # Trying the loop again would only reach its limit again.
+            return _more(store, run, result) or f"whorl why {run}"
+        case "R108":
+            return _more(store, run, result) or f"whorl resume {run}   # asks again"
+    if objection(fold(store, run).machine, resumed()) is not None:
+        return f"whorl show {run}"
+    return f"whorl resume {run}   # tries again only what failed"
+
+
+def _with_room(store: SqliteStore, run: RunId, path: str) -> str:
+    """How a call goes on whose answer a budget cut: with as much again for what held it."""
+    for row in reversed(store.loops(run)):
+        own = _own_budget(row)
+        if path.startswith(f"{row.address}[") and own is not None:
+            again = as_much_again(own)
+            return f"whorl continue {run} --at {quote(row.address)} --budget {again}"
+    return f"whorl resume {run} --budget {as_much_again(store.run(run).budget_usd)}"
+
+
+def _answers(run: str, gates: list[dict[str, Any]]) -> Iterator[str]:
+    """The commands that answer what a run asks first."""
+    gate = gates[0] if gates else {"address": "", "reason": ""}
+    at = f" --at {quote(gate['address'].partition('/:')[0])}" if len(gates) > 1 else ""
+    yield f"whorl approve {run}{at}"
+    if gate["reason"] == "limit":
+        yield f"whorl continue {run}{at} --iterations 3"
+    yield f"whorl reject {run}{at} --feedback '...'"
+
+
+def loops_lines(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+    if len(loops) <= ONE_BY_ONE_MAX:
+        yield from map(loop_words, loops)
+        return
+    yield from _counts(loops)
+    unmet = [loop for loop in loops if loop["exit_reason"] and loop["exit_reason"] not in _MET]
+    yield from indented(map(loop_words, unmet[:_UNMET_MAX]))
+
+
+def all_loops(run: str, loops: Sequence[dict[str, Any]]) -> list[str]:
+    """How to see all loops, where `loops_lines` does not tell each."""
+    words = f"`whorl show {run}` lists all {len(loops):,} loops"
+    return [words] if len(loops) > ONE_BY_ONE_MAX else []
+
+
+def _counts(loops: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """For each loop of the file, how many times it ended in which way."""
+    counts: dict[str, Counter[str]] = {}
+    for loop in loops:
+        path = unescape(_ITERATION.sub("", loop["path"]))
+        reason = loop["exit_reason"] or ""
+        end = _ENDS.get(reason, reason)
+        if loop["stopped_by"] in _ENDS_ONLY:
+            end = f"{end} ({loop['stopped_by']})"
+        counts.setdefault(path, Counter())[end] += 1
+    for path, ends in counts.items():
+        yield f"{safe(path)}: {_ends(ends)}"
+
+
+def ends_words(reasons: Mapping[str, int]) -> str:
+    """How many loops ended for which reason, in few words: `30 met, 20 budget`."""
+    short = {"condition_met": "met", "max_iterations": "limit", "": "under way"}
+    return _ends({short.get(reason, reason): number for reason, number in reasons.items()})
+
+
+def _ends(ends: Mapping[str, int]) -> str:
+    ordered = sorted(ends.items(), key=lambda end: (end[0] != _ENDS["condition_met"], -end[1]))
+    return ", ".join(f"{number:,} {end}" for end, number in ordered)
+
+
+def loop_words(loop: dict[str, Any]) -> str:
+    iterations = plural(loop["iterations"], "iteration")
+    words = f"{iterations} so far"
+    if loop["exit_reason"]:
+        words = f"{exit_words(loop['exit_reason'], loop['stopped_by'] or '')} after {iterations}"
+    if loop["returned_iteration"] is not None:
+        words += f", returned iteration {loop['returned_iteration']}"
+    if loop["score"] is not None:
+        words += f", score {figures.score(loop['score'])}"
+    return f"{safe(loop['path'])}: {words}"
+
+
+def loop_lines(
+    row: LoopRow, iterations: list[IterationRow], *, workflow: Workflow, machine: Machine
+) -> Iterator[str]:
+    """Why a loop ended: its conditions and their values in each iteration."""
+    node = results.loop_node(workflow, row.path)
+    limit = results.limit_now(machine, row)
+    of = f" of at most {limit}" if limit is not None else ""
+    ended = "it has not ended"
+    if row.exit_reason:
+        reason = (row.exit_reason, row.stopped_by)
+        ended = f"it ended because {wording.reason_words(*reason)}: {wording.exit_words(*reason)}"
+    yield f"{safe(row.address)}  {plural(row.iterations, 'iteration')}{of}; {ended}"
+    if node is not None and node.until is not None:
+        yield f"  until: {wording.condition_words(node.until)}"
+    if row.returned_iteration is not None:
+        yield f"  returned: iteration {row.returned_iteration}"
+    rows, reasons = [("#", "score", "verdict", "why")], list[str]()
+    for iteration in iterations:
+        note = iteration.note
+        verdict = "met" if note.get("met") else "not met" if note.get("facts") else "no verdict"
+        if iteration.status != "succeeded":
+            verdict = wording.ending_words(iteration.status)
+        star = "★" if iteration.number == row.best_iteration else ""
+        measured = wording.score_cell(note, iteration.score) + star
+        words = wording.verdict_words(note, 400, with_reasons=False)
+        rows.append((str(iteration.number), measured, verdict, words))
+        for at, text in enumerate(wording.reason_lines(note)):
+            number = str(iteration.number) if at == 0 else ""
+            reasons.append(f"    {number:>{len(str(row.iterations))}}  {text}")
+    if len(rows) > 1:
+        yield from inner_table(rows, right=1, shrink=3)
+    yield from ["  the judge's reasons:", *reasons] if reasons else []

@@ -1,0 +1,1 @@
+"""What a run leaves, and what is made of it again."""

@@ -1,0 +1,430 @@
+"""A run is a fold over its journal: rebuilding a machine, as it is now or as it was."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from whorl.errors import StoreError, UsageError
+from whorl.interpreter.events import FED_KINDS, Event, numbered, split_iteration
+from whorl.interpreter.machine import Machine
+from whorl.interpreter.plan import Plan
+from whorl.interpreter.state import Observer
+from whorl.ir import from_json
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import Entry, Journal, RunId
+from whorl.runtimes.journal.keys import CODE
+from whorl.runtimes.journal.sealing import hide, opened, opened_state, redacted, redaction_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Mapping
+
+    from whorl.interpreter.state import State
+    from whorl.language import Json
+    from whorl.runtimes.journal.keys import Seals
+
+
+T = TypeVar("T")
+
+# What most events lead to is done within so many steps; a long work is left to whoever drives.
+STEPS_AT_END, FUEL_AT_END = 500, 10_000
+# So many entries are taken before others may have their turn.
+ENTRIES_AT_ONCE = 20
+# So many notes at most the machine is behind the journal while that is read.
+BEHIND_MAX = 64
+# What comes of an entry or a state that the machine has not written.
+_MISSHAPEN = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
+@dataclass(slots=True)
+class Folded:
+    """A machine, the seq that it stands after, and what it said that is not in the journal yet.
+
+    Without `seals` it was fed what people see of the run's secrets.
+    """
+
+    machine: Machine
+    seq: int
+    run: RunId
+    seals: Seals | None
+    unsaid: list[Event] = field(default_factory=list)
+    # How many of these are in the journal all the same; they are left out in the end.
+    journaled: int = 0
+    # What it said between the beginning of the iteration that it stopped at and its stop.
+    late: list[Event] = field(default_factory=list)
+
+    def forget_journaled(self) -> None:
+        count = min(self.journaled, len(self.unsaid))
+        del self.unsaid[:count]
+        self.journaled -= count
+
+
+def fold(
+    journal: Journal, run: RunId, plan: Plan | None = None, *, to_drive: bool = False
+) -> Folded:
+    """The machine as the journal leaves it, from its newest snapshot on.
+
+    It is for people to look at, so it tells no secrets, unless it is `to_drive` the run: that
+    needs them. Raises StoreError R909 where they cannot be had. In the midst of long work it is
+    busy still.
+    """
+    plan = plan or Plan(from_json(journal.workflow(run)))
+    return _end_of(folding(journal, run, plan, to_drive=to_drive))
+
+
+def folding(
+    journal: Journal, run: RunId, plan: Plan, *, to_drive: bool
+) -> Generator[None, None, Folded]:
+    """Folds a run in steps of milliseconds, between which others may have their turn."""
+    try:
+        folded = yield from _folding(journal, run, plan, journal.seals)
+    except StoreError as fault:
+        if to_drive or fault.code != CODE:
+            raise
+        folded = yield from _folding(journal, run, plan, None)
+    if not to_drive:
+        hide(folded.machine)
+    return folded
+
+
+def look_on(journal: Journal, run: RunId, plan: Plan) -> Folded:
+    """The machine as the journal leaves it, for one who feeds it what follows (`take`).
+
+    It may hold secrets: only its frames are for people, not the values in them.
+    """
+    return as_far_as_open(journal, lambda seals: _end_of(_folding(journal, run, plan, seals)))
+
+
+def _end_of(steps: Generator[None, None, T]) -> T:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return ended.value  # type: ignore[no-any-return]
+
+
+def as_far_as_open(journal: Journal, look: Callable[[Seals | None], T]) -> T:
+    """What there is to see, with the key; without it, with what people see of secrets."""
+    try:
+        return look(journal.seals)
+    except StoreError as fault:
+        if fault.code != CODE:
+            raise
+        return look(None)
+
+
+def _folding(
+    journal: Journal, run: RunId, plan: Plan, seals: Seals | None
+) -> Generator[None, None, Folded]:
+    stored = stored_in(journal, run, seals)
+    if stored is not None:
+        try:
+            folded = Folded(Machine.restore(plan, stored[1]), stored[0], run, seals)
+            return (yield from _folded_on(journal, folded, partial(take, folded)))
+        except _MISSHAPEN:
+            pass  # somebody else wrote it: the journal has all of it
+    replay = Replay(journal, run, plan, seals=seals)
+    try:
+        return (yield from _folded_on(journal, replay.folded, replay.take))
+    except _MISSHAPEN as fault:
+        words = f"entry {replay.folded.seq} of run {run} has not what its kind has ({fault!r:.80})"
+        advice = "restore a backup; other runs are not touched by it"
+        raise StoreError(words, code="R903", help=advice) from fault
+
+
+def _folded_on(
+    journal: Journal, folded: Folded, take_next: Callable[[Entry], bool]
+) -> Generator[None, None, Folded]:
+    machine = folded.machine
+    for entry in journal.read(folded.run, after=folded.seq):
+        while entry.event.kind in FED_KINDS and machine.is_before(entry.event):
+            machine.advance(steps=STEPS_AT_END, fuel=FUEL_AT_END, to=machine.place_of(entry.event))
+            yield
+        take_next(entry)
+        if entry.seq % ENTRIES_AT_ONCE == 0:
+            yield
+    yield from _coming_to_rest(folded)
+    folded.forget_journaled()
+    machine.recover()
+    return folded
+
+
+def take(folded: Folded, entry: Entry) -> bool:
+    """Feeds one entry; notes are only counted, since the machine says them by itself.
+
+    False: the machine has stopped before what has happened then.
+    """
+    if entry.seq != folded.seq + 1:
+        raise StoreError(f"the journal has a gap before entry {entry.seq}", code="R903")
+    folded.seq = entry.seq
+    if entry.event.kind not in FED_KINDS:
+        folded.journaled += 1
+        if folded.journaled - len(folded.unsaid) > BEHIND_MAX:
+            catch_up(folded)
+        return True
+    is_taken = folded.machine.take(opened(entry.event, folded.run, folded.seals))
+    folded.machine.poll()
+    hear(folded)
+    return is_taken
+
+
+def catch_up(folded: Folded) -> None:
+    """Has the machine go on until it has said what the journal says, and no further."""
+    _end_of(_catching_up(folded))
+
+
+def _catching_up(folded: Folded) -> Generator[None, None, None]:
+    while len(folded.unsaid) < folded.journaled and folded.machine.is_busy:
+        folded.machine.advance(steps=1)
+        hear(folded)
+        yield
+
+
+def come_to_rest(folded: Folded) -> None:
+    """Has the machine say what the journal says, and do what follows, unless that is long."""
+    _end_of(_coming_to_rest(folded))
+
+
+def _coming_to_rest(folded: Folded) -> Generator[None, None, None]:
+    yield from _catching_up(folded)
+    folded.machine.advance(steps=STEPS_AT_END, fuel=FUEL_AT_END)
+    hear(folded)
+
+
+def hear(folded: Folded) -> None:
+    """Takes what the machine has said since."""
+    machine = folded.machine
+    notes = machine.take_notes()
+    at = machine.stopped_at
+    index = next((i for i, note in enumerate(notes) if at and begins(note, at)), None)
+    if index is not None:
+        # The fork that follows begins this iteration, and says so.
+        folded.late = notes[index + 1 :]
+        del notes[index]
+    folded.unsaid.extend(notes)
+
+
+def begins(event: Event, iteration: str) -> bool:
+    return event.address == iteration and event.kind == "iteration.started"
+
+
+class Replay:
+    """A journal from its start or a stored snapshot on, until the iteration `until` begins.
+
+    The journal of a fork opens with what its source did, under the workflow of the source, up to
+    the beginning of the iteration that the fork redoes. Each part ends with a `run.forked`.
+    """
+
+    def __init__(
+        self,
+        journal: Journal,
+        run: RunId,
+        plan: Plan | None = None,
+        *,
+        until: str = "",
+        seals: Seals | None = None,
+        stored: tuple[int, str] | None = None,
+    ) -> None:
+        plan = plan or Plan(from_json(journal.workflow(run)))
+        self._forks: list[Event] = []
+        self._part = 0
+        first = next(iter(journal.read(run)), None)
+        if first is not None and first.event.body.get("run", run) != run:
+            # The journal of a run that is no fork starts with its own name.
+            forks = list(journal.read(run, kinds=frozenset({"run.forked"})))
+            self._forks = [entry.event for entry in forks]
+            self._part = sum(entry.seq <= stored[0] for entry in forks) if stored else 0
+        plans = [plan]
+        for fork in reversed(self._forks):
+            plans.append(_plan_before(journal, fork) or plans[-1])
+        self._plans = plans[::-1]
+        self._until = until
+        self.folded = Folded(Machine(self._plans[0]), 0, run, seals)
+        if stored is not None:
+            machine = Machine.restore(self._plans[self._part], stored[1])
+            self.folded = Folded(machine, stored[0], run, seals)
+        self._set_stops()
+
+    @property
+    def has_arrived(self) -> bool:
+        """Whether the iteration is about to begin, not to be forked."""
+        stopped_at = self.folded.machine.stopped_at
+        return bool(stopped_at) and stopped_at != self._forked_at()
+
+    def take(self, entry: Entry) -> bool:
+        if entry.event.kind == "run.forked":
+            self.finish()
+            self._part += 1
+            self.folded.machine.plan = self._plans[self._part]
+            self._set_stops()
+        return take(self.folded, entry)
+
+    def finish(self) -> None:
+        """Does all that the entries so far lead to."""
+        self.folded.machine.advance()
+        hear(self.folded)
+
+    def catch_up(self) -> None:
+        catch_up(self.folded)
+
+    def come_to_rest(self) -> None:
+        come_to_rest(self.folded)
+
+    def _forked_at(self) -> str:
+        if self._part == len(self._forks):
+            return ""
+        return str(self._forks[self._part].body["at"])
+
+    def _set_stops(self) -> None:
+        # An iteration that is forked in this part is the one that begins in the next.
+        stops = {self._until} - {self._forked_at()}
+        if self._part < len(self._forks) and self._forks[self._part].body.get("exact"):
+            stops.add(self._forked_at())
+        self.folded.machine.stops = frozenset(stops)
+
+
+def _plan_before(journal: Journal, fork: Event) -> Plan | None:
+    """The plan of what was forked, where the fork has another workflow."""
+    pinned = fork.body.get("workflow")
+    if pinned is None and not fork.body.get("exact"):
+        try:
+            pinned = journal.workflow(RunId(str(fork.body.get("source"))))
+        except UsageError:  # the source was deleted
+            return None
+    return Plan(from_json(pinned)) if pinned is not None else None
+
+
+def moment(journal: Journal, run: RunId, iteration: str) -> Machine | None:
+    """The machine as it was when an iteration began, for people to look at."""
+
+    def look(seals: Seals | None) -> Machine | None:
+        stored = stored_before(journal, run, iteration, seals)
+        replay = Replay(journal, run, until=iteration, seals=seals, stored=stored)
+        for entry in journal.read(run, after=replay.folded.seq):
+            replay.take(entry)
+            if begins(entry.event, iteration):
+                replay.catch_up()
+            if replay.has_arrived:
+                hide(replay.folded.machine)
+                return replay.folded.machine
+        return None
+
+    return as_far_as_open(journal, look)
+
+
+def stored_before(
+    journal: Journal, run: RunId, iteration: str, seals: Seals | None
+) -> tuple[int, str] | None:
+    """The newest snapshot from before an iteration began; none: only the whole journal will do."""
+    loop, number = split_iteration(iteration)
+    if number is None:
+        return None
+    if number == 1:
+        earlier = journal.loop_start(run, loop)
+    else:
+        before = numbered(loop, number - 1)
+        earlier = journal.iteration_ends(run, (before,)).get(before)
+    return stored_in(journal, run, seals, before=earlier - 1) if earlier is not None else None
+
+
+def stored_in(
+    journal: Journal, run: RunId, seals: Seals | None, *, after: int = 0, before: int | None = None
+) -> tuple[int, str] | None:
+    """The newest snapshot of a part of a run; none: it is encrypted, and there are no seals."""
+    stored = journal.last_snapshot(run, after, before)
+    state = None if stored is None else opened_state(stored, run, seals)
+    return None if stored is None or state is None else (stored[0], state)
+
+
+def look_into(
+    journal: Journal, run: RunId, iterations: frozenset[str], *, to_drive: bool = False
+) -> dict[str, dict[str, Json]]:
+    """The results and scores of iterations of a run, by replaying it from snapshots on.
+
+    Only what is `to_drive` a run has secrets in it.
+    """
+
+    def look(seals: Seals | None) -> dict[str, dict[str, Json]]:
+        return _observations(journal, run, iterations, seals, to_drive=to_drive)
+
+    return look(journal.seals) if to_drive else as_far_as_open(journal, look)
+
+
+def _observations(
+    journal: Journal,
+    run: RunId,
+    iterations: frozenset[str],
+    seals: Seals | None,
+    *,
+    to_drive: bool,
+) -> dict[str, dict[str, Json]]:
+    ends = journal.iteration_ends(run, iterations)
+    for iteration in iterations - set(ends):
+        ends[iteration] = _end_of_unfinished(journal, run, iteration, seals)
+    observer = _Results(iterations)
+    replay: Replay | None = None
+    for iteration in sorted(iterations, key=ends.__getitem__):
+        at = 0 if replay is None else replay.folded.seq
+        stored = stored_in(journal, run, seals, after=at, before=ends[iteration] - 1)
+        if replay is None or stored is not None:
+            replay = Replay(journal, run, seals=seals, stored=stored)
+            replay.folded.machine.observer = observer
+            entries = journal.read(run, after=replay.folded.seq)
+        if iteration not in observer.results:
+            _observe(replay, entries, iteration, observer.results)
+    redaction = None
+    if replay is not None and not to_drive:
+        redaction = redaction_of(replay.folded.machine.state.get("secrets", ()))
+    if redaction is None:
+        return observer.results
+    return {place: redacted(given, redaction) for place, given in observer.results.items()}
+
+
+class _Results(Observer):
+    """What iterations gave, whichever attempt at each went through."""
+
+    def __init__(self, iterations: frozenset[str]) -> None:
+        self._iterations = iterations
+        self.results: dict[str, dict[str, Json]] = {}
+
+    def closed(self, machine: State, key: str, note: dict[str, Json]) -> None:
+        frame = machine.loop_frames[key]
+        address = numbered(frame["address"], frame["count"])
+        if note["status"] != "succeeded" or address not in self._iterations:
+            return
+        last = {collect.name for collect in machine.loop(key).collect if collect.take == "last"}
+        collected = frame.get("collected", {})
+        self.results[address] = {
+            "results": frame["previous"],
+            "score": frame.get("score"),
+            "collected": {name: value for name, value in collected.items() if name in last},
+        }
+
+
+def _end_of_unfinished(journal: Journal, run: RunId, iteration: str, seals: Seals | None) -> int:
+    """An entry before which what an iteration gave is not known; 1: nobody can tell."""
+    stored = stored_in(journal, run, seals)
+    loop, number = split_iteration(iteration)
+    frames = json.loads(stored[1])["frames"].values() if stored is not None else ()
+    at = (f["count"] for f in frames if f["kind"] == "loop" and f["address"] == loop)
+    # It is under way, or about to begin.
+    return stored[0] + 1 if stored and next(at, math.inf) <= (number or 0) else 1
+
+
+def _observe(
+    replay: Replay, entries: Iterator[Entry], iteration: str, results: Mapping[str, Json]
+) -> None:
+    """Replays until an iteration has succeeded, or the next but one begins."""
+    loop, number = split_iteration(iteration)
+    after_next = numbered(loop, (number or 0) + 2)
+    for entry in entries:
+        replay.take(entry)
+        replay.folded.forget_journaled()
+        if begins(entry.event, after_next):
+            break
+        if iteration in results:
+            return
+    replay.catch_up()

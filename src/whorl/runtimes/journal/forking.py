@@ -1,0 +1,126 @@
+"""A fork is a new run that keeps the iterations before one of another run, and redoes that one."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
+
+from whorl.errors import UsageError, did_you_mean
+from whorl.interpreter.events import FED_KINDS, Event, split_iteration
+from whorl.interpreter.plan import Plan
+from whorl.ir import Workflow, content_hash, from_json, to_json
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.folding import Replay, begins, stored_before
+from whorl.runtimes.journal.journal import Journal, NewRun, RunId, records_in
+from whorl.runtimes.journal.sealing import opened, redaction_of, sealed, sealed_state
+
+if TYPE_CHECKING:
+    from whorl.interpreter.machine import Machine
+    from whorl.language import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where to fork, and what is to be different."""
+
+    at: str
+    values: dict[str, Json] = field(default_factory=dict)
+    limits: dict[str, Json] = field(default_factory=dict)
+    workflow: Workflow | None = None
+    sources: dict[str, str] | None = None
+    file: str = ""
+    key: str = ""
+    origin: str = ""
+
+
+async def fork_run(
+    store: Journal, source: RunId, fork: Fork, *, run: RunId, now: float
+) -> tuple[RunId, bool]:
+    """Makes the new run, driven by nobody, all or none of it; False: a run with this key exists."""
+    before, machine, shared = _begun(store, source, fork.at)
+    if machine.plan.is_confidential:
+        # The snapshots of the source are encrypted for it alone.
+        shared = 0
+    workflow = fork.workflow or from_json(store.workflow(source))
+    old, encoded = to_json(machine.plan.workflow), to_json(workflow)
+    body: dict[str, Json] = {
+        "at": fork.at,
+        "exact": True,
+        "run": run,
+        "source": source,
+        "stood_at": machine.now,
+        "seed": secrets.token_hex(8),
+        "set": fork.values,
+        "limits": machine.state["limits"] | fork.limits,
+    }
+    if old != encoded:
+        # Whoever replays the fork from its start needs it, and the source may be deleted.
+        body["workflow"] = old
+    forked = Event("run.forked", fork.at, now, body)
+    _move(machine, Plan(workflow), fork.at)
+    machine.stops = frozenset()
+    machine.feed(forked)
+    notes = machine.take_notes()
+    redaction = redaction_of(machine.state.get("secrets", ()))
+    events = [
+        sealed(event, run, store.seals, redaction, workflow=workflow)
+        for event in (*before, forked, *notes)
+    ]
+    state: Json = machine.snapshot()
+    if machine.plan.is_confidential:
+        state = sealed_state(str(state), run, len(events), store.seals)
+    about = (workflow.name, workflow.dialect, fork.file or store.file(source), fork.key, source)
+    sources = store.sources(source) if fork.sources is None else fork.sources
+    digest = content_hash(encoded)
+    made = NewRun(run, encoded, digest, *about, sources=sources, origin=fork.origin)
+    memories = records_in(events[-len(notes) :] if notes else ())
+    made = replace(made, memories=memories, state=state, shared=shared)
+    return await store.create(made, *events)
+
+
+def _begun(store: Journal, source: RunId, at: str) -> tuple[list[Event], Machine, int]:
+    """The source's journal up to the moment in which an iteration began, and the machine there.
+
+    And how many entries before that moment have snapshots that a fork can use.
+    """
+    stored = stored_before(store, source, at, store.seals)
+    replay = Replay(store, source, until=at, seals=store.seals, stored=stored)
+    first, shared = replay.folded.seq, 0
+    events: list[Event] = []
+    begun: list[str] = []
+    for entry in store.read(source):
+        event = entry.event
+        if event.kind == "iteration.started":
+            begun.append(event.address)
+        # What came in the same breath as the iteration began, the iteration owes nothing.
+        is_before = entry.seq <= first or event.kind not in FED_KINDS
+        if entry.seq > first and not replay.has_arrived:
+            is_before = replay.take(entry)
+            if begins(event, at):
+                replay.catch_up()
+            replay.folded.forget_journaled()
+        if replay.has_arrived and begins(event, at):
+            return events + replay.folded.late, replay.folded.machine, shared
+        if is_before:
+            events.append(opened(event, source, store.seals))
+            shared = entry.seq if len(events) == entry.seq else shared
+    loop, number = split_iteration(at)
+    if number is None:
+        raise UsageError(f"say which iteration to redo: `--at {loop}[NUMBER]`", code="W903")
+    words = f"run {source!r} has no iteration {at!r}"
+    advice = did_you_mean(at, begun) or f"it has {', '.join(begun[:20]) or 'none'}"
+    raise UsageError(words, help=advice, code="W903")
+
+
+def _move(machine: Machine, plan: Plan, at: str) -> None:
+    """Puts the state under another version of the workflow, which must have the same places."""
+    frames = machine.frames.values()
+    missing = {f["node"] for f in frames if "node" in f} - set(plan.nodes)
+    missing |= {f["block"] for f in frames if f["kind"] == "block"} - set(plan.blocks)
+    if missing:
+        names = ", ".join(key.partition(":")[2] or key for key in sorted(missing))
+        words = f"the other version has no place for what the run is doing at {at!r}: {names}"
+        advice = "keep the names of the steps and loops around the iteration"
+        raise UsageError(words, help=advice, code="W903")
+    machine.plan = plan

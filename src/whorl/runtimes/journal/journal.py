@@ -1,0 +1,362 @@
+"""What a journal is: append-only, one owner per run, read by everybody; the write buffer before it.
+
+What can be had again may wait in the buffer for company: the machine's own notes, and replies of
+tasks without effects. All else is written at once. Nothing leaves the process before all of it is
+written, so a crash that loses it is a crash that came a moment earlier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import field
+from typing import TYPE_CHECKING, Literal, NewType, Protocol
+
+from whorl.interpreter import BEHAVIOUR
+from whorl.lazily import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from whorl.interpreter.events import Event
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.runtimes.journal.keys import Seals
+
+
+RunId = NewType("RunId", str)
+# Runs of these origins are taken up by a server when the process that drove them is gone.
+KEEPING = frozenset({"server", "detached"})
+# A clock that goes on while the machine is suspended, unlike that of an event loop.
+_THROUGHOUT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
+_SUSPENDED_MIN_S = 0.5
+WAIT_S = 0.1
+# A process that is this busy would be held up even more if it wrote as often as it should.
+LATE_S = 0.02
+WAIT_MAX_S = 1.0
+ENTRIES_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event at its place in a run's journal; `seq` counts from 1 without gaps."""
+
+    seq: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """What is stored when a run is made: the workflow that it pins, and where it came from.
+
+    `behaviour` is the version of the machine that drives it, `origin` who started it: server,
+    detached, terminal or python. One that has a past has the memories that it leaves, the state of
+    the machine after it, and as many `shared` first entries as are those of its parent.
+    """
+
+    id: RunId
+    workflow: Json
+    workflow_hash: str
+    name: str
+    dialect: str
+    file: str = ""
+    key: str = ""
+    parent: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+    # How many runs of its workflow run at once; None: it does not wait for others.
+    at_once: int | None = None
+    behaviour: int = BEHAVIOUR
+    memories: Sequence[Record] = ()
+    state: Json = None
+    origin: str = ""
+    shared: int = 0
+    # When it was made, where that was not now.
+    created_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run as lists show it. `status` is derived: running without an owner is interrupted.
+
+    It shows one loop: the outermost one that runs, or that ran last; `iteration` is how many of it
+    have begun. `mark` is `limit` or `budget` where a run succeeded with a loop that ended at one.
+    `due` is when a run that waits goes on by itself, `held` why a server did not take it up;
+    `seconds` is how long it has worked, 0 where nothing tells; `position` is its place among those
+    that wait for their turn.
+    """
+
+    id: RunId
+    name: str
+    status: str
+    dialect: str
+    file: str
+    created_at: float
+    updated_at: float
+    key: str = ""
+    parent: str = ""
+    last_seq: int = 0
+    cost_usd: float = 0.0
+    calls: int = 0
+    tokens: int = 0
+    budget_usd: float | None = None
+    loop: str = ""
+    iteration: int = 0
+    iterations_max: int = 0
+    score: float | None = None
+    exit_reason: str = ""
+    error: str = ""
+    in_doubt: int = 0
+    mark: str = ""
+    stopped_by: str = ""
+    origin: str = ""
+    due: float | None = None
+    held: str = ""
+    seconds: float = 0.0
+    position: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoopRow:
+    """A loop of a run. Until it has finished, its numbers are those of its newest iteration."""
+
+    address: str
+    path: str
+    state: Literal["running", "finished"]
+    iterations: int
+    exit_reason: str = ""
+    stopped_by: str = ""
+    score: float | None = None
+    best_iteration: int | None = None
+    returned_iteration: int | None = None
+    failed_iterations: tuple[int, ...] = ()
+    usage: Json = None
+    limits: Json = None
+    until: Json = None
+    started_seq: int = 0
+    finished_seq: int | None = None
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class IterationRow:
+    """A finished iteration of a loop; `note` is all that its entry in the journal says."""
+
+    loop: str
+    number: int
+    status: str
+    score: float | None
+    seq: int
+    at: float
+    note: dict[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record for a loop's memory across runs; only the newest `keep` of a key stay."""
+
+    key: str
+    record: Json
+    keep: int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A control request on its way to the owner of a run."""
+
+    id: int
+    run: RunId
+    event: Event
+
+
+class Journal(Protocol):
+    """Where runs are written, each by its one owner, and read by everybody."""
+
+    # What encrypts the values in it that nobody may read.
+    seals: Seals
+
+    async def create(self, run: NewRun, *events: Event) -> tuple[RunId, bool]:
+        """Stores a run with its first events; a known key gives the run that has it, and False."""
+
+    async def claim(self, run: RunId) -> int:
+        """Makes this process the owner; gives the owner number. Raises StoreError R902."""
+
+    async def append(
+        self,
+        run: RunId,
+        owner: int,
+        events: Sequence[Event],
+        *,
+        messages: Sequence[int] = (),
+        after: int | None = None,
+        is_large: bool = False,
+    ) -> int:
+        """Appends events in one transaction and returns once they are durable; gives the last seq.
+
+        The requests that the events answer leave the inbox, and the memories in them are kept.
+        `after` is the seq that the run is at; where some event `is_large`, they are written down
+        beside the event loop. Raises Fenced where another process has claimed the run.
+        """
+
+    async def snapshot(self, run: RunId, owner: int, seq: int, state: Json) -> None:
+        """Stores the machine's state as it is after the entry `seq`."""
+
+    async def release(self, run: RunId, owner: int) -> None:
+        """Gives the run up; it may be claimed by anyone."""
+
+    def read(
+        self, run: RunId, after: int = 0, *, kinds: frozenset[str] = frozenset()
+    ) -> Iterator[Entry]:
+        """The entries of a run after a sequence number, in order; all of them, or some kinds."""
+
+    def last_snapshot(
+        self, run: RunId, after: int = 0, before: int | None = None
+    ) -> tuple[int, Json] | None:
+        """The newest snapshot between two entries, and the seq that it stands after."""
+
+    def loop_start(self, run: RunId, loop: str) -> int | None:
+        """The entry with which a loop started."""
+
+    def iteration_ends(self, run: RunId, iterations: Iterable[str]) -> dict[str, int]:
+        """The first entries that tell of the end of iterations, by their addresses."""
+
+    def workflow(self, run: RunId) -> Json:
+        """The workflow that the run pins."""
+
+    def file(self, run: RunId) -> str:
+        """The file that a run was started from."""
+
+    def sources(self, run: RunId) -> dict[str, str]:
+        """The source texts that the run pins, by file."""
+
+    def loops(self, run: RunId) -> list[LoopRow]:
+        """The loops of a run, in the order in which they started."""
+
+
+def throughout() -> float:
+    """Seconds by a clock that nobody sets, and that all processes of a machine share."""
+    return time.monotonic() if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT)
+
+
+class RunClock:
+    """The time of a run: the time of day at its `start`, counted on by the event loop.
+
+    Whoever sets the clock of the machine thereby changes no wait.
+    """
+
+    def __init__(self, start: float) -> None:
+        self._passed = asyncio.get_running_loop().time
+        # How long the machine has been suspended since it started.
+        self._suspended_s = throughout() - time.monotonic()
+        self._start = start - self._passed()
+
+    def __call__(self) -> float:
+        suspended_s = throughout() - time.monotonic() - self._suspended_s
+        # A little is the time between reading two clocks.
+        if suspended_s > _SUSPENDED_MIN_S:
+            self._start += suspended_s
+            self._suspended_s += suspended_s
+        return self._start + self._passed()
+
+
+def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict[str, Json]:
+    """The records by key that a new run begins with; `records` gives those of one key."""
+    from whorl.ir import Loop
+    from whorl.ir.walk import index_nodes
+
+    loops = [node for node in index_nodes(workflow).values() if isinstance(node, Loop)]
+    memories = [loop.memory for loop in loops if loop.memory is not None]
+    kept = {memory.key: records(memory.key) for memory in memories if memory.across_runs}
+    return {key: list(of_key) for key, of_key in kept.items() if of_key}
+
+
+def records_in(events: Iterable[Event]) -> list[Record]:
+    bodies = (event.body for event in events if event.kind == "iteration.finished")
+    notes = [note for body in bodies if isinstance(note := body.get("remember"), dict)]
+    return [Record(str(note["key"]), note["record"], int(str(note["keep"]))) for note in notes]
+
+
+def tool_pins(journal: Journal, run: str) -> dict[str, str]:
+    """The hash of what each tool said about itself when the run first heard of it, by its name."""
+    pins: dict[str, str] = {}
+    for entry in journal.read(RunId(run), kinds=frozenset({"task.finished"})):
+        pins = pins_in(entry.event.body) | pins
+    return pins
+
+
+def pins_in(reply: dict[str, Json]) -> dict[str, str]:
+    """The hash of what each tool said about itself, as one reply has it."""
+    tools = reply.get("tools")
+    heard = dict(tools) if isinstance(tools, dict) else {}
+    if isinstance(name := reply.get("tool"), str):
+        heard[name] = reply.get("pin")
+    return {name: pin for name, pin in heard.items() if isinstance(pin, str)}
+
+
+class CommitTimer:
+    """Wakes all runs of a process that have something to write together: they share a commit."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Callable[[], None]] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due = 0.0
+        self._late = 0.0
+
+    def wait(self, wake: Callable[[], None]) -> None:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            # What waited in a loop that has ended waits for nothing any more.
+            self._loop, self._waiting, self._late = loop, [], 0.0
+        self._waiting.append(wake)
+        if len(self._waiting) == 1:
+            seconds = WAIT_S if self._late < LATE_S else WAIT_S + 4 * self._late
+            self._due = loop.time() + min(seconds, WAIT_MAX_S)
+            loop.call_at(self._due, self._wake_all, loop)
+
+    def _wake_all(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._late = loop.time() - self._due
+        waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
+
+
+@dataclass(slots=True, eq=False)
+class WriteBuffer:
+    """The entries of a run that wait, in the order of the journal, and until when they may."""
+
+    _entries: list[Event]
+    _timer: CommitTimer
+    _wake: Callable[[], None]
+    _is_due: bool = False
+    _is_waiting: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def add(self, entries: list[Event], *, now: bool = False) -> None:
+        """Puts entries behind those that wait; `now`: they may not wait."""
+        self._entries += entries
+        self._is_due |= now
+
+    def take(self) -> list[Event]:
+        entries, self._entries = self._entries, []
+        self._is_due = False
+        return entries
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._entries) >= ENTRIES_MAX
+
+    def must_be_written(self) -> bool:
+        """Whether it has waited long enough; whoever asks is woken when it has."""
+        if self._is_due:
+            return True
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._timer.wait(self._time_is_up)
+        return False
+
+    def _time_is_up(self) -> None:
+        self._is_waiting = False
+        if self._entries:
+            self._is_due = True
+            self._wake()

@@ -1,0 +1,442 @@
+"""What people see of a run, folded from its journal: status, usage, and what became of its loops.
+
+Lists, live views, results and traces all take it from here, so they say the same. A field that is
+missing or has an odd type counts as not there: no entry is refused because of what a list shows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from whorl.interpreter.events import Event, charged, split_iteration
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import Entry, Journal, LoopRow, RunId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from whorl.language import Json
+
+
+_NUMBER_MAX: Final = 2**63
+_REQUESTS_KEPT: Final = 100
+_WARNINGS_MAX: Final = 1_000
+_WARNINGS: Final = frozenset({"warning"})
+_ABANDONED_MAX: Final = 1_000
+_ANSWERED_KEPT: Final = 1_000
+_MARKS: Final = ("limit", "budget")
+_USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
+# What a loop and its row call alike.
+_SAME: Final = ("address", "exit_reason", "stopped_by", "score", "usage", "until", "started_seq",
+                "finished_seq", "mark")  # fmt: skip
+_WAKING: Final = frozenset(
+    {"task.started", "task.finished", "task.failed", "gate.decided", "timer.fired", "run.accepted"}
+)
+
+
+@dataclass(slots=True)
+class LoopFold:
+    """A loop of a run; `number` counts the iterations that began, `limit` how many there may be."""
+
+    address: str
+    path: str = ""
+    limit: int = 0
+    number: int = 0
+    score: float | None = None
+    best: tuple[int, float | None] | None = None
+    exit_reason: str = ""
+    stopped_by: str = ""
+    mark: str = ""
+    returned: int | None = None
+    failed: tuple[int, ...] = ()
+    usage: Json = None
+    limits: Json = None
+    until: Json = None
+    started_seq: int = 0
+    finished_seq: int | None = None
+    is_over: bool = False
+
+    def take(self, event: Event, seq: int = 0, number: int | None = None) -> None:
+        """Takes an event of the loop in; `number` is that of its iteration, where it is known."""
+        kind, body = event.kind, event.body
+        if number is None:
+            number = iteration_of(event)[1]
+        if kind == "iteration.started":
+            self.number = number or self.number + 1
+            if self.is_over:
+                self._reopen()
+            return
+        if kind == "iteration.finished":
+            number = number or self.number
+            if body.get("status") == "not_begun":
+                self.number = max(0, number - 1)
+                return
+            self.number = max(self.number, number)
+            self.score = number_of(body.get("score"))
+            if body.get("best") is True:
+                self.best = (number, self.score)
+            return
+        if kind == "loop.finished":
+            self._finish(body, seq)
+            return
+        self._reopen()
+        self.limits = body.get("limits")
+        self.limit = iterations_in(self.limits) or self.limit
+        if kind == "loop.started":
+            self.path, self.until = text_of(body.get("path")), body.get("until")
+            self.started_seq = self.started_seq or seq
+            self.number, self.score, self.best = 0, None, None
+
+    def _reopen(self) -> None:
+        self.exit_reason = self.stopped_by = self.mark = ""
+        self.finished_seq, self.is_over = None, False
+
+    def _finish(self, body: dict[str, Json], seq: int) -> None:
+        self.is_over, self.finished_seq = True, seq
+        self.path = text_of(body.get("path")) or self.path
+        if "iterations" in body:
+            self.number = count_of(body["iterations"])
+        self.exit_reason = text_of(body.get("exit_reason"))
+        self.stopped_by = text_of(body.get("stopped_by"))
+        self.score = number_of(body.get("score"))
+        self.mark = mark_of(body.get("mark"))
+        self.returned = count_of(body.get("returned_iteration")) or None
+        failed = body.get("failed_iterations")
+        self.failed = tuple(map(count_of, failed)) if isinstance(failed, list) else ()
+        self.usage = body.get("usage")
+        if "best_iteration" in body:
+            # What iterations say about themselves is only that they were the best so far.
+            best = count_of(body["best_iteration"])
+            score = self.best[1] if self.best is not None and self.best[0] == best else None
+            self.best = (best, score) if best else None
+
+    def row(self) -> LoopRow:
+        limits = self.limits
+        if isinstance(limits, dict) and self.limit:
+            limits = limits | {"iterations": self.limit}
+        same: dict[str, Any] = {name: getattr(self, name) for name in _SAME}
+        return LoopRow(
+            path=self.path or self.address,
+            state="finished" if self.is_over else "running",
+            iterations=self.number,
+            best_iteration=self.best[0] if self.best is not None else None,
+            returned_iteration=self.returned,
+            failed_iterations=self.failed,
+            limits=limits,
+            **same,
+        )
+
+
+AnyLoop = TypeVar("AnyLoop", bound=LoopFold)
+
+
+@dataclass(slots=True)
+class RunFold(Generic[AnyLoop]):
+    """A run: where it stands, what it has used, and the loops that are kept of it."""
+
+    last_seq: int = 0
+    updated_at: float = 0.0
+    cost_usd: float = 0.0
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    in_doubt: int = 0
+    budget_usd: float | None = None
+    error: str = ""
+    status: str = "running"
+    # While it is paused for a budget: the iterations whose first calls that refuses.
+    not_begun: tuple[str, ...] | None = None
+    loops: dict[str, AnyLoop] = field(default_factory=dict)
+    # The events that charge calls which were given up on their way, by their addresses.
+    abandoned: dict[str, Event] = field(default_factory=dict)
+    # The calls that were answered last.
+    answered: deque[str] = field(default_factory=lambda: deque(maxlen=_ANSWERED_KEPT))
+    # The requests of people that stand in the journal, by their names.
+    requests: deque[str] = field(default_factory=lambda: deque(maxlen=_REQUESTS_KEPT))
+    # When a run that waits goes on by itself.
+    due: float | None = None
+    # How long it has worked: not while it had ended, was paused or waited for a person.
+    seconds: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def take(self, event: Event) -> bool:
+        """Takes the next event of the journal in; False: it is a request that came before."""
+        self.last_seq += 1
+        if self.status == "running" and 0.0 < self.updated_at < event.at:
+            self.seconds += event.at - self.updated_at
+        self.updated_at = event.at
+        if "request" in event.body and (request := text_of(event.body["request"])):
+            # One that stands in the journal twice is ignored by the run, too.
+            if request in self.requests:
+                return False
+            self.requests.append(request)
+        kind = event.kind
+        if self.status == "waiting" and kind in _WAKING:
+            self.status = "running"
+        change = _CHANGES.get(kind)
+        if change is not None:
+            change(self, event)
+        elif kind in LOOP_KINDS:
+            self.take_of_loop(event)
+        return True
+
+    def loop_for(self, event: Event, address: str) -> AnyLoop | None:
+        return self.loops.get(address)
+
+    def take_of_loop(self, event: Event) -> None:
+        address, number = event.address, 0
+        if event.kind in OF_ITERATIONS:
+            address, number = iteration_of(event)
+        loop = self.loop_for(event, address)
+        if loop is not None:
+            loop.take(event, self.last_seq, number)
+        if self.not_begun is not None:
+            self._begin_later(event)
+        if event.kind == "loop.continued":
+            # What the limits are now, only the run itself knows.
+            limits = event.body.get("run_limits")
+            if isinstance(limits, dict):
+                self.budget_usd = amount_of(limits.get("cost_usd"))
+
+    def go_on(self, event: Event) -> None:
+        """The run begins, or a person lets it go on, perhaps with more money."""
+        self.status, self.error = "running", ""
+        self._hold(None)
+        if event.kind == "run.continued":
+            return
+        limits = event.body.get("limits")
+        if isinstance(limits, dict):
+            self.budget_usd = amount_of(limits.get("cost_usd"))
+        more = amount_of(event.body.get("cost_usd"))
+        if more is not None and self.budget_usd is not None:
+            self.budget_usd += more
+
+    def fork(self, event: Event) -> None:
+        self.go_on(event)
+        self.abandoned.clear()
+        self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
+        self.cost_usd = self.seconds = 0.0
+
+    def wait(self, event: Event) -> None:
+        self.status = text_of(event.body.get("status")) or "waiting"
+        self.due = number_of(event.body.get("due"))
+        held = event.body.get("not_begun")
+        if isinstance(held, list):
+            self._hold(tuple(map(str, held)))
+
+    def _begin_later(self, event: Event) -> None:
+        """What begins while there is no money has not begun, unless it is tried again (`[1]#2`).
+
+        What ends says by itself how much of it counts.
+        """
+        held, at = self.not_begun or (), event.address
+        if event.kind in ("iteration.finished", "loop.finished"):
+            self.not_begun = tuple(
+                address for address in held if at not in (address, split_iteration(address)[0])
+            )
+        elif event.kind == "iteration.started" and at.endswith("]"):
+            self._count(at, -1)
+            self.not_begun = (*held, at)
+
+    def _hold(self, iterations: tuple[str, ...] | None) -> None:
+        for iteration in self.not_begun or ():
+            self._count(iteration, 1)
+        for iteration in iterations or ():
+            self._count(iteration, -1)
+        self.not_begun = iterations
+
+    def _count(self, iteration: str, step: int) -> None:
+        loop = self.loops.get(split_iteration(iteration)[0])
+        if loop is not None:
+            loop.number = max(0, loop.number + step)
+
+    def finish(self, event: Event) -> None:
+        """The run ends; where no event charges calls that were given up, it tells of them."""
+        self.status = text_of(event.body.get("status")) or "failed"
+        error = event.body.get("error")
+        self.error = text_of(error.get("message") if isinstance(error, dict) else error)
+        self._hold(None)
+        usage = event.body.get("usage")
+        if isinstance(usage, dict) and count_of(usage.get("calls")) > self.calls:
+            self.calls = self.input_tokens = self.output_tokens = self.in_doubt = 0
+            self.cost_usd = 0.0
+            self._add(usage)
+
+    def spend(self, event: Event) -> None:
+        """A call is answered, or given up."""
+        if self.not_begun and event.kind != "node.finished":
+            # An answer that needed no money: its iteration has begun after all.
+            self._hold(tuple(at for at in self.not_begun if not event.address.startswith(f"{at}/")))
+        if not isinstance(event.body.get("usage"), dict):
+            return
+        if event.kind == "node.finished":
+            if event.address in self.answered:
+                # The reply came together with what gave the call up, and stands before it.
+                return
+            self.abandoned[event.address] = event
+            if len(self.abandoned) > _ABANDONED_MAX:
+                del self.abandoned[next(iter(self.abandoned))]
+        else:
+            self.answered.append(event.address)
+            if (given_up := self.abandoned.pop(event.address, None)) is not None:
+                # A reply that comes after all counts instead of what its call was charged with.
+                self.charge(given_up, -1)
+        self.charge(event)
+
+    def charge(self, event: Event, sign: int = 1) -> None:
+        """Counts what an event charges a call with, or counts it no longer."""
+        usage: Any = event.body["usage"]
+        self._add(usage, sign)
+
+    def doubt(self, event: Event) -> None:
+        """Nobody will say what a call used, so that what was reserved for it is charged."""
+        reserve = event.body.get("reserve")
+        if event.address not in self.abandoned:
+            usage: Json = {**charged(reserve if isinstance(reserve, dict) else {})}
+            self.spend(Event(event.kind, event.address, event.at, {"usage": usage}))
+
+    def begin(self, event: Event) -> None:
+        self.abandoned.pop(event.address, None)
+
+    def _add(self, usage: dict[str, Json], sign: int = 1) -> None:
+        self.calls += sign * count_of(usage.get("calls"))
+        self.input_tokens += sign * count_of(usage.get("input_tokens"))
+        self.output_tokens += sign * count_of(usage.get("output_tokens"))
+        self.cost_usd += sign * (amount_of(usage.get("cost_usd")) or 0.0)
+        self.in_doubt += sign * count_of(usage.get("in_doubt"))
+
+
+def _pause(run: RunFold[Any], event: Event) -> None:
+    run.status = "paused"
+
+
+OF_ITERATIONS: Final = frozenset({"iteration.started", "iteration.finished"})
+_CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
+    "run.started": RunFold.go_on,
+    "run.resumed": RunFold.go_on,
+    "run.accepted": RunFold.go_on,
+    "run.continued": RunFold.go_on,
+    "run.forked": lambda run, event: run.fork(event),
+    "run.paused": _pause,
+    "run.waiting": RunFold.wait,
+    "run.finished": RunFold.finish,
+    "task.finished": RunFold.spend,
+    "task.failed": RunFold.spend,
+    "node.finished": RunFold.spend,
+    "task.in_doubt": RunFold.doubt,
+    "task.started": lambda run, event: run.begin(event),
+}
+LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *OF_ITERATIONS})
+
+
+class AllLoops(RunFold[LoopFold]):
+    """Keeps every loop."""
+
+    __slots__ = ()
+
+    def loop_for(self, event: Event, address: str) -> LoopFold | None:
+        if event.kind == "loop.started":
+            self.loops.setdefault(address, LoopFold(address))
+        return self.loops.get(address)
+
+
+def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
+    run = AllLoops()
+    for entry in entries:
+        run.take(entry.event)
+    return [loop.row() for loop in run.loops.values()]
+
+
+def iteration_of(event: Event) -> tuple[str, int]:
+    loop, number = split_iteration(event.address)
+    return loop, number if number is not None else count_of(event.body.get("number"))
+
+
+def iterations_in(limits: Json) -> int:
+    return count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
+
+
+def text_of(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def mark_of(value: Json) -> str:
+    """What a loop ended at although its condition could have been met: `limit` or `budget`."""
+    return str(value) if value in _MARKS else ""
+
+
+def number_of(value: Json) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < _NUMBER_MAX else None
+
+
+def amount_of(value: Json) -> float | None:
+    if type(value) is float and 0.0 <= value < _NUMBER_MAX:
+        return value
+    number = number_of(value)
+    return number if number is not None and number >= 0 else None
+
+
+def count_of(value: Json) -> int:
+    if type(value) is int and 0 <= value < 2**53:
+        # What nearly every usage is made of.
+        return value
+    return min(int(amount_of(value) or 0), 2**53)
+
+
+def document(
+    run: str,
+    status: str,
+    final: Event | None,
+    journal: Journal,
+    *,
+    warnings: list[Json] | None = None,
+) -> dict[str, Json]:
+    """The result document; `final` is the last `run.finished`. Unknown warnings are looked for."""
+    body: dict[str, Any] = final.body if final is not None else {}
+    if warnings is None:
+        events = (entry.event for entry in journal.read(RunId(run), kinds=_WARNINGS))
+        warned = (event.body | {"path": event.address} for event in events)
+        warnings = list(islice(warned, _WARNINGS_MAX))
+    return {
+        "run": run,
+        "status": status,
+        "output": body.get("output"),
+        "outputs": body.get("outputs") or {},
+        "loops": [loop_document(row) for row in journal.loops(RunId(run))],
+        "usage": usage_document(body.get("usage")),
+        "warnings": warnings,
+        "error": body.get("error"),
+    }
+
+
+def loop_document(row: LoopRow) -> dict[str, Json]:
+    document: dict[str, Json] = {
+        "path": row.address,
+        "iterations": row.iterations,
+        "exit_reason": row.exit_reason or None,
+        "stopped_by": row.stopped_by or None,
+        "score": row.score,
+        "best_iteration": row.best_iteration,
+        "returned_iteration": row.returned_iteration,
+        "failed_iterations": list(row.failed_iterations),
+        "usage": usage_document(row.usage),
+    }
+    return document | {"mark": row.mark} if row.mark else document
+
+
+def usage_document(usage: Any) -> dict[str, Json]:
+    """Usage with all its fields, and how many calls had no known price."""
+    usage = usage if isinstance(usage, dict) else {}
+    document: dict[str, Json] = {name: usage.get(name, 0) for name in _USAGE}
+    document["cost_usd"] = round(float(usage.get("cost_usd", 0.0)), 9)
+    if usage.get("unpriced"):
+        document["unpriced_calls"] = usage["unpriced"]
+    return document

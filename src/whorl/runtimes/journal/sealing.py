@@ -1,0 +1,247 @@
+"""What nobody is shown, taken out of the entries of a journal: secret inputs, and secure outputs.
+
+An entry tells what everybody may see, so that whoever reads a journal can show it as it is. What
+the machine needs beside that stands in the entry's field `sealed`, encrypted for this run and this
+place, and is put back where a run is folded. Notes are never fed, so nothing of them is sealed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from whorl.interpreter.constructs.run import InputError, check_inputs, secret_texts
+from whorl.interpreter.events import FED_KINDS, Event
+from whorl.providers.redaction import HIDDEN, Redaction
+from whorl.runtimes.journal.replies import MARK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from whorl.interpreter.machine import Machine
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.runtimes.journal.keys import Seals
+
+
+SEALED: Final = "sealed"
+# What is shown of a secure task, and of the details of its failure.
+_KEPT_OF_TASKS: Final = (
+    *(MARK, "usage", "model", "provider", "status", "error"),
+    # Which model answered, how it ended, and which tools it was told of, by hashes of their words.
+    *("finish", "toy_model", "tools", "tool", "pin"),
+)
+_KEPT: Final = ("status", "type", MARK)
+# Fields whose words and amounts are the engine's own, so that a secret of the same text is not
+# meant; an error is an object of such fields itself.
+_WORDS: Final = """run seed source at kind status code path reason exit_reason cause branch scope
+    limit of by met number iteration iterations not_begun best_iteration returned_iteration
+    failed_iterations seconds score usage limits run_limits reserve cap at_worst due workflow
+    request mark pauses approved model provider finish retryable answered retry_after_s secure
+    behaviour step cpu_s"""
+_OBJECTS: Final = frozenset({"error", "cause", "remember"})
+# Values by names that the workflow has given them.
+_NAMES: Final = "input inputs outputs set results collected carry previous person accepted values"
+# What frames of the machine hold of a run's values.
+_FRAME: Final = """input inputs extra echo items results failures kept later turn repair carry past
+    previous all history collected person fault failure texts texts_before judged accepted
+    accepted_collected unsubscribe"""
+_OWN_WORDS: Final = frozenset(_WORDS.split())
+_NAMED: Final = frozenset(_NAMES.split())
+_VALUES_OF_FRAMES: Final = frozenset(_FRAME.split())
+
+
+def secrets_of(workflow: Workflow, given: dict[str, Json]) -> list[str]:
+    """The texts that nobody is shown of what a run is given, also where it will be refused."""
+    if not any(port.secret for port in workflow.inputs):
+        return []
+    try:
+        return secret_texts(workflow, check_inputs(workflow, given))
+    except InputError:
+        return secret_texts(workflow, given)
+
+
+def redaction_of(texts: Iterable[str]) -> Redaction | None:
+    texts = tuple(texts)
+    return Redaction(texts) if texts else None
+
+
+def shown(event: Event) -> dict[str, Json]:
+    """What an entry tells people: nothing that is sealed, or that a secure task gave."""
+    body = event.body
+    if SEALED in body:
+        body = {name: value for name, value in body.items() if name != SEALED}
+    if body.get(MARK) is True:
+        if event.kind in ("task.finished", "task.failed"):
+            body = {name: body[name] for name in _KEPT_OF_TASKS if name in body}
+        if event.kind != "task.failed":
+            body = body | {"value": HIDDEN}
+    error: Any = body.get("error")
+    detail = error.get("detail") if isinstance(error, dict) else None
+    if isinstance(detail, dict) and detail.get(MARK) is True:
+        kept = {name: detail[name] for name in _KEPT if name in detail}
+        body = body | {"error": error | {"detail": kept}}
+        if "value" in body:
+            body = body | {"value": HIDDEN}
+    return body
+
+
+def sealed(
+    event: Event,
+    run: str,
+    seals: Seals,
+    redaction: Redaction | None = None,
+    *,
+    workflow: Workflow | None = None,
+) -> Event:
+    """The entry of an event as it is written; of `workflow` where inputs of it are in the event."""
+    clear = shown(event)
+    if workflow is not None:
+        clear = _without_inputs(clear, workflow)
+    if redaction is not None:
+        clear = redacted(clear, redaction)
+    if clear is event.body:
+        return event
+    if event.kind in FED_KINDS and event.kind != "task.started":
+        hidden = {n: v for n, v in event.body.items() if n not in clear or clear[n] != v}
+        hidden.pop(SEALED, None)
+        if hidden:
+            place = (run, event.kind, event.address)
+            clear = clear | {SEALED: seals.seal(json.dumps(hidden), *place)}
+    return Event(event.kind, event.address, event.at, clear)
+
+
+def opened(event: Event, run: str, seals: Seals | None) -> Event:
+    """The event as it happened; without seals, as people see it. Raises StoreError R909."""
+    text = event.body.get(SEALED)
+    if not isinstance(text, str):
+        return event
+    body = {name: value for name, value in event.body.items() if name != SEALED}
+    if seals is not None:
+        body |= json.loads(seals.open(text, run, event.kind, event.address))
+    return Event(event.kind, event.address, event.at, body)
+
+
+def sealed_state(state: str, run: str, seq: int, seals: Seals) -> Json:
+    """The state of a machine for a snapshot; all of it, since anything may come of a secret."""
+    return {SEALED: seals.seal(state, run, "snapshot", str(seq))}
+
+
+def opened_state(stored: tuple[int, Json], run: str, seals: Seals | None) -> str | None:
+    """The state in a snapshot; None: it is sealed, and there are no seals."""
+    seq, state = stored
+    if not isinstance(state, dict):
+        return str(state)
+    return None if seals is None else seals.open(str(state[SEALED]), run, "snapshot", str(seq))
+
+
+class RunSealing:
+    """What is written of a run that is driven; `redacted` takes the operator's secrets out."""
+
+    def __init__(
+        self, run: str, machine: Machine, seals: Seals, redacted: Callable[[Json], Json]
+    ) -> None:
+        self._run = run
+        self._machine = machine
+        self._seals = seals
+        self._redacted = redacted
+        self._redaction: Redaction | None = None
+        self._secrets_known = 0
+
+    def redaction(self) -> Redaction | None:
+        """What takes the run's own secrets out; a workflow that is called may bring more."""
+        secrets = self._machine.state.get("secrets", ())
+        if len(secrets) != self._secrets_known:
+            self._secrets_known, self._redaction = len(secrets), redaction_of(secrets)
+        return self._redaction
+
+    def entry(self, event: Event) -> Event:
+        """The entry of an event. What the machine was fed is without the operator's secrets."""
+        if event.kind not in FED_KINDS:
+            body = cast("dict[str, Json]", self._redacted(event.body))
+            if body is not event.body:
+                event = Event(event.kind, event.address, event.at, body)
+        if not self._machine.plan.is_confidential:
+            return event
+        return sealed(event, self._run, self._seals, self.redaction())
+
+    def state(self, seq: int, *, in_pieces: bool) -> tuple[int, Json]:
+        """The size of the state after an entry, and the state as it is stored."""
+        state = self._machine.snapshot(in_pieces=in_pieces)
+        if not self._machine.plan.is_confidential:
+            return len(state), state
+        return len(state), sealed_state(state, self._run, seq, self._seals)
+
+
+def redacted(body: Mapping[str, Json], redaction: Redaction) -> dict[str, Json]:
+    """The fields of an entry without secrets."""
+    clear: dict[str, Json] = {}
+    for name, value in body.items():
+        if name in _OBJECTS and isinstance(value, dict):
+            clear[name] = redacted(value, redaction)
+        elif name in _NAMED and isinstance(value, dict):
+            clear[name] = {key: redaction.value(part) for key, part in value.items()}
+        else:
+            clear[name] = value if name in _OWN_WORDS else redaction.value(value)
+    return clear
+
+
+def hide(machine: Machine) -> None:
+    """Takes the secrets out of what people are shown of a machine; it cannot go on after that."""
+    redaction = redaction_of(machine.state.get("secrets", ()))
+    if redaction is None:
+        return
+    state: Any = machine.state
+    state["result"] = state["result"] and redacted(state["result"], redaction)
+    for scope in state["scopes"].values():
+        scope |= redacted({"values": scope["values"]}, redaction)
+    for frame in state["frames"].values():
+        frame |= redacted({n: frame[n] for n in _VALUES_OF_FRAMES.intersection(frame)}, redaction)
+        for name in ("first", "best"):
+            if name in frame:
+                frame[name] = redacted(frame[name], redaction)
+
+
+def shown_sources(sources: dict[str, str], redaction: Redaction | None) -> dict[str, str]:
+    """The files that a run was read from, without the secrets that stand in them."""
+    if redaction is None:
+        return sources
+    return {name: str(redaction.value(text)) for name, text in sources.items()}
+
+
+def masked(value: Json, number: Json = HIDDEN) -> Json:
+    """A value of the same shape that tells nothing: texts and numbers are hidden."""
+    if isinstance(value, dict):
+        return {name: masked(part, number) for name, part in value.items()}
+    if isinstance(value, list):
+        return [masked(part, number) for part in value]
+    if isinstance(value, str):
+        return HIDDEN
+    return value if value is None or isinstance(value, bool) else number
+
+
+def without_defaults(
+    workflow: Workflow, given: dict[str, Json]
+) -> tuple[Workflow, dict[str, Json]]:
+    """A workflow without the values that its file has for secrets, which are given to the run."""
+    filled = {port.name: port.default for port in workflow.inputs if port.secret}
+    filled = {name: value for name, value in filled.items() if value is not None}
+    if not filled:
+        return workflow, given
+    ports = tuple(
+        replace(port, default=None, required=False) if port.name in filled else port
+        for port in workflow.inputs
+    )
+    return replace(workflow, inputs=ports), filled | given
+
+
+def _without_inputs(body: dict[str, Json], workflow: Workflow) -> dict[str, Json]:
+    """Hides secret inputs where they stand, under whichever name they are given."""
+    names = {name for port in workflow.inputs if port.secret for name in (port.name, *port.aliases)}
+    clear = dict(body)
+    for field in ("input", "set"):
+        given = body.get(field)
+        if isinstance(given, dict) and not names.isdisjoint(given):
+            clear[field] = {n: masked(v) if n in names else v for n, v in given.items()}
+    return clear if clear != body else body

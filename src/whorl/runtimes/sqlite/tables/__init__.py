@@ -1,0 +1,1 @@
+"""The tables of a store, one module for what belongs together."""

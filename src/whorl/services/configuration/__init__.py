@@ -1,0 +1,1 @@
+"""Where settings come from, and whether a folder may have rights."""

@@ -1,0 +1,1 @@
+"""What is done with workflow files before they run: they are edited, taken over and checked."""

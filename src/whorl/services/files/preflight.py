@@ -1,0 +1,412 @@
+"""What is checked before a run starts: inputs, permission for commands, models; the forecast."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from whorl.errors import ProviderError, UsageError, did_you_mean, safe
+from whorl.ir import Constant, Judge, Loop, Task, from_json, to_json
+from whorl.ir.expressions import conditions_in, expressions_in
+from whorl.ir.worst_case import PRICED, Priced, worst_case
+from whorl.lazily import dataclass
+from whorl.services.configuration.trust import check_trusted
+from whorl.services.files.effects import (
+    Effects,
+    effects_of,
+    nodes_of,
+    plain,
+    refused_writes,
+    started,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.registry import Providers
+    from whorl.providers.settings import Settings
+    from whorl.providers.task import Request
+    from whorl.runtimes.local import Start
+
+
+TOY = (
+    "no provider is configured, so the embedded toy model answers: fine for trying things out, "
+    "useless as a judge"
+)
+SCRIPTED = "no model is asked: the replies are scripted"
+_MODELS = frozenset({"ask", "judge"})
+_NO_PROVIDER = "P110"
+_NO_KEY = "add [keys.NAME] with its url and token to whorl.toml"
+_CHOOSING = frozenset({"model", "provider", "model_url"})
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run can do: None where a value decides, or where no price is known.
+
+    `calls` is the most, `usual` has each call once, without any that is tried again. `cost_usd` is
+    expected; `bound_usd` is the most, where something bounds it: a budget, or limits of all that
+    is sent. `answer_tokens` is how long answers are reckoned whose length is open.
+    `effects` names what it would write, run and call.
+    """
+
+    calls: int | None
+    usual: int | None
+    cost_usd: float | None
+    budget_usd: float | None = None
+    is_priced: bool = True
+    has_tools: bool = False
+    bound_usd: float | None = None
+    answer_tokens: int = 0
+    effects: Effects = Effects()
+
+
+def check_given(
+    workflow: Workflow, given: dict[str, Json], *, advice: str, has_options: bool = False
+) -> None:
+    """Refuses inputs that the workflow would refuse, before a run is made.
+
+    Only whoever `has_options` is told with which option of the command line a value is given.
+    """
+    from whorl.interpreter.constructs.run import InputError, check_inputs
+    from whorl.providers.redaction import HIDDEN
+
+    try:
+        check_inputs(workflow, given)
+        secrets = [port.name for port in workflow.inputs if port.secret]
+        if hidden := [name for name in secrets if given.get(name) == HIDDEN]:
+            words = f"{HIDDEN!r} stands for the input {hidden[0]!r}, which is secret: give it again"
+            raise InputError(words, hidden[0])
+    except InputError as fault:
+        option = f": `-i {fault.missing}=VALUE`" if has_options and fault.missing else ""
+        raise UsageError(f"{fault}{option}", help=advice, code="R111") from fault
+
+
+def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:
+    """Why the run may not start: a step runs a command, and the operator gave no permission."""
+    allowed = settings.allow.commands
+    for _, path, task in nodes_of(workflow):
+        if not isinstance(task, Task):
+            continue
+        for program, what in started(task, settings):
+            if allowed is True or (isinstance(allowed, tuple) and program in (*allowed, "")):
+                continue
+            named = f' or commands = ["{program}"]' if program else ""
+            message = (
+                f"commands are not allowed: step {task.name!r} would {what}; read the file, then "
+                f"set [allow] commands = true{named} in whorl.toml"
+            )
+            return {"code": "R110", "message": message, "path": path}
+        if words := refused_writes(task, settings):
+            return {"code": "R114", "message": f"step {task.name!r}: {words}", "path": path}
+        if task.kind == "javascript":
+            from whorl.providers.code.javascript import check_node
+
+            try:
+                check_node(settings)
+            except ProviderError as fault:
+                return {"code": "P109", "message": f"step {task.name!r}: {fault}", "path": path}
+    return None
+
+
+def check_allowed(workflow: Workflow, providers: Providers) -> None:
+    check_trusted(providers.settings)
+    refused = refusal(workflow, providers.settings)
+    if refused is not None:
+        raise UsageError(str(refused["message"]), code=str(refused["code"]))
+    check_models(workflow, providers)
+
+
+def check_performable(workflow: Workflow, providers: Providers) -> None:
+    """Refuses to take up a run that needs a task, a model or a permission that is missing."""
+    for _, path, node in nodes_of(workflow):
+        if isinstance(node, Task):
+            try:
+                providers.kind(node.kind)
+            except UsageError as fault:
+                words = f"step {path!r}: {fault}"
+                raise UsageError(words, help=fault.help, code=fault.code) from fault
+    check_allowed(workflow, providers)
+
+
+def check_models(workflow: Workflow, providers: Providers) -> None:
+    """Refuses a run whose steps name a provider, a task or a tool that is not there.
+
+    In files of other systems, which may have steps that are never reached, models only.
+    """
+    from whorl.dialects import reaches_all_steps
+
+    for unknown in unknown_names(workflow, providers):
+        is_reached = unknown.code == _NO_PROVIDER or reaches_all_steps(workflow.dialect)
+        if is_reached and not unknown.is_doubt:
+            words = f"step {unknown.path!r} {unknown.message}"
+            advice = "`whorl doctor` shows what is configured"
+            raise UsageError(words, help=advice, code=unknown.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A name in a workflow that nothing stands behind; `is_doubt`: or perhaps something does.
+
+    `is_named` tells whether the file has the name, or leaves the choice to the operator.
+    """
+
+    path: str
+    code: str
+    message: str
+    is_named: bool = True
+    is_doubt: bool = False
+
+
+def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]:
+    closed: set[str] = set()
+    for asked, is_decided in _asked(workflow):
+        if asked.kind in _MODELS and is_decided:
+            yield from _unknown_model(asked, providers)
+            yield from _closed_address(asked, providers, closed)
+        if asked.kind == "ask":
+            yield from _unknown_tools(asked, providers)
+    for _, path, node in nodes_of(workflow):
+        if isinstance(node, Task) and node.kind in ("use", "http"):
+            yield from _unknown_task_or_key(path, node, providers)
+
+
+def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:
+    from whorl.providers.task import how_to_give
+
+    context, is_task = providers.context, node.kind == "use"
+    field, code, names = "key", "P116", [*context.settings.keys]
+    if is_task:
+        names = [*context.functions.names(), *context.settings.tasks]
+        field, code = "task", "P114"
+    named = dict(node.inputs.entries).get(field)
+    name = named.value if isinstance(named, Constant) else None
+    if not isinstance(name, str) or name in names or (is_task and context.plugin(name)):
+        return
+    near = did_you_mean(name, names)
+    advice = how_to_give(name) if is_task else _NO_KEY
+    message = f"uses the {field} {name!r}, which is not known; {advice}"
+    yield Unknown(path, code, f"{message}; {near}" if near else message)
+
+
+def _unknown_model(asked: Request, providers: Providers) -> Iterator[Unknown]:
+    named = bool(asked.inputs.get("model") or asked.inputs.get("provider"))
+    try:
+        providers.kind(asked.kind).estimate(asked)
+    except ProviderError as fault:
+        if fault.code == _NO_PROVIDER:
+            message = f"has no model to ask: {fault}"
+            yield Unknown(asked.address, fault.code, message, is_named=named)
+        return
+    from whorl.providers.models.selection import misspelt
+
+    models = asked.inputs.get("model")
+    for model in models if isinstance(models, list) else [models]:
+        if isinstance(model, str) and (near := misspelt(providers.settings, model)):
+            message = f"asks the default provider for the model {model!r}: {near}"
+            yield Unknown(asked.address, _NO_PROVIDER, message, is_doubt=True)
+
+
+def _closed_address(asked: Request, providers: Providers, known: set[str]) -> Iterator[Unknown]:
+    """The private address of a model that a file names without permission, said once for each.
+
+    Only what is written as an address, or is this machine, is known without looking it up.
+    """
+    from whorl.providers.outbound.addresses import Policy, literal_of, target_of
+
+    url = asked.inputs.get("model_url")
+    if not isinstance(url, str) or url in known or "{" in url:
+        return
+    known.add(url)
+    try:
+        target = target_of(url)
+        is_local = target.host == "localhost" or target.host.endswith(".localhost")
+        address = "127.0.0.1" if is_local else str(literal_of(target.host) or "")
+        policy = Policy.of(providers.settings)
+        policy.check_host(target.scheme, target.host, target.port)
+        policy.check(target.scheme, target.host, target.port, [address] if address else [])
+    except ProviderError as fault:
+        yield Unknown(asked.address, fault.code, f"asks a model at {url!r}: {fault}", is_doubt=True)
+
+
+def _unknown_tools(asked: Request, providers: Providers) -> Iterator[Unknown]:
+    context = providers.context
+    names = [*context.settings.mcp, *context.settings.tasks, *context.functions.names()]
+    tools = asked.inputs.get("tools")
+    for name in tools if isinstance(tools, list) else ():
+        server = str(name).partition("/")[0]
+        # What is computed in the run stands in it as its own text.
+        if not isinstance(name, str) or "{" in name or name in names or server in names:
+            continue
+        near = did_you_mean(server, names)
+        message = (
+            f"offers the tool {name!r}, which is neither an MCP server nor a task; add "
+            f"[mcp.{server}] or [tasks] {name} to whorl.toml{'; ' + near if near else ''}"
+        )
+        yield Unknown(asked.address, "P113", message)
+
+
+def asks_models(workflow: Workflow) -> bool:
+    return any(asked.kind in _MODELS for asked, _ in _asked(workflow))
+
+
+def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[Start, str]:
+    """How a run may start, and who answers where that is no real model.
+
+    Raises UsageError where a step names what is not configured, or the configuration is not
+    trusted. A run that the operator gave no permission for is made, too, and is refused as its
+    first act.
+    """
+    check_trusted(providers.settings)
+    refused = refusal(workflow, providers.settings)
+    if refused is not None:
+        return replace(start, refused=refused), ""
+    check_models(workflow, providers)
+    at_once = limit_of(workflow, providers.settings)
+    return replace(start, at_once=at_once), _stand_in(workflow, providers.settings)
+
+
+def limit_of(workflow: Workflow, settings: Settings) -> int | None:
+    """How many runs of a workflow run at once: the operator says so, or its file."""
+    own = workflow.trigger.concurrency if workflow.trigger is not None else None
+    limit = settings.queue.get(workflow.name, settings.queue.get("*"))
+    return min(own, limit) if own and limit else own or limit
+
+
+def _stand_in(workflow: Workflow, settings: Settings) -> str:
+    """Who answers in the place of a model, where none is asked at all."""
+    asked = [each for each in _asked(workflow) if each[0].kind in _MODELS]
+    if not asked or not any(one.kind == "scripted" for one in settings.providers.values()):
+        return TOY if asked and not settings.providers else ""
+    from whorl.providers.models.selection import choose_models
+
+    names: set[str] = set()
+    for request, is_decided in asked:
+        named = request.inputs
+        if request.kind == "judge" and not named.get("model"):
+            named = {"model": settings.judge_model}
+        chosen = choose_models(settings, named).candidates if is_decided else ()
+        if not chosen or any(one.provider.kind != "scripted" for one in chosen):
+            return ""
+        names |= {repr(safe(one.provider.name)) for one in chosen}
+    return f"{SCRIPTED} (provider {', '.join(sorted(names))})"
+
+
+def forecast(
+    workflow: Workflow,
+    providers: Providers,
+    *,
+    iterations: int | None = None,
+    budget_usd: float | None = None,
+) -> Forecast:
+    if iterations is not None:
+        limited = from_json(_limit(to_json(workflow), iterations))
+        workflow = replace(limited, name=workflow.name)
+    budget = budget_usd if budget_usd is not None else workflow.limits.cost_usd
+    asked = [request for request, _ in _asked(workflow)]
+    prices = _Prices(providers)
+    worst = worst_case(workflow, prices.of)
+    cost, bound = (worst.cost_usd, worst.bound_usd) if asked else (None, None)
+    if budget is not None and asked and prices.all_known:
+        cost = budget if cost is None else min(cost, budget)
+        bound = budget if bound is None else min(bound, budget)
+    return Forecast(
+        calls=worst.calls,
+        usual=worst.typical,
+        cost_usd=cost,
+        budget_usd=budget,
+        is_priced=prices.all_known,
+        has_tools=any("tools" in task.inputs for task in asked),
+        bound_usd=bound,
+        answer_tokens=prices.answer_tokens,
+        # Whom the models of a file that is not trusted would ask is not known without it.
+        effects=effects_of(
+            workflow, providers.settings, () if providers.settings.untrusted else asked
+        ),
+    )
+
+
+class _Prices:
+    """What the answer of a step is expected to cost, by what is configured."""
+
+    def __init__(self, providers: Providers) -> None:
+        self.all_known = True
+        self.answer_tokens = 0
+        self._providers = providers
+
+    def of(self, workflow: Workflow, node: Task | Judge) -> Priced:
+        asked, _ = _asked_of(workflow, "", node)
+        try:
+            estimate = self._providers.kind(asked.kind).estimate(asked)
+        except (ProviderError, UsageError):
+            self.all_known = False
+            return Priced()
+        self.all_known &= estimate.cost_usd is not None
+        if estimate.cap is not None and estimate.cost_usd:
+            self.answer_tokens = max(self.answer_tokens, estimate.cap.least)
+        is_fixed = False
+        if isinstance(node, Task):
+            # All that is sent is known before the run, and an agent's cost is limited.
+            usual = [fields for kind, fields in workflow.defaults if kind == node.kind]
+            named = [name for fields in (node.inputs, *usual) for name, _ in fields.entries]
+            grows = node.session or (node.returns is not None and node.repairs) or "tools" in named
+            is_open = any(True for fields in (node.inputs, *usual) for _ in expressions_in(fields))
+            is_fixed = node.kind == "agent" or not (grows or is_open)
+        is_most = estimate.cost_usd == 0 or (estimate.cap is None and is_fixed)
+        return Priced(estimate.cost_usd, is_most)
+
+
+def _asked(workflow: Workflow) -> Iterator[tuple[Request, bool]]:
+    for part, path, node in nodes_of(workflow):
+        if isinstance(node, Loop):
+            judges = (c for c in conditions_in(node.until) if isinstance(c, Judge))
+            yield from (_asked_of(part, path, judge) for judge in judges)
+        elif isinstance(node, Task) and node.kind in PRICED:
+            yield _asked_of(part, path, node)
+
+
+def _asked_of(workflow: Workflow, path: str, node: Task | Judge) -> tuple[Request, bool]:
+    """What is asked, as far as it is known, and whether its model is known before the run."""
+    from whorl.providers.task import Request
+
+    kind = node.kind if isinstance(node, Task) else "judge"
+    given: dict[str, Json] = {}
+    for fields in (*(usual for name, usual in workflow.defaults if name == kind), node.inputs):
+        values = plain(fields)
+        given |= values if isinstance(values, dict) else {}
+    if isinstance(node, Judge):
+        given |= {"model": list(node.model)} if node.model else {}
+        given |= {"question": plain(node.question), "text": ""}
+        given |= {"reason": node.reason, "evidence": node.evidence}
+        return Request("", path, kind, given), True
+    chosen = (value for name, value in node.inputs.entries if name in _CHOOSING)
+    is_decided = all(isinstance(value, Constant) for value in chosen)
+    return Request("", path, kind, given), is_decided
+
+
+def models_of(workflow: Workflow, settings: Settings) -> list[str]:
+    """The models that the steps of a workflow ask, as far as that is known before a run."""
+    from whorl.providers.models.selection import choose_models
+
+    names: set[str] = set()
+    for request, is_decided in _asked(workflow):
+        if request.kind in _MODELS and is_decided:
+            try:
+                chosen = choose_models(settings, request.inputs).candidates
+            except ProviderError:
+                continue
+            names |= {f"{one.provider.name}/{one.model}" for one in chosen}
+    return sorted(names)
+
+
+def _limit(part: Json, iterations: int) -> Json:
+    """A workflow, or a part of one, with another limit of iterations in all its loops."""
+    if isinstance(part, list):
+        return [_limit(item, iterations) for item in part]
+    if not isinstance(part, dict):
+        return part
+    if part.get("is") == "LoopLimits":
+        return part | {"iterations": iterations}
+    return {key: _limit(item, iterations) for key, item in part.items()}

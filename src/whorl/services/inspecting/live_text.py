@@ -1,0 +1,251 @@
+"""Text that steps stream, for other processes: through a named pipe for each that listens.
+
+Whoever listens makes a pipe in a folder beside the store; whoever drives the run writes into it.
+Nothing is stored, and nothing is done where nobody listens. Where there are no named pipes, the
+text of a step is known once the step has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import stat
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import RunId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from whorl.errors import StoreError
+    from whorl.runtimes.journal.journal import Entry
+
+ENDING = "-live"
+# Of a text that nobody takes, the end is kept.
+TEXT_MAX = 100_000
+# The folder is looked into so often at most, when there is text.
+_LOOK_S = 0.02
+# So many bytes are written whole or not at all; POSIX has no less than 512 of them.
+_LINE_MAX = 4_096
+_ESCAPED_MAX = 12
+_PIPE_BYTES = 1_048_576
+
+
+def folder_of(store: Path) -> Path:
+    """Where those listen who are told of runs of a store."""
+    return store.with_name(f"{store.name}{ENDING}")
+
+
+def add_text(texts: dict[str, str], address: str, text: str) -> None:
+    """Puts text to what there is of a step."""
+    texts[address] = (texts.get(address, "") + text)[-TEXT_MAX:]
+
+
+@dataclass(slots=True, eq=False)
+class _Pipe:
+    """The end of a pipe that is written to; what does not fit into it waits."""
+
+    file: int
+    waiting: dict[str, str]
+    is_blocked: bool = False
+
+    def flush(self) -> None:
+        """Writes what waits, as far as there is room. Raises OSError where nobody reads it."""
+        while self.waiting:
+            address, text = next(iter(self.waiting.items()))
+            room = _LINE_MAX - len(json.dumps(address)) - len('["", ""]\n')
+            count = max(1, room // _ESCAPED_MAX)
+            line = json.dumps([address, text[:count]]).encode() + b"\n"
+            try:
+                os.write(self.file, line)
+            except BlockingIOError:
+                self._wait()
+                return
+            del self.waiting[address]
+            if text[count:]:
+                self.waiting[address] = text[count:]
+
+    def _wait(self) -> None:
+        if not self.is_blocked:
+            self.is_blocked = True
+            asyncio.get_running_loop().add_writer(self.file, self._go_on)
+
+    def _go_on(self) -> None:
+        self._stop_waiting()
+        with suppress(OSError):
+            self.flush()
+
+    def _stop_waiting(self) -> None:
+        if self.is_blocked:
+            self.is_blocked = False
+            asyncio.get_running_loop().remove_writer(self.file)
+
+    def close(self) -> None:
+        self._stop_waiting()
+        os.close(self.file)
+
+
+@dataclass(slots=True, eq=False)
+class LiveText:
+    """Implements `Watcher`: tells other processes what steps of runs stream that are driven here.
+
+    The store is beside `folder`.
+    """
+
+    folder: Path
+    # What steps have streamed that are under way, for those who come late.
+    _texts: dict[RunId, dict[str, str]] = field(default_factory=dict)
+    _pipes: dict[RunId, dict[str, _Pipe]] = field(default_factory=dict)
+    _looked: float = 0.0
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        texts = self._texts.get(run, {})
+        for entry in entries:
+            if entry.event.kind in ("task.finished", "task.failed"):
+                texts.pop(entry.event.address, None)
+            elif entry.event.kind in ("run.finished", "run.waiting"):
+                self._forget(run)
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        texts = self._texts.setdefault(run, {})
+        self._look()
+        add_text(texts, address, text)
+        pipes = self._pipes.get(run, {})
+        for name, pipe in list(pipes.items()):
+            add_text(pipe.waiting, address, text)
+            try:
+                pipe.flush()
+            except OSError:
+                pipes.pop(name).close()
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """Other processes see it at the store."""
+
+    def close(self) -> None:
+        for run in list(self._texts):
+            self._forget(run)
+
+    def _forget(self, run: RunId) -> None:
+        self._texts.pop(run, None)
+        for pipe in self._pipes.pop(run, {}).values():
+            with suppress(OSError):
+                pipe.flush()
+            pipe.close()
+
+    def _look(self) -> None:
+        """Finds those who listen to runs that are driven here."""
+        now = time.monotonic()
+        if now - self._looked < _LOOK_S:
+            return
+        self._looked = now
+        for run, name in _listed(self.folder):
+            if run in self._texts and name not in self._pipes.setdefault(run, {}):
+                file = _opened(self.folder / name)
+                if file is not None:
+                    self._pipes[run][name] = _Pipe(file, dict(self._texts[run]))
+
+
+def _listed(folder: Path) -> list[tuple[RunId, str]]:
+    """The pipes of those who listen, each with the run."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    # One that is not ready to be read has a name with a dot before it.
+    return [(RunId(name.partition(".")[0]), name) for name in names if name[0] != "."]
+
+
+def _opened(path: Path) -> int | None:
+    """A pipe that somebody reads; one that nobody reads any more is removed."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        with suppress(OSError):
+            if stat.S_ISFIFO(os.lstat(path).st_mode):
+                os.unlink(path)
+        return None
+    about = os.fstat(file)
+    # Another user who may write to the folder is told nothing.
+    if stat.S_ISFIFO(about.st_mode) and about.st_uid == os.geteuid():
+        return file
+    os.close(file)
+    return None
+
+
+@contextmanager
+def listening(
+    folder: Path, run: RunId, hear: Callable[[str, str], None]
+) -> Iterator[Callable[[], None]]:
+    """Has `hear` called with the address and the text of what steps of a run stream elsewhere.
+
+    It gives what takes all that has come by now. The event loop of the caller has to run.
+    """
+    made = _new_pipe(folder, run)
+    if made is None:
+        yield lambda: None
+        return
+    path, file = made
+    reader = _Reader(file, hear)
+    loop = asyncio.get_running_loop()
+    loop.add_reader(file, reader.take)
+    try:
+        yield reader.take
+    finally:
+        loop.remove_reader(file)
+        os.close(file)
+        with suppress(OSError):
+            path.unlink()
+
+
+@dataclass(slots=True, eq=False)
+class _Reader:
+    file: int
+    hear: Callable[[str, str], None]
+    _rest: bytes = b""
+
+    def take(self) -> None:
+        with suppress(BlockingIOError):
+            while read := os.read(self.file, 65_536):
+                *lines, self._rest = (self._rest + read).split(b"\n")
+                for line in lines:
+                    address, text = json.loads(line)
+                    self.hear(address, text)
+
+
+def _new_pipe(folder: Path, run: RunId) -> tuple[Path, int] | None:
+    """A pipe of one's own; None where there can be none."""
+    if not hasattr(os, "mkfifo"):
+        return None
+    name = f"{run}.{secrets.token_hex(4)}"
+    hidden, path = folder / f".{name}", folder / name
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.is_symlink():
+            return None
+        for _, other in _listed(folder):
+            # Those of processes that were killed are removed.
+            if (left := _opened(folder / other)) is not None:
+                os.close(left)
+        os.mkfifo(hidden, 0o600)
+        # It is opened for writing, too, so that it does not end with the one who writes to it.
+        file = os.open(hidden, os.O_RDWR | os.O_NONBLOCK)
+        _widen(file)
+        hidden.rename(path)
+    except OSError:
+        return None
+    return path, file
+
+
+def _widen(file: int) -> None:
+    """Gives a pipe room for the whole text of a step, where the system can."""
+    import fcntl
+
+    with suppress(OSError, AttributeError):
+        fcntl.fcntl(file, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)

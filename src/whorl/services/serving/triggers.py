@@ -1,0 +1,185 @@
+"""What starts runs beside people: the rules of a trigger, and the runs that come of them."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import field, replace
+from typing import TYPE_CHECKING
+
+from whorl.errors import UsageError
+from whorl.interpreter.constructs.run import check_inputs
+from whorl.interpreter.evaluation import value_of
+from whorl.language import LanguageError, MappingScope, to_text
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.folding import fold
+
+if TYPE_CHECKING:
+    from whorl.interpreter.frames import Values
+    from whorl.ir import Trigger, Workflow
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.local import Start
+    from whorl.runtimes.sqlite import SqliteStore
+
+CODE = "R130"
+NO_ANSWER = "R131"
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The runs that are to be started; of those that are not, how many there are, and why."""
+
+    each: tuple[Start, ...]
+    is_split: bool = False
+    skipped: int = 0
+    reason: str = ""
+
+
+def starts_of(workflow: Workflow, start: Start, now: float) -> Starts:
+    """What a trigger makes of what it is given. Raises UsageError R130 where it takes it not."""
+    trigger = workflow.trigger
+    if trigger is None or not (trigger.has_rules or trigger.tracking):
+        return Starts((start,))
+    _check_schema(workflow, trigger, start.input)
+    items = [start.input]
+    if trigger.split_on is not None:
+        items = _split(workflow, trigger, start.input, now)
+    each: list[Start] = []
+    reason = "" if items else f"the list of trigger {trigger.name!r} is empty"
+    for number, given in enumerate(items, 1):
+        scope = scope_of(workflow, given, now)
+        unmet = _unmet(trigger, scope)
+        if unmet:
+            reason = unmet
+            continue
+        key = f"{start.key}/{number}" if start.key and trigger.split_on is not None else start.key
+        each.append(replace(start, input=_tracked(trigger, given, scope), key=key))
+    is_split = trigger.split_on is not None
+    return Starts(tuple(each), is_split, len(items) - len(each), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a trigger: its parts, each as JSON."""
+
+    method: str
+    path: str = ""
+    queries: dict[str, Json] = field(default_factory=dict)
+    headers: dict[str, Json] = field(default_factory=dict)
+    body: Json = None
+
+
+def inputs_of(trigger: Trigger, call: Call) -> Values:
+    """The inputs that a call gives to a run. Raises UsageError W907 where it does not fit."""
+    parameters = _matched(trigger.path, call.path)
+    if parameters is None:
+        words = f"trigger {trigger.name!r} is called at {trigger.path or 'no path'!r}"
+        raise UsageError(f"{words}, not at {call.path[:80]!r}", code="W907")
+    parts: dict[str, Json] = {"body": call.body, "headers": call.headers, "queries": call.queries}
+    parts["path"] = parameters
+    return {name: parts[part] for part, name in trigger.gives if parts.get(part) is not None}
+
+
+def _matched(template: str, path: str) -> dict[str, Json] | None:
+    """The parameters in a path such as `orders/{id}`; None where it is another one."""
+    wanted = template.split("/") if template else []
+    given = path.strip("/").split("/") if path.strip("/") else []
+    if len(wanted) != len(given):
+        return None
+    parameters: dict[str, Json] = {}
+    for part, text in zip(wanted, given, strict=True):
+        if part.startswith("{") and part.endswith("}"):
+            parameters[part[1:-1]] = text
+        elif part.lower() != text.lower():
+            return None
+    return parameters
+
+
+def answer_of(store: SqliteStore, run: RunId) -> dict[str, Json] | None:
+    """What whoever called is answered with, secrets and all; None: there is no answer (yet)."""
+    machine = fold(store, run, to_drive=True).machine
+    answer = machine.plan.workflow.answer
+    scope = machine.frames[machine.state["root"]].get("own_scope")
+    if answer is None or scope is None:
+        return None
+    value = value_of(answer, machine.scope_at(scope))
+    return value if isinstance(value, dict) and value.get("status") is not None else None
+
+
+def only_start(workflow: Workflow, start: Start, now: float) -> Start:
+    """The one run that is started; raises UsageError R130 where there is none, or several."""
+    starts = starts_of(workflow, start, now)
+    if starts.is_split:
+        words = f"trigger {_name(workflow)!r} starts a run for each of its items"
+        raise UsageError(words, help="start them with `start_each`", code=CODE)
+    if not starts.each:
+        raise UsageError(f"no run was started: {starts.reason}", code=CODE)
+    return starts.each[0]
+
+
+def _name(workflow: Workflow) -> str:
+    return workflow.trigger.name if workflow.trigger else ""
+
+
+def _check_schema(workflow: Workflow, trigger: Trigger, given: Values) -> None:
+    if trigger.schema is None:
+        return
+    body = given.get(workflow.main_input)
+    if body is None and trigger.fields:
+        body = {name: given[name] for name in trigger.fields if name in given}
+    from whorl.language.schema import misfits
+
+    if faults := misfits(trigger.schema, body):
+        words = "; ".join(map(str, faults[:_SHOWN]))
+        message = f"trigger {trigger.name!r} has a schema that its body does not fit: {words}"
+        raise UsageError(message, help="the file says which body it takes", code=CODE)
+
+
+def _split(workflow: Workflow, trigger: Trigger, given: Values, now: float) -> list[Values]:
+    assert trigger.split_on is not None
+    items = computed(trigger, trigger.split_on, scope_of(workflow, given, now))
+    if not isinstance(items, list):
+        found = "nothing" if items is None else f"a {type(items).__name__}"
+        message = f"trigger {trigger.name!r} starts a run for each item of a list, and what it "
+        message += f"splits on is {found}"
+        raise UsageError(message, help="give it a body that has the list", code=CODE)
+    if len(items) > trigger.items_max:
+        message = f"trigger {trigger.name!r} has {len(items):,} items to split on, and may have "
+        raise UsageError(f"{message}{trigger.items_max:,}", help="give it fewer", code=CODE)
+    kept = {name: value for name, value in given.items() if name not in trigger.fields}
+    return [kept | {workflow.main_input: item} for item in items]
+
+
+def scope_of(workflow: Workflow, given: Values, now: float) -> MappingScope:
+    """The names that a run would begin with."""
+    values: dict[str, Json] = check_inputs(workflow, given)
+    values |= {"$now": now, "$seed": secrets.token_hex(8)}
+    scope = MappingScope(values)
+    for name, value in workflow.variables:
+        values[name] = value_of(value, scope)
+    return scope
+
+
+def _unmet(trigger: Trigger, scope: MappingScope) -> str:
+    """The condition that is not true, in words; empty where all are."""
+    for condition in trigger.conditions:
+        if computed(trigger, condition, scope) is not True:
+            return f"a condition of trigger {trigger.name!r} is not met: {condition.source}"
+    return ""
+
+
+def _tracked(trigger: Trigger, given: Values, scope: MappingScope) -> Values:
+    name = dict(trigger.gives).get("tracking")
+    if trigger.tracking is None or name is None:
+        return given
+    return given | {name: to_text(computed(trigger, trigger.tracking, scope))}
+
+
+def computed(trigger: Trigger, value: object, scope: MappingScope) -> Json:
+    try:
+        return value_of(value, scope)  # type: ignore[arg-type]
+    except LanguageError as fault:
+        message = f"a rule of trigger {trigger.name!r} cannot be computed: {fault}"
+        advice = fault.help or "give it a body that the rule fits"
+        raise UsageError(message, help=advice, code=CODE) from fault

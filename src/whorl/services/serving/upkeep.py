@@ -1,0 +1,216 @@
+"""What a server does for the runs of its store by itself: it takes up what nobody drives any more,
+lets runs begin whose turn it is, and lets runs go on whose time to wait is over.
+
+Each time it looks, a fixed number of rows is read, however many runs wait. A run that cannot be
+driven here is left alone, with the reason, until somebody has done something with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import suppress
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.lazily import dataclass
+from whorl.services.files import preflight
+from whorl.services.inspecting.results import workflow_of
+
+if TYPE_CHECKING:
+    from whorl.providers.registry import Providers
+    from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.runs import Driving
+
+LOOK_S = 0.5
+# How long a store that cannot be written, or a run that was lost to another server, is left alone.
+TROUBLE_S = 1.0
+AGAIN_S = 2.0
+TIMERS_MAX = 200
+CHECK_PAUSES = 50
+_LOOK_MIN_S = 0.05
+_STRANDED_MAX = 200
+_FORGOTTEN_MAX = 100_000
+
+log = logging.getLogger("whorl")
+
+
+async def watch_file(store: SqliteStore) -> None:
+    """Looks for damage whenever others have written into the file of the store itself."""
+    while True:
+        began = time.monotonic()
+        try:
+            for words in await asyncio.to_thread(store.check_touched):
+                log.error("the store is damaged: %s", safe(words))
+        except WhorlError as fault:
+            log.warning("the store cannot be checked: %s", safe(str(fault)))
+        # Looking through a large store takes a small part of the time, whoever writes to it.
+        await asyncio.sleep(max(LOOK_S, CHECK_PAUSES * (time.monotonic() - began)))
+
+
+@dataclass(slots=True)
+class Timer:
+    """When a run goes on by itself, in its own time and by the clock that nobody sets."""
+
+    due: float
+    deadline: float
+
+
+@dataclass(eq=False)
+class Upkeep:
+    """Looks after the runs of a store; `runs_max` of them are driven at once, by its own doing."""
+
+    driving: Driving
+    providers: Providers
+    runs_max: int
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self._store = self.driving.runtime.store
+        self._timers: dict[RunId, Timer] = {}
+        self._driven: set[RunId] = set()
+        # The last entry of runs that cannot be driven here, and when others may be tried again.
+        self._held: dict[RunId, int] = {}
+        self._later: dict[RunId, float] = {}
+        self._pause_until = 0.0
+        self._holding: set[asyncio.Future[None]] = set()
+
+    async def work(self) -> None:
+        """Goes on until it is cancelled; the runs of a mirror are looked after elsewhere."""
+        while not self._store.is_mirror:
+            has_more = False
+            try:
+                has_more = await self._look()
+            except WhorlError as fault:
+                log.warning("the store cannot be read: %s", safe(str(fault)))
+                await asyncio.sleep(TROUBLE_S)
+            await self._wait(0.0 if has_more else LOOK_S)
+
+    async def _wait(self, seconds: float) -> None:
+        nearest = min((timer.deadline for timer in self._timers.values()), default=None)
+        if nearest is not None and self._room() > 0:
+            seconds = min(seconds, max(0.01, nearest - time.monotonic()))
+        self.awake.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.awake.wait()
+                # Many runs may end at the same time.
+                await asyncio.sleep(_LOOK_MIN_S)
+
+    def _room(self) -> int:
+        """How many more runs may be driven; those that sleep do not count."""
+        asleep = self.driving.runtime.is_asleep
+        return self.runs_max - sum(not asleep(run) for run in self._driven)
+
+    async def _look(self) -> bool:
+        """Has all done that is to be done now; tells whether more waits only for its turn."""
+        if time.monotonic() < self._pause_until or self.driving.is_closing:
+            return False
+        self._note_timers(await asyncio.to_thread(self._store.timers, TIMERS_MAX))
+        now = time.monotonic()
+        over = [
+            (timer.deadline, run) for run, timer in self._timers.items() if timer.deadline <= now
+        ]
+        for _, run in sorted(over):
+            if self._room() > 0:
+                await self._fire(run, self._timers[run])
+        room = min(self._room(), _STRANDED_MAX)
+        if room <= 0:
+            return False
+        # Those that cannot be driven here stay in the list.
+        wanted = room + len(self._held) + len(self._later)
+        stranded = await asyncio.to_thread(self._store.stranded, wanted)
+        taken = 0
+        for run in stranded:
+            if taken < room and self._is_open(run):
+                taken += await self._take_up(run)
+        admitted = 0
+        for run in await asyncio.to_thread(self._store.next_in_queue, room - taken):
+            if self._is_open(run) and await self._store.admit(run):
+                admitted += await self._take_up(run)
+        return admitted > 0 or taken == room
+
+    def _note_timers(self, rows: list[tuple[RunId, float, float]]) -> None:
+        """Of each timer that is new, reckons once how long it is by a clock that nobody sets."""
+        now = time.monotonic()
+        for run, due, left_s in rows:
+            known = self._timers.get(run)
+            if known is None or known.due != due:
+                self._timers[run] = Timer(due, now + left_s)
+
+    async def _fire(self, run: RunId, timer: Timer) -> None:
+        row = self._row(run)
+        if row is None or row.status != "waiting" or row.due != timer.due:
+            del self._timers[run]
+            return
+        # Where it cannot be driven now, it is tried again; once it is, the run has another timer.
+        timer.deadline = time.monotonic() + AGAIN_S
+        if self._is_open(run):
+            await self._take_up(run, timer.due)
+
+    def _is_open(self, run: RunId) -> bool:
+        if run in self._later and time.monotonic() < self._later[run]:
+            return False
+        self._later.pop(run, None)
+        row = self._row(run) if run in self._held else None
+        if row is not None and self._held[run] == row.last_seq:
+            return False
+        self._held.pop(run, None)
+        return not self.driving.is_driven(run)
+
+    def _row(self, run: RunId) -> RunRow | None:
+        try:
+            return self._store.run(run)
+        except UsageError:  # it was deleted
+            return None
+
+    async def _take_up(self, run: RunId, at_least: float = 0.0) -> bool:
+        """Drives a run that nobody drives, unless something is missing here that it needs."""
+        reason = await asyncio.to_thread(self._missing, run)
+        if reason:
+            await self._hold(run, reason)
+            return False
+        log.info("run %s is taken up", run)
+        self._driven.add(run)
+        task = self.driving.drive(run, at_least=at_least)
+        task.add_done_callback(lambda done: self._ended(run, done))
+        return True
+
+    def _missing(self, run: RunId) -> str:
+        try:
+            preflight.check_performable(workflow_of(self._store, run), self.providers)
+        except (UsageError, StoreError) as fault:
+            return str(fault)
+        return ""
+
+    async def _hold(self, run: RunId, reason: str) -> None:
+        if len(self._held) > _FORGOTTEN_MAX:
+            self._held.clear()
+        log.warning("run %s is not taken up: %s", run, safe(reason))
+        with suppress(StoreError):
+            await self._store.hold(run, reason)
+        row = self._row(run)
+        if row is not None:
+            self._held[run] = row.last_seq
+
+    def _ended(self, run: RunId, task: asyncio.Task[str]) -> None:
+        self.awake.set()
+        self._driven.discard(run)
+        fault = None if task.cancelled() else task.exception()
+        if fault is None:
+            return
+        if isinstance(fault, StoreError) and fault.code in ("R900", "R905"):
+            if time.monotonic() >= self._pause_until:
+                log.warning("runs wait, since the store cannot be written: %s", safe(str(fault)))
+            self._pause_until = time.monotonic() + TROUBLE_S
+        elif isinstance(fault, StoreError) and fault.code == "R902":
+            # Another server was quicker.
+            self._later[run] = time.monotonic() + AGAIN_S
+        else:
+            words = str(fault) if isinstance(fault, WhorlError) else repr(fault)
+            holding = asyncio.ensure_future(self._hold(run, words))
+            self._holding.add(holding)
+            holding.add_done_callback(self._holding.discard)

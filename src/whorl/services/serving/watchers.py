@@ -1,0 +1,291 @@
+"""Who is told of runs: the operator's address by notifications, and a collector by OpenTelemetry.
+
+A notification that cannot be delivered is a line in the log; a run never fails over it. In a trace
+a run, its loops and their iterations are spans of their own, with exit reason and score; calls of
+models follow the GenAI conventions. It is made where `OTEL_EXPORTER_OTLP_ENDPOINT` is set and the
+extra `otel` is installed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import ProviderError, StoreError, UsageError, safe
+from whorl.interpreter.events import Event, split_iteration
+from whorl.providers.outbound.addresses import Policy, origin_of
+from whorl.providers.outbound.client import Call, Credential, Outbound
+from whorl.runtimes.journal.projection import LoopFold
+from whorl.services.inspecting.results import open_gates
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span
+
+    from whorl.language import Json
+    from whorl.providers.redaction import Secret
+    from whorl.providers.settings import NotifySettings
+    from whorl.runtimes.journal.journal import Entry, RunId
+    from whorl.runtimes.sqlite import SqliteStore
+
+TIMEOUT_S = 10.0
+TRY_AGAIN_S = 1.0
+PENDING_MAX = 100
+_MESSAGE_MAX = 2_000
+ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"
+_CALL = {
+    "gen_ai.usage.input_tokens": "usage.input_tokens",
+    "gen_ai.usage.output_tokens": "usage.output_tokens",
+    "whorl.cost_usd": "usage.cost_usd",
+    "gen_ai.response.model": "model",
+    "gen_ai.provider.name": "provider",
+}
+# The attributes of a span by the kind of the event, each with where it stands in the event's body.
+_ATTRIBUTES = {
+    "loop.started": {"whorl.loop.path": "path"},
+    "iteration.started": {"whorl.iteration": "number"},
+    "task.started": {"whorl.task.kind": "kind"},
+    "chat": {
+        "gen_ai.request.model": "inputs.model",
+        "gen_ai.request.temperature": "inputs.temperature",
+        "gen_ai.request.max_tokens": "inputs.max_tokens",
+    },
+    "task.finished": _CALL,
+    "task.failed": _CALL,
+    "iteration.finished": {
+        "whorl.iteration.status": "status",
+        "whorl.score": "score",
+        "whorl.iteration.best": "best",
+        "whorl.stopped_by": "by",
+    },
+    "loop.finished": {
+        "whorl.loop.iterations": "iterations",
+        "whorl.exit_reason": "exit_reason",
+        "whorl.stopped_by": "stopped_by",
+        "whorl.score": "score",
+        "whorl.loop.best_iteration": "best_iteration",
+        "whorl.loop.returned_iteration": "returned_iteration",
+    },
+    "run.finished": {"whorl.run.status": "status"},
+}
+
+log = logging.getLogger("whorl.notify")
+
+
+class Notifier:
+    """A watcher that sends a POST for what a person wants to know."""
+
+    def __init__(
+        self, settings: NotifySettings, store: SqliteStore, secrets: tuple[Secret, ...] = ()
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        origin = origin_of(settings.url)
+        # The address is the operator's own, so it may be a private one.
+        self._outbound = Outbound(Policy(origins=frozenset({origin})), secrets=secrets)
+        self._credential = Credential(origin, settings.headers) if settings.headers else None
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """Looks for what is worth telling; of one batch, the last."""
+        notice: dict[str, Json] | None = None
+        for entry in entries:
+            event = entry.event
+            body: dict[str, Any] = event.body
+            if event.kind == "run.waiting" and body.get("status", "waiting") == "waiting":
+                notice = {"event": "waiting", "status": "waiting", "message": None}
+            elif event.kind == "run.finished":
+                status, error = str(body.get("status", "failed")), body.get("error")
+                words = error.get("message", "") if isinstance(error, dict) else None
+                message = None if words is None else str(words)[:_MESSAGE_MAX]
+                name = "failed" if status == "failed" else "ended"
+                notice = {"event": name, "status": status, "message": message}
+            else:
+                continue
+            notice |= {"run": run, "seq": entry.seq, "at": event.at}
+        if notice is None or notice["event"] not in self._settings.on:
+            return
+        if len(self._sending) >= PENDING_MAX:
+            log.warning("run %s: not told, too many notifications are under way", run)
+            return
+        task = asyncio.create_task(self._send(run, notice))
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """Streamed text is nobody's news."""
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """Whoever drives the run tells of it."""
+
+    async def close(self) -> None:
+        if self._sending:
+            await asyncio.wait(self._sending, timeout=TIMEOUT_S + TRY_AGAIN_S)
+        await self._outbound.close()
+
+    async def _send(self, run: RunId, notice: dict[str, Json]) -> None:
+        try:
+            notice |= await asyncio.to_thread(self._about, run, notice["event"] == "waiting")
+            call = Call(
+                method="POST",
+                url=self._settings.url,
+                headers=(("content-type", "application/json"),),
+                body=json.dumps(notice, ensure_ascii=False).encode("utf-8", "replace"),
+                credential=self._credential,
+                timeout_s=TIMEOUT_S,
+                of_operator=True,
+            )
+            try:
+                await self._outbound.request(call, check_status=True)
+            except ProviderError as fault:
+                if not fault.retryable:
+                    raise
+                await asyncio.sleep(TRY_AGAIN_S)
+                await self._outbound.request(call, check_status=True)
+        except (UsageError, StoreError, ProviderError) as fault:
+            log.warning("run %s: nobody was told of it: %s", run, safe(str(fault)))
+
+    def _about(self, run: RunId, is_waiting: bool) -> dict[str, Json]:
+        row = self._store.run(run)
+        about: dict[str, Json] = {"workflow": row.name, "file": row.file, "cost_usd": row.cost_usd}
+        gates = open_gates(self._store, run) if is_waiting else []
+        if gates:
+            about |= {"address": gates[0].address, "message": gates[0].message[:_MESSAGE_MAX]}
+        return about
+
+
+class Telemetry:
+    """A watcher that turns entries into spans, as they become durable."""
+
+    def __init__(self, provider: TracerProvider) -> None:
+        self._provider = provider
+        self._tracer = provider.get_tracer("whorl")
+        self._spans: dict[tuple[RunId, str], Span] = {}
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        for entry in entries:
+            self._take(run, entry.event)
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """Streamed text is not traced."""
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """Marks that the run could not be journaled for a while."""
+        self._root(run, 0.0).add_event("store.trouble", {"message": str(fault)})
+
+    def close(self) -> None:
+        for key in list(self._spans):
+            self._spans.pop(key).end()
+        self._provider.shutdown()
+
+    def _take(self, run: RunId, event: Event) -> None:
+        kind, address, body = event.kind, event.address, event.body
+        if kind == "run.started":
+            self._root(run, event.at)
+        elif kind in ("loop.started", "iteration.started"):
+            self._open(run, event, f"{kind.partition('.')[0]} {address}", _attributes(kind, body))
+        elif kind == "task.started":
+            name, attributes = f"{body.get('kind')} {address}", _attributes(kind, body)
+            if body.get("kind") in ("ask", "judge"):
+                chat = _attributes("chat", body)
+                name = f"chat {chat.get('gen_ai.request.model') or 'default'}"
+                attributes |= {"gen_ai.operation.name": "chat", **chat}
+            self._open(run, event, name, attributes)
+        elif kind in ("task.finished", "task.failed"):
+            if (run, address) not in self._spans:
+                self._open(run, event, f"task {address}", {})
+            self._close(run, event, _of_call(kind, body), failed=kind == "task.failed")
+        elif kind == "loop.finished":
+            loop = LoopFold(address)
+            loop.take(event)
+            attributes = _attributes(kind, asdict(loop.row()))
+            self._close(run, event, attributes, failed="error" in body)
+        elif kind in ("iteration.finished", "run.finished"):
+            self._close(run, event, _attributes(kind, body), failed=body["status"] == "failed")
+
+    def _root(self, run: RunId, at: float) -> Span:
+        key = (run, "")
+        if key not in self._spans:
+            self._spans[key] = self._tracer.start_span(
+                "whorl run", attributes={"whorl.run.id": run}, start_time=_nanoseconds(at)
+            )
+        return self._spans[key]
+
+    def _open(self, run: RunId, event: Event, name: str, attributes: dict[str, Any]) -> None:
+        from opentelemetry.trace import set_span_in_context
+
+        # The innermost open span around the address: its iteration, its loop, or the run.
+        address, above = event.address, None
+        while address and above is None:
+            loop, number = split_iteration(address)
+            address = loop if number is not None else address.rpartition("/")[0]
+            above = self._spans.get((run, address))
+        self._spans[(run, event.address)] = self._tracer.start_span(
+            name,
+            context=set_span_in_context(above or self._root(run, event.at)),
+            attributes={"whorl.run.id": run, "whorl.address": event.address, **attributes},
+            start_time=_nanoseconds(event.at),
+        )
+
+    def _close(self, run: RunId, event: Event, attributes: dict[str, Any], *, failed: bool) -> None:
+        from opentelemetry.trace import Status, StatusCode
+
+        span = self._spans.pop((run, event.address), None)
+        if span is None:
+            return
+        span.set_attributes(attributes)
+        if failed:
+            cause: Any = event.body.get("error") or {}
+            span.set_status(Status(StatusCode.ERROR, str(cause.get("message", ""))))
+            span.set_attribute("error.type", str(cause.get("code", "")))
+        span.end(end_time=_nanoseconds(event.at))
+
+
+def telemetry_from(environment: Mapping[str, str]) -> Telemetry:
+    try:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError as error:
+        raise UsageError(
+            f"{ENDPOINT} is set, and OpenTelemetry is not installed",
+            help="install the extra, in the folder of Whorl's source: .venv/bin/python -m pip "
+            "install -e '.[otel]'; or unset the variable",
+        ) from error
+    resource = Resource.create({"service.name": environment.get("OTEL_SERVICE_NAME", "whorl")})
+    provider = TracerProvider(resource=resource)
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    return Telemetry(provider)
+
+
+def _attributes(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    attributes = {}
+    for name, path in _ATTRIBUTES[kind].items():
+        value: Any = body
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is not None and value != "":
+            is_plain = isinstance(value, bool | int | float | str | list)
+            attributes[name] = value if is_plain else str(value)
+    return attributes
+
+
+def _of_call(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a call that has ended; the name of a model begins with its provider's."""
+    attributes = _attributes(kind, body)
+    provider, has_model, _ = str(body.get("model") or "").partition("/")
+    if has_model:
+        attributes.setdefault("gen_ai.provider.name", provider)
+    if body.get("finish"):
+        attributes["gen_ai.response.finish_reasons"] = [str(body["finish"])]
+    return attributes
+
+
+def _nanoseconds(at: float) -> int:
+    return int(at * 1e9)
