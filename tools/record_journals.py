@@ -132,6 +132,7 @@ CASES = {
     "trigger-subscribed": "loom/triggers: What another system would call with is given by hand",
     "answered": "loom/triggers: An answer that is fetched later",
     "call-awaited": "loom/triggers: A webhook waits until its address is called",
+    "call-unsubscribed": "loom/triggers: A run that is cancelled unsubscribes before it ends",
 }
 # And one of each other format, for what its expressions mean.
 DIALECTS = ("loom", "mcp-cli", "orka", "shodan", "studio")

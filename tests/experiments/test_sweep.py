@@ -9,7 +9,7 @@ import pytest
 
 from campaign import amount, seeds
 from experiments.programs import EVERYTHING, Answers, draw_shape, drawn, loop_in, program, run
-from whorl.interfaces.cli.what_if_words import plot_lines
+from whorl.interfaces.cli.printing.what_if_words import plot_lines
 from whorl.ir import Constant, Loop, Score
 from whorl.services.experiments.what_if.answering import Prepared, fast_answer
 from whorl.services.experiments.what_if.facts import (

@@ -18,15 +18,15 @@ from crash.in_memory import Crash
 from simulation.turns import JumpingTurns
 from whorl.interpreter.events import FED_KINDS, Event
 from whorl.ir import content_hash, from_json
-from whorl.runtimes.folding import Replay
-from whorl.runtimes.journal import NewRun, RunId
-from whorl.runtimes.keys import Seals
+from whorl.runtimes.journal.folding import Replay
+from whorl.runtimes.journal.journal import NewRun, RunId
+from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.runtimes.turns import CPU_MAX_S
 
 if TYPE_CHECKING:
     from conformance.literate import Case
-    from whorl.runtimes.journal import Entry
+    from whorl.runtimes.journal.journal import Entry
 
 # Cases that a crash is part of, and such in which time passes while a run computes.
 RECORDED_ONLY = tuple(Path(__file__).parent / name for name in ("interrupted.md", "computing.md"))

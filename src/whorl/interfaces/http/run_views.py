@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from whorl.errors import UsageError, safe
 from whorl.interfaces import wording
 from whorl.interfaces.figures import paragraphs, written
-from whorl.interfaces.http import run_schemas as schemas
+from whorl.interfaces.http.schemas import runs as schemas
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.journal.projection import usage_document

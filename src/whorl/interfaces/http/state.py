@@ -26,7 +26,7 @@ from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.heartbeat import Heartbeat
 from whorl.interfaces.http.roles import IDENTITY, Identity
-from whorl.interfaces.http.schemas import ErrorAnswer
+from whorl.interfaces.http.schemas.shared import ErrorAnswer
 from whorl.interfaces.wording import target_of
 from whorl.interpreter.evaluation import call_signature
 from whorl.language import Json

@@ -61,7 +61,7 @@ class _Closed(EncodingPayloadConverter):
     """What only a codec can open: whoever meets it here has none. Raises StoreError R920."""
 
     def __init__(self, encoding: bytes, why: str, advice: str) -> None:
-        self._encoding, self._told = encoding.decode(), (why, advice)
+        self._encoding, self._refusal = encoding.decode(), (why, advice)
 
     @property
     def encoding(self) -> str:
@@ -71,7 +71,7 @@ class _Closed(EncodingPayloadConverter):
         return None
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
-        raise _unreadable(*self._told)
+        raise _unreadable(*self._refusal)
 
 
 class _Converter(CompositePayloadConverter):

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from whorl.interfaces.http.schemas import Closed
+from whorl.interfaces.http.schemas.shared import Closed
 from whorl.interfaces.http.state import State
 
 router = APIRouter(prefix="/api", tags=["audit"])

@@ -13,10 +13,10 @@ from fastapi import APIRouter, Depends, Query
 from whorl import templates
 from whorl.dialects.editing.palette import palette
 from whorl.errors import UsageError, safe
-from whorl.interfaces.http import edit_schemas as schemas
 from whorl.interfaces.http.faults import Refusal, finding
 from whorl.interfaces.http.routes.workflows import FileQuery
-from whorl.interfaces.http.schemas import Closed, ErrorAnswer
+from whorl.interfaces.http.schemas import edit as schemas
+from whorl.interfaces.http.schemas.shared import Closed, ErrorAnswer
 from whorl.interfaces.http.state import State, no_query
 from whorl.services.files import editing
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.routes.streams import SSE, event_text, streamed
-from whorl.interfaces.http.schemas import (
+from whorl.interfaces.http.schemas.shared import (
     Closed,
     Dollars,
     FileName,

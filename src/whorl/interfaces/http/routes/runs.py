@@ -7,9 +7,9 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
 from whorl.interfaces.figures import written
-from whorl.interfaces.http import run_schemas as schemas
 from whorl.interfaces.http import run_views
-from whorl.interfaces.http.schemas import Closed
+from whorl.interfaces.http.schemas import runs as schemas
+from whorl.interfaces.http.schemas.shared import Closed
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.progress import usage_of
 from whorl.interpreter.constructs.judging import similarity

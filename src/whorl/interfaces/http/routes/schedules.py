@@ -9,7 +9,7 @@ from pydantic import StringConstraints as Text
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal
-from whorl.interfaces.http.schemas import Closed, Dollars, FileName, JsonValue, WorkflowName
+from whorl.interfaces.http.schemas.shared import Closed, Dollars, FileName, JsonValue, WorkflowName
 from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.services.schedules.registry import Listed, NewSchedule
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 
-from whorl.interfaces.http import edit_schemas as schemas
 from whorl.interfaces.http.routes.workflows import FileQuery
+from whorl.interfaces.http.schemas import edit as schemas
 from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
 from whorl.runtimes.local import Start

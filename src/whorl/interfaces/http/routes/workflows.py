@@ -15,8 +15,8 @@ from whorl.errors import Diagnostic, InvalidWorkflow, UsageError, safe
 from whorl.interfaces.diagrams.svg import reduced
 from whorl.interfaces.diagrams.text import detail_words
 from whorl.interfaces.figures import line
-from whorl.interfaces.http import schemas
 from whorl.interfaces.http.faults import finding
+from whorl.interfaces.http.schemas import shared as schemas
 from whorl.interfaces.http.state import Asking, KnownRun, State, no_query
 from whorl.interfaces.wording import condition_words, effects_words, forecast_words, target_of
 from whorl.interpreter.events import join

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from whorl.interfaces.http.schemas import Closed, JsonValue
+from whorl.interfaces.http.schemas.shared import Closed, JsonValue
 
 RunStatus = Literal[
     "running", "waiting", "paused", "interrupted", "succeeded", "failed", "cancelled"

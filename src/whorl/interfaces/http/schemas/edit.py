@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from pydantic import StringConstraints as Text
 
-from whorl.interfaces.http.schemas import Closed, Diagnostic, Dollars, FileName, JsonValue
+from whorl.interfaces.http.schemas.shared import Closed, Diagnostic, Dollars, FileName, JsonValue
 
 Source = Annotated[str, Text(max_length=1_000_000)]
 
