@@ -19,6 +19,7 @@ from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.experiments.document import experiment_schema, read_experiment
+from whorl.services.experiments.report import _would_decide
 from whorl.services.experiments.variants import prepare
 from whorl.services.project import find_project
 
@@ -118,6 +119,18 @@ def test_a_budget_pauses_it_and_whole_cases_are_compared(folder: Path) -> None:
     assert found["variants"]["longer"]["words"] == ""
     file.write_text(EXPERIMENT)
     assert run_json("experiment", "run", "guess.experiment.yaml")["done"] == 24
+
+
+@pytest.mark.parametrize(
+    ("pairs", "words"),
+    [
+        ([0.4, -0.4] * 2, "about 42 would"),
+        # Eight cases tell a difference of the margin; this one lies closer to it.
+        ([-0.475, 0.075] * 8, "about 73 would"),
+    ],
+)
+def test_more_cases_would_decide_than_there_are(pairs: list[float], words: str) -> None:
+    assert _would_decide(pairs, 0.3) == words
 
 
 def test_a_gate_passes_fails_and_is_undecided(folder: Path) -> None:

@@ -404,5 +404,15 @@ def _decide(found: Gate, options: dict[str, Any], pairs: list[float], new: list[
     elif difference.low is not None and difference.low > -margin:
         found.verdict, found.reasons = "pass", ["the grade is not worse by the margin"]
     else:
-        wanted = figures.needed(pairs, margin)
-        found.reasons = [f"{len(pairs)} cases do not decide; about {wanted} would"]
+        found.reasons = [f"{len(pairs)} cases do not decide; {_would_decide(pairs, margin)}"]
+
+
+def _would_decide(pairs: list[float], margin: float) -> str:
+    """How many cases would; where that many are there, the difference lies close to a limit."""
+    mean = figures.mean(pairs)
+    to_limit = margin + mean if mean > -margin else -mean
+    for distance in (margin, to_limit):
+        wanted = figures.needed(pairs, distance)
+        if wanted > len(pairs):
+            return f"about {wanted:,} would"
+    return "the difference is close to a limit, and only more cases can tell"
