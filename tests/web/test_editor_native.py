@@ -36,6 +36,8 @@ steps:
     repeat:
       at_most: 5
       until: review.score > 0.6
+      carry:
+        feedback: "{{ review.feedback }}"
       steps:
         # the first version
         write:
@@ -43,8 +45,6 @@ steps:
         review:
           ask: "Review {{ write }}"
           returns: {score: number, feedback: string}
-      carry:
-        feedback: "{{ review.feedback }}"
 
   publish: {ask: "Report on {{ polish.write }}"}
 outputs:

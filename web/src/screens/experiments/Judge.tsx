@@ -134,7 +134,7 @@ function Effect({ judge }: { judge: JudgeReport }) {
       <caption>The loop with</caption>
       <thead>
         <tr>
-          <th scope="col" />
+          <td />
           <th scope="col">grade</th>
           <th scope="col">cost</th>
         </tr>
