@@ -80,7 +80,7 @@ campaign: .venv/.developed
 # What is promised against failure and attack, tried and measured: docs/reference/security.md.
 .PHONY: security
 security: .venv/.developed
-	$(BIN)/python tools/security.py $(ROWS) $(if $(FULL),--full)
+	$(BIN)/python tools/security.py $(ROWS) $(if $(FULL),--full) $(if $(SHARE),--share $(SHARE))
 
 check: .venv/.developed
 	$(MAKE) --no-print-directory lint

@@ -24,6 +24,11 @@ def inputs(few: int) -> int:
     return int(os.environ.get("WHORL_INPUTS", few))
 
 
+def requests(few: int, many: int) -> int:
+    """How many requests are made up for each operation of the HTTP interface."""
+    return int(os.environ.get("WHORL_REQUESTS", amount(few, many)))
+
+
 def seeds(few: int, many: int) -> range:
     """The seeds that are tried; no two campaigns are likely to share one."""
     return range(SEED * 100_000, SEED * 100_000 + amount(few, many))

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from served import TOKEN, Client
 
-from campaign import IS_CAMPAIGN, amount
+from campaign import IS_CAMPAIGN, requests
 from threats import tally
 from waiting import PATIENCE_S, wait_until
 from whorl.interfaces.http.app import build_app, document
@@ -113,7 +113,7 @@ def fuzz(client: Client, known: list[str], operation: tuple[str, str], examples:
 def test_every_operation_holds_its_contract(
     shared: Client, known: list[str], operation: tuple[str, str]
 ) -> None:
-    fuzz(shared, known, operation, amount(30, 800))
+    fuzz(shared, known, operation, requests(30, 800))
 
 
 def test_every_operation_needs_the_token(shared: Client) -> None:
