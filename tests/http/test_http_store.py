@@ -103,6 +103,7 @@ def test_damage_that_nobody_reads_fails_the_health(client: Client, project: Path
     wait_until(lambda: client.http.get("/healthz").status_code == 503)
     error = client.http.get("/healthz").json()["error"]
     assert error["code"] == "R906"
-    assert "pages of the file" in error["message"]
+    # By the look through its pages, or by whatever the server happened to read meanwhile.
+    assert "is damaged" in error["message"]
     refused = client.http.post("/api/runs", json={"workflow": "slow.yaml"})
     assert refused.status_code == 503
