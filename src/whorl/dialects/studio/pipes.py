@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from whorl.dialects.reading.texts import called, quoted
 from whorl.dialects.studio.functions.transforms import ARGUMENTS, PIPES
 from whorl.errors import did_you_mean
 from whorl.language import LanguageError
-
-if TYPE_CHECKING:
-    from whorl import ir
-    from whorl.language import Json
-
-    Inputs: TypeAlias = dict[str, ir.Value | Json]
-
 
 PIPES_MAX = 30
 _CALL = re.compile(r"([A-Za-z_]\w*)\s*(?:\((.*)\))?", re.DOTALL)
