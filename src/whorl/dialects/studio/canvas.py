@@ -41,8 +41,6 @@ _NODE_FIELDS = words("id type data position style width height")
 _EDGE_FIELDS = words("id type source target sourceHandle targetHandle data label style")
 # What these do depends on their fields alone, so one that is nearly known can only be misspelt.
 _STRICT = ("http_request", "transform")
-
-
 # The branches of a router that decides a loop.
 DONE, CONTINUE = "done", "continue"
 _BRANCH = re.compile(r"branch-(\d{1,4})")
