@@ -14,7 +14,7 @@ import whorl
 from whorl import testing
 from whorl.dialects.loom.expressions import signature
 from whorl.dialects.native import native_schema
-from whorl.dialects.native.tasks import TYPES
+from whorl.dialects.native.tasks.returns import TYPES
 from whorl.explanations import codes, explain
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import EXITS, build_group

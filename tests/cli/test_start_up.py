@@ -43,7 +43,7 @@ NEVER = (
     "tomllib",
     "whorl.dialects.loom",
     "whorl.dialects.mcp_cli",
-    "whorl.dialects.native.shell",
+    "whorl.dialects.native.tasks.shell",
     "whorl.dialects.orka",
     "whorl.dialects.shodan",
     "whorl.dialects.studio",

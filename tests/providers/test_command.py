@@ -102,7 +102,7 @@ def test_variables_are_never_text_of_the_script(tmp_path: Path) -> None:
 def test_a_value_is_no_option_of_a_program_that_it_would_steer(
     tmp_path: Path, value: str, is_refused: bool
 ) -> None:
-    from whorl.dialects.native.shell import read_script
+    from whorl.dialects.native.tasks.shell import read_script
 
     script = read_script("git ls-remote {{ x }} || true")
     variables = {placed.name: value for placed in script.placed}

@@ -8,7 +8,7 @@ import pytest
 from orka_runs import run
 from test_orka_memory import perform
 
-from whorl.dialects.orka.brain import episodes, skills
+from whorl.dialects.orka.brain import episodes, learning, skills
 from whorl.dialects.orka.brain.features import features, likeness, overlap
 from whorl.providers.task import Request
 from whorl.runtimes.sqlite import SqliteStore
@@ -113,8 +113,8 @@ def test_a_whole_file_gives_what_its_agents_read() -> None:
 
 
 def test_what_is_learnt_again_is_counted(brain: Brain) -> None:
-    first = brain(skills.learn, SOLVED)
-    second = brain(skills.learn, SOLVED)
+    first = brain(learning.learn, SOLVED)
+    second = brain(learning.learn, SOLVED)
 
     assert second["skill_id"] == first["skill_id"]
     [kept] = cast("Any", brain.records)
@@ -124,9 +124,9 @@ def test_what_is_learnt_again_is_counted(brain: Brain) -> None:
 
 
 def test_a_name_in_the_file_decides(brain: Brain) -> None:
-    one = brain(skills.learn, {"skill_name": "A", "task": "write a plan", "steps": ["plan"]})
-    two = brain(skills.learn, {"skill_name": "B", "task": "write a plan", "steps": ["plan"]})
-    again = brain(skills.learn, {"skill_name": "A", "task": "another thing", "steps": ["look"]})
+    one = brain(learning.learn, {"skill_name": "A", "task": "write a plan", "steps": ["plan"]})
+    two = brain(learning.learn, {"skill_name": "B", "task": "write a plan", "steps": ["plan"]})
+    again = brain(learning.learn, {"skill_name": "A", "task": "another thing", "steps": ["look"]})
 
     assert (one["skill_name"], two["skill_name"]) == ("A", "B")
     assert again["skill_id"] == one["skill_id"]
@@ -134,9 +134,9 @@ def test_a_name_in_the_file_decides(brain: Brain) -> None:
 
 def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:
     task = {"task": "deploy the service", "domain": "ops"}
-    recipe = brain(skills.learn_recipe, {**task, "agents": ["build", {"id": "ship"}]})
-    path = brain(skills.learn_path, {**task, "path": "build → ship", "score": 0.9})
-    anti = brain(skills.learn_anti, {**task, "what_failed": "ship before build", "why": "order"})
+    recipe = brain(learning.learn_recipe, {**task, "agents": ["build", {"id": "ship"}]})
+    path = brain(learning.learn_path, {**task, "path": "build → ship", "score": 0.9})
+    anti = brain(learning.learn_anti, {**task, "what_failed": "ship before build", "why": "order"})
 
     assert recipe["skill_name"] == "recipe:ops:sequential-build+ship"
     assert path["skill_name"] == "path:ops:build→ship"
@@ -151,7 +151,7 @@ def test_one_kind_of_skill_is_never_taken_for_another(brain: Brain) -> None:
 
 
 def test_what_did_not_succeed_is_not_learnt(brain: Brain) -> None:
-    value = brain(skills.learn_path, {"path": ["a", "b"], "success": "no"})
+    value = brain(learning.learn_path, {"path": ["a", "b"], "success": "no"})
 
     assert value["confidence"] == "0.0"
     assert "skill_id" not in value
@@ -160,7 +160,7 @@ def test_what_did_not_succeed_is_not_learnt(brain: Brain) -> None:
 
 @pytest.mark.parametrize("payload", ["", {}, "Yes.", {"response": "It is 42."}, '"{}"', None])
 def test_nothing_to_learn_is_said(brain: Brain, payload: Json) -> None:
-    assert brain(skills.learn, payload)["confidence"] == "0.0"
+    assert brain(learning.learn, payload)["confidence"] == "0.0"
     assert brain.records == []
 
 
@@ -176,7 +176,7 @@ def test_nothing_to_learn_is_said(brain: Brain, payload: Json) -> None:
     ],
 )
 def test_payloads_are_read_in_every_form(brain: Brain, payload: Json) -> None:
-    assert brain(skills.learn, payload)["skill_steps"]
+    assert brain(learning.learn, payload)["skill_steps"]
 
 
 @pytest.mark.parametrize("payload", ["(" * 5_000, "{" * 5_000, "{'a': 9" + "9" * 9_000 + "}"])
@@ -185,14 +185,14 @@ def test_hostile_payloads_are_texts(brain: Brain, payload: str) -> None:
 
 
 def test_a_confidence_that_is_no_number_is_warned_of(brain: Brain) -> None:
-    value = brain(skills.learn, {"steps": ["check it"], "confidence": "high"})
+    value = brain(learning.learn, {"steps": ["check it"], "confidence": "high"})
 
     assert value["confidence"] == "0.6"
     assert "'confidence' is 'high'" in brain.warning
 
 
 def test_skills_expire(brain: Brain) -> None:
-    brain(skills.learn, SOLVED)
+    brain(learning.learn, SOLVED)
     assert brain(skills.find, NEXT, at=NOW + 190 * HOUR_S)["skill_name"]
     assert "skill_name" not in brain(skills.find, NEXT, at=NOW + 210 * HOUR_S)
     assert brain.records == []
@@ -200,7 +200,7 @@ def test_skills_expire(brain: Brain) -> None:
 
 def test_skills_transfer_to_another_domain(brain: Brain) -> None:
     brain(
-        skills.learn,
+        learning.learn,
         {
             "domain": "data_engineering",
             "task": "validate records before deduplication",
@@ -228,7 +228,7 @@ def test_feedback_about_nothing_known(brain: Brain) -> None:
 
 
 def test_failures_make_a_skill_less_sure(brain: Brain) -> None:
-    skill = brain(skills.learn, SOLVED)["skill_id"]
+    skill = brain(learning.learn, SOLVED)["skill_id"]
     value = brain(skills.feedback, {"skill_id": skill, "success": "false"})
 
     assert value["confidence"] == "0.612"
@@ -237,8 +237,8 @@ def test_failures_make_a_skill_less_sure(brain: Brain) -> None:
 
 def test_advice_for_a_scout(brain: Brain) -> None:
     task = {"task": "answer a ticket", "domain": "support"}
-    brain(skills.learn_path, {**task, "path": ["classify", "answer"], "score": 0.8})
-    brain(skills.learn_anti, {**task, "what_failed": "escalate at once", "why": "costly"})
+    brain(learning.learn_path, {**task, "path": ["classify", "answer"], "score": 0.8})
+    brain(learning.learn_anti, {**task, "what_failed": "escalate at once", "why": "costly"})
     boosts = brain(
         skills.advise,
         None,

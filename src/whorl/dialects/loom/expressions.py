@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from whorl.dialects.loom.calls import LAZY, apply, failing, problem_of
 from whorl.dialects.loom.functions import collections, conversion, dates, strings, workflow
 from whorl.dialects.loom.functions.actions import ACTION_FUNCTIONS
 from whorl.dialects.loom.functions.agents import AGENT_FUNCTIONS
 from whorl.dialects.loom.values.arguments import forgiving_item, strict_item
 from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
-from whorl.errors import did_you_mean
 from whorl.language import tree
-from whorl.language.calls import FunctionEntry
-from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.faults import LanguageError, LimitExceeded
 from whorl.language.libraries import Library, Semantics, additions
 from whorl.language.values import INTEGER_MAX, LIMITS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from whorl.language.calls import Run
-    from whorl.language.values import Value
+    from whorl.language.calls import FunctionEntry
 
 LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
     *strings.STRINGS.entries,
@@ -94,17 +92,6 @@ EXPRESSION_MAX = 8_192
 _LENGTHS_MAX = {"deployment": 24_576}
 _SHORTER = "put parts of it into actions of their own"
 
-_WORDS = ("no", "one", "two", "three", "four", "five")
-# Functions that people and models expect, and that Azure does not have.
-_INSTEAD = {
-    "createobject": "write the object as JSON text in json(...), or use setProperty",
-    "encodebase64": "use 'base64'",
-    "addtodatetime": "use 'addToTime'",
-    "now": "use 'utcNow'",
-    "notequals": "use not(equals(...))",
-    "tostring": "use 'string'",
-    "append": "use union(array, createArray(value))",
-}
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None}
 
 
@@ -257,7 +244,7 @@ class ExpressionReader:
     def _call(self, name: Token) -> tree.Expr:
         self._take("(", "LeftParenthesis")
         entry = self.functions.get(name.text.lower())
-        lazy = entry.name if entry is not None and entry.name in _LAZY else ""
+        lazy = entry.name if entry is not None and entry.name in LAZY else ""
         arguments: list[tree.Expr] = []
         while self.token.kind != ")":
             if arguments:
@@ -267,13 +254,13 @@ class ExpressionReader:
             arguments.append(self._expression())
             self.optional -= bool(lazy and len(arguments) > 1)
         self._take(")", "RightParenthesis")
-        problem = _problem(name.text, entry, len(arguments), self.functions)
+        problem = problem_of(name.text, entry, len(arguments), self.functions)
         if problem is not None:
             if not self.optional:
                 raise problem.at(name.start)
-            return tree.Apply(_failing(problem), (), (), (), name.start)
+            return tree.Apply(failing(problem), (), (), (), name.start)
         assert entry is not None
-        return _LAZY[lazy](arguments, name.start) if lazy else _apply(entry, arguments, name.start)
+        return LAZY[lazy](arguments, name.start) if lazy else apply(entry, arguments, name.start)
 
     def _unexpected(self, expected: str) -> LanguageError:
         actual = _DESCRIPTIONS[self.token.kind]
@@ -286,64 +273,6 @@ class ExpressionReader:
     def _shown(self) -> str:
         shown = self.source[self.start : self.start + 60]
         return f"'{shown}{'...' * (len(self.source) - self.start > 60)}'"
-
-
-def _problem(
-    name: str, entry: FunctionEntry | None, count: int, functions: Mapping[str, FunctionEntry]
-) -> LanguageError | None:
-    if entry is None:
-        names = {other.name for other in functions.values()}
-        return LanguageError(
-            f"The template function {name!r} is not defined or not valid",
-            help=_INSTEAD.get(name.lower()) or did_you_mean(name, names),
-        )
-    least, most = entry.arguments_min, entry.arguments_max
-    if least <= count and (most is None or count <= most):
-        return None
-    return LanguageError(
-        f"The template language function {entry.name!r} expects {_counted(least, most)}: "
-        f"{entry.signature}. The function was invoked with '{count}' parameter(s)"
-    )
-
-
-def _counted(least: int, most: int | None) -> str:
-    plural = "s" * (least != 1)
-    if most is None or least == most:
-        return f"{'at least ' * (most is None)}{_WORDS[least]} parameter{plural}"
-    return f"{_WORDS[least]} {'or' if most == least + 1 else 'to'} {_WORDS[most]} parameters"
-
-
-def _failing(problem: LanguageError) -> FunctionEntry:
-    def fail(run: Run) -> Value:
-        raise EvaluationError(problem.message, help=problem.help)
-
-    return FunctionEntry("function", "unknown", "unknown", fail, problem.message)
-
-
-def _apply(entry: FunctionEntry, arguments: list[tree.Expr], offset: int) -> tree.Expr:
-    named = len(entry.required) + len(entry.optional)
-    missing = entry.optional[max(0, len(arguments) - len(entry.required)) :]
-    given = (*arguments[:named], *(tree.Literal(default, offset) for _, default in missing))
-    return tree.Apply(entry, given, tuple(arguments[named:]), (), offset)
-
-
-def _checked(operator: str, part: tree.Expr, place: int, offset: int) -> tree.Expr:
-    return tree.Apply(collections.condition_check(operator, min(place, 3)), (part,), (), (), offset)
-
-
-def _all_of(operator: Literal["and", "or"], arguments: list[tree.Expr], offset: int) -> tree.Expr:
-    parts = [_checked(operator, part, place, offset) for place, part in enumerate(arguments)]
-    return tree.Logic(operator, tuple(parts), offset) if len(parts) > 1 else parts[0]
-
-
-_LAZY: dict[str, Callable[[list[tree.Expr], int], tree.Expr]] = {
-    "and": lambda arguments, offset: _all_of("and", arguments, offset),
-    "or": lambda arguments, offset: _all_of("or", arguments, offset),
-    "if": lambda arguments, offset: tree.Conditional(
-        _checked("if", arguments[0], 0, offset), arguments[1], arguments[2], offset
-    ),
-    "coalesce": lambda arguments, offset: tree.Logic("coalesce", tuple(arguments), offset),
-}
 
 
 _SINGLE = r"""'[^']*+(?:''[^']*+)*+'"""

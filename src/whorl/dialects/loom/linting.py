@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.dialects.loom.control import actions_in, set_in
+from whorl.dialects.loom.actions.control import actions_in, set_in
+from whorl.dialects.loom.actions.steps import declared, variable_set
 from whorl.dialects.loom.forms import INNER, find, text_at
 from whorl.dialects.loom.project.definitions import forms_of
-from whorl.dialects.loom.steps import declared, variable_set
 from whorl.dialects.loom.texts import scalars_in, variables_read
 from whorl.dialects.loom.words import LOOPS, OWN, SETTING, is_of_a_loop
 from whorl.dialects.reading.fields import duration_of

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.mcp_cli import steps, texts
-from whorl.dialects.mcp_cli.calls import read_loop, read_template
+from whorl.dialects.mcp_cli.calls import read_template
 from whorl.dialects.mcp_cli.format import PROVIDED, FileContext, Item, check_structure
+from whorl.dialects.mcp_cli.loops import read_loop
 from whorl.dialects.reading.fields import scalar_of, text_of
 from whorl.dialects.reading.texts import quoted
 from whorl.errors import did_you_mean

@@ -6,8 +6,14 @@ from dataclasses import MISSING, field
 from typing import TYPE_CHECKING, Any, cast
 
 from whorl import ir
-from whorl.dialects.native import objects
-from whorl.dialects.native.context import Around, Attributes, CannotWriteError, Context, Location
+from whorl.dialects.native import forms, objects
+from whorl.dialects.native.context import (
+    Around,
+    Attributes,
+    CannotWriteError,
+    Context,
+    Location,
+)
 from whorl.dialects.native.forms import Choice, Form, OneOf, Text, report_wrong
 from whorl.dialects.native.table import DOCS, fields
 from whorl.dialects.reading.fields import texts_of
@@ -327,3 +333,16 @@ COMMON = fields(
     "on_failure",
     after=_previous,
 )
+
+
+class Together(forms.OneOf):
+    """Steps side by side: right in their place, or beside it under `steps`."""
+
+    def read(self, context: Context, value: Value, at: Location) -> Any:
+        block = super().read(context, value, at)
+        beside = context.around.fields
+        if isinstance(block, bool) and (beside is None or "steps" not in beside):
+            message, path = f"{at.owner} lacks the field 'steps'", context.around.path
+            advice = "add the steps that run side by side"
+            context.report("W006", message, context.places.node(path), help=advice)
+        return block if isinstance(block, ir.Block) else None

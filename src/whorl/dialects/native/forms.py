@@ -17,7 +17,6 @@ from whorl.dialects.native.context import (
 )
 from whorl.dialects.reading.fields import number_of
 from whorl.errors import did_you_mean
-from whorl.ir.values import parse_count, parse_duration
 from whorl.lazily import dataclass
 from whorl.source import Scalar, Value, plain
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 # What a form makes of a scalar that it does not take.
 WRONG: Any = object()
 MARKED: dict[str, Json] = {"$ref": "#/$defs/marked"}
-_TEMPLATE: dict[str, Json] = {"type": "string", "pattern": r"\{[{%#]"}
-_UNITS = (("h", 3_600), ("m", 60), ("s", 1))
 
 
 class Form:
@@ -38,6 +35,7 @@ class Form:
 
     `words` say what is expected. In exact files a `marked` form takes marked values as well.
     Messages do not mention a `rare` one. What a form with `gives_value` reads is a value of the IR.
+    `is_limit` says that a number out of bounds is reported as a limit out of range.
     `shape` is the kind of value that it takes, `json` its schema in plain files, `ref` where
     editors find that.
     """
@@ -46,6 +44,7 @@ class Form:
     marked = False
     rare = False
     gives_value = False
+    is_limit = False
     shape: type = Scalar
     ref = ""
     json: dict[str, Json] = {}  # noqa: RUF012
@@ -157,50 +156,6 @@ class Computed(Text):
 
 
 @dataclass(eq=False, repr=False)
-class Number(Form):
-    """A number within bounds; with `template` a text with {{ }} may stand in its place.
-
-    `is_limit` says that a number out of bounds is reported as a limit out of range.
-    """
-
-    low: float | None = None
-    high: float | None = None
-    whole: bool = False
-    template: bool = False
-    is_limit: bool = False
-
-    def __post_init__(self) -> None:
-        self.marked = self.template
-        self.words = "a whole number" if self.whole else "a number"
-        bounds = {"minimum": self.low, "maximum": self.high}
-        given = {name: bound for name, bound in bounds.items() if bound is not None}
-        self.json = {"type": "integer" if self.whole else "number", **given}
-        if self.high is not None:
-            self.words += f" from {self.low:,} to {self.high:,}"
-        elif self.low is not None:
-            self.words += f" of at least {self.low:,}"
-        if self.template:
-            self.json = {"anyOf": [self.json, _TEMPLATE]}
-
-    def parse(self, context: Context, scalar: Scalar) -> Any:
-        if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
-            return context.read_text(scalar)
-        number = number_of(scalar)
-        if number is None or (self.whole and number != int(number)):
-            return WRONG
-        if context.exact:
-            return number
-        is_low = self.low is not None and number < self.low
-        if is_low or (self.high is not None and number > self.high):
-            return WRONG
-        return int(number) if self.whole else float(number)
-
-    def print(self, context: Context, value: Any) -> Any:
-        is_round = isinstance(value, float) and abs(value) < 1e15 and value == int(value)
-        return int(value) if is_round and not context.exact else super().print(context, value)
-
-
-@dataclass(eq=False, repr=False)
 class Truth(Form):
     """True or false, or with `is_flag` nothing, which means true."""
 
@@ -214,48 +169,6 @@ class Truth(Form):
         if self.is_flag and scalar.value is None:
             return True
         return scalar.value if isinstance(scalar.value, bool) else WRONG
-
-
-@dataclass(eq=False, repr=False)
-class Duration(Form):
-    """A duration such as 5s, in seconds; `template` allows a text with {{ }} in its place.
-
-    With `is_delay` it is a value of the IR, and none is no delay at all.
-    """
-
-    template: bool = False
-    is_delay: bool = False
-    words = "a duration such as 250ms, 5s, 10m, 1h30m or PT5S"
-
-    def __post_init__(self) -> None:
-        self.marked = self.template
-        self.json = {"type": ["string", "number"]}
-
-    def parse(self, context: Context, scalar: Scalar) -> Any:
-        if self.template and isinstance(scalar.value, str) and is_template(scalar.value):
-            return context.read_text(scalar)
-        seconds = seconds_of(context, scalar)
-        if not self.is_delay or seconds is WRONG:
-            return seconds
-        return ir.Constant(seconds) if seconds else None
-
-    def print(self, context: Context, value: Any) -> Any:
-        written = super().print(context, value)
-        return duration_text(written) if isinstance(written, int | float) else written
-
-
-class Count(Form):
-    """A positive whole number, also as 100k."""
-
-    words = "a whole number such as 5000 or 100k"
-    json: dict[str, Json] = {"type": ["integer", "string"], "minimum": 1}  # noqa: RUF012
-
-    def parse(self, context: Context, scalar: Scalar) -> Any:
-        try:
-            count = parse_count(scalar.value)  # type: ignore[arg-type]
-        except (ValueError, TypeError):
-            return WRONG
-        return count if count > 0 or context.exact else WRONG
 
 
 @dataclass(eq=False, repr=False)
@@ -370,7 +283,7 @@ def report_wrong(context: Context, value: Value, form: Form, at: Location) -> No
 
 def _is_out_of_bounds(value: Value, form: Form) -> bool:
     """Whether a limit is a number, but too small or too large."""
-    return isinstance(form, Number) and form.is_limit and number_of(value) is not None
+    return form.is_limit and number_of(value) is not None
 
 
 def reads_as(context: Context, form: Form, written: Any, value: object) -> bool:
@@ -383,28 +296,3 @@ def is_read(context: Context, result: object, value: object) -> bool:
     is_right = not context.diagnostics and is_same(result, value)
     context.diagnostics.clear()
     return is_right
-
-
-def seconds_of(context: Context, scalar: Scalar) -> Any:
-    """The seconds that a scalar stands for, or WRONG."""
-    if context.exact and number_of(scalar) is not None:
-        return scalar.value
-    try:
-        return parse_duration(scalar.value)  # type: ignore[arg-type]
-    except (ValueError, TypeError, AttributeError):
-        return WRONG
-
-
-def duration_text(seconds: float) -> str | float:
-    """Seconds as 90s, 1h30m or 250ms; the number itself where no such text is exact."""
-    if isinstance(seconds, int) or not 0 <= seconds <= 1e12:
-        return seconds
-    text, rest = "", int(seconds)
-    for unit, size in _UNITS:
-        count, rest = divmod(rest, size)
-        text += f"{count}{unit}" if count else ""
-    text = (text or "0s") if seconds == int(seconds) else f"{round(seconds * 1000)}ms"
-    try:
-        return text if parse_duration(text) == seconds else seconds
-    except ValueError:
-        return seconds

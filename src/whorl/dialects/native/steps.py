@@ -6,12 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
-from whorl.dialects.native import forms, objects
-from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps
+from whorl.dialects.native import forms, numbers, objects
+from whorl.dialects.native.blocks import COMMON, NODE, OPTIONS, Body, Kind, Steps, Together
 from whorl.dialects.native.context import CannotWriteError, Context, Location, is_same, is_template
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.table import EXPRESSION, TEMPLATE, VALUE, fields
-from whorl.dialects.native.tasks import ANY_TASK, TASKS
+from whorl.dialects.native.tasks.kinds import ANY_TASK, TASKS
 from whorl.dialects.reader import Reading
 from whorl.dialects.reading.structure import check_arguments
 from whorl.errors import nearest
@@ -88,7 +88,7 @@ class Moment(forms.Form):
     json: dict[str, Json] = {"type": ["string", "number"]}  # noqa: RUF012
 
     def parse(self, context: Context, scalar: Scalar) -> Any:
-        seconds = forms.seconds_of(context, scalar)
+        seconds = numbers.seconds_of(context, scalar)
         if seconds is not forms.WRONG:
             return {"duration": ir.Constant(seconds)}
         if not isinstance(scalar.value, str):
@@ -107,7 +107,7 @@ class Moment(forms.Form):
         for part in parts.values():
             text = getattr(part, "value", getattr(part, "source", None))
             if isinstance(text, float) and "duration" in parts:
-                text = forms.duration_text(text)
+                text = numbers.duration_text(text)
             if isinstance(text, str | float) and forms.reads_as(context, self, text, parts):
                 return text
         raise CannotWriteError(value)
@@ -283,19 +283,6 @@ class Choose(forms.Form):
 
     def write(self, context: Context, value: Any) -> Any:
         return objects.write_object(context, CHOOSE, value)
-
-
-class Together(forms.OneOf):
-    """Steps side by side: right in their place, or beside it under `steps`."""
-
-    def read(self, context: Context, value: Value, at: Location) -> Any:
-        block = super().read(context, value, at)
-        beside = context.around.fields
-        if isinstance(block, bool) and (beside is None or "steps" not in beside):
-            message, path = f"{at.owner} lacks the field 'steps'", context.around.path
-            advice = "add the steps that run side by side"
-            context.report("W006", message, context.places.node(path), help=advice)
-        return block if isinstance(block, ir.Block) else None
 
 
 def _kind(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import fields as attributes_of
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.native import objects
 from whorl.dialects.native.blocks import OPTIONS, Body, Steps
+from whorl.dialects.native.conditions import FORM, last_with_result
 from whorl.dialects.native.context import (
-    CORE,
     FACTS,
     NAMES,
     RESERVED,
@@ -24,10 +22,10 @@ from whorl.dialects.native.context import (
     shown,
 )
 from whorl.dialects.native.forms import Choice
-from whorl.dialects.native.loop import FORM, last_with_result
 from whorl.dialects.native.steps import CHOOSE, KINDS
 from whorl.dialects.native.table import VALUE, fields
-from whorl.dialects.native.tasks import let_read_codes_pass, returns_schema
+from whorl.dialects.native.tasks.kinds import let_read_codes_pass
+from whorl.dialects.native.tasks.returns import returns_schema
 from whorl.dialects.reading.fields import text_of
 from whorl.ir.checks import check
 from whorl.ir.expressions import Names
@@ -35,8 +33,6 @@ from whorl.ir.walk import Places, is_hidden, names_given, walk
 from whorl.source import Mapping, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from whorl.errors import Span
     from whorl.language import Json
 
@@ -62,8 +58,8 @@ def read_file(context: Context, *, is_checked: bool = True) -> ir.Workflow:
     context.local |= {entry.name for entry in local} if isinstance(local, Mapping) else set()
     name = context.file.replace("\\", "/").rpartition("/")[2].partition(".")[0] or "workflow"
     at = Location("the workflow", "", root.span)
-    shared = Mapping(tuple(entry for entry in root if entry.name in _SHARED), root.span)
-    context.shared = objects.read_object(context, shared, _SHARED, at)
+    shared = Mapping(tuple(entry for entry in root if entry.name in SHARED), root.span)
+    context.shared = objects.read_object(context, shared, SHARED, at)
     workflow = _read(context, root, at, name)
     for check_inputs in context.calls:
         check_inputs()
@@ -171,7 +167,7 @@ def _hidden(context: Context, attributes: Attributes) -> tuple[str, ...]:
     return (last.name,) if is_hidden(last, context.workflows) else ()
 
 
-def _defaults(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Fields], ...]:
+def defaults_of(context: Context, attributes: Attributes) -> tuple[tuple[str, ir.Fields], ...]:
     """`model` and `system` hold for all questions; judges share the model."""
     inputs = {name: attributes.get(f"inputs.{name}") for name in ("model", "system")}
     ask = [(name, value) for name, value in inputs.items() if value is not None]
@@ -226,44 +222,6 @@ class Workflows(objects.MapOf):
         return {"type": "object", "additionalProperties": {"$ref": "#/$defs/workflow"}}
 
 
-def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dict[str, Any]:
-    """A workflow as the fields of a file: plain ones, or exact ones, which say everything."""
-    written: dict[str, Any] = {"name": workflow.name}
-    inner = replace(context, name=workflow.name, around=Around())
-    if exact:
-        expressions = _expressions(workflow)
-        libraries = Counter(x.library for x in expressions if x.syntax in ("jinja", "template"))
-        library = libraries.most_common(1)[0][0] if libraries else ""
-        if not context.exact or context.library != library:
-            written["expressions"] = library or CORE
-        inner = replace(inner, exact=True, library=library, names=Names())
-    inner.workflows.update(workflow.workflows)
-    written |= objects.write_object(inner, FILE, workflow)
-    if workflow.workflows:
-        shared = {name: getattr(workflow, name) for name in _SHARED}
-        called = replace(inner, shared=shared)
-        inside = {key: write_fields(called, part, exact=exact) for key, part in workflow.workflows}
-        written["workflows"] = inside
-    asked = dict(workflow.defaults).get("ask", ir.Fields()).entries
-    inputs = {f"inputs.{name}": value for name, value in asked}
-    if workflow.defaults and _defaults(inner, inputs) == workflow.defaults:
-        del written["defaults"]
-        written |= {str(name): inner.write_value(value) for name, value in asked}
-    return {name: written[name] for name in FILE if name in written}
-
-
-def _expressions(item: Any) -> Iterator[ir.Expression]:
-    if isinstance(item, ir.Expression):
-        yield item
-    elif isinstance(item, tuple):
-        for part in item:
-            yield from _expressions(part)
-    elif is_dataclass(item):
-        for part in attributes_of(item):
-            if part.name != "workflows":
-                yield from _expressions(getattr(item, part.name))
-
-
 _KINDS = Choice(tuple(f"{word}{mark}" for word in _ACCEPTED for mark in ("", "?")))
 _PORT = Port("input", fields("input", {"type": _KINDS}, ir.Port, "name"), ir.Port)
 _INPUTS = objects.MapOf(
@@ -284,7 +242,7 @@ _FIELDS = fields(
         "trigger": objects.Object("trigger", fields("trigger", None, ir.Trigger), ir.Trigger),
     },
     main_input=_main_input,
-    defaults=_defaults,
+    defaults=defaults_of,
     outputs=_outputs,
     hidden_outputs=_hidden,
 )
@@ -293,7 +251,7 @@ _STATED = {field.attribute for field in _FIELDS.values()}
 _UNSTATED = fields("block", None, ir.Workflow, "body", *_STATED)
 # What it answers with is its own.
 _OWN = {name: _UNSTATED.pop(name) for name in ("answer", "is_late")}
-_SHARED: objects.FieldTable = {"dialect": _FIELDS["dialect"], **_UNSTATED}
+SHARED: objects.FieldTable = {"dialect": _FIELDS["dialect"], **_UNSTATED}
 
 
 def _share(name: str, field: objects.Field) -> objects.Field:
@@ -304,7 +262,7 @@ def _share(name: str, field: objects.Field) -> objects.Field:
 FILE: objects.FieldTable = {
     **_FIELDS,
     **_OWN,
-    **{name: _share(name, field) for name, field in _SHARED.items()},
+    **{name: _share(name, field) for name, field in SHARED.items()},
 }
 LOCAL = {name: field for name, field in FILE.items() if name not in ("whorl", "workflows")}
 

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields, is_dataclass
+from collections import Counter
+from dataclasses import fields, is_dataclass, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from whorl import ir
 from whorl.dialects.files import NoFiles
-from whorl.dialects.native.context import CannotWriteError, Context
+from whorl.dialects.native import objects
+from whorl.dialects.native.context import (
+    CORE,
+    Around,
+    CannotWriteError,
+    Context,
+)
 from whorl.dialects.native.steps import KINDS
-from whorl.dialects.native.workflow import write_fields
+from whorl.dialects.native.workflow import FILE, SHARED, defaults_of
 from whorl.dialects.reader import read_workflow
 from whorl.errors import InternalError, InvalidWorkflow, Span
+from whorl.ir.expressions import Names
 from whorl.ir.walk import index_nodes
 from whorl.source import Document, Mapping
 
 if TYPE_CHECKING:
     from collections import abc
+    from collections.abc import Iterator
 
-    from whorl import ir
 
 _INLINE_MAX = 88
 _NO_DOCUMENT = Document(Mapping((), Span("", 1, 1)), (), "", "")
@@ -171,3 +180,41 @@ _Dumper.add_representer(str, _text)
 _Dumper.add_representer(dict, _object)
 _Dumper.add_representer(_File, _object)
 _Dumper.add_representer(list, _list)
+
+
+def write_fields(context: Context, workflow: ir.Workflow, *, exact: bool) -> dict[str, Any]:
+    """A workflow as the fields of a file: plain ones, or exact ones, which say everything."""
+    written: dict[str, Any] = {"name": workflow.name}
+    inner = replace(context, name=workflow.name, around=Around())
+    if exact:
+        expressions = _expressions(workflow)
+        libraries = Counter(x.library for x in expressions if x.syntax in ("jinja", "template"))
+        library = libraries.most_common(1)[0][0] if libraries else ""
+        if not context.exact or context.library != library:
+            written["expressions"] = library or CORE
+        inner = replace(inner, exact=True, library=library, names=Names())
+    inner.workflows.update(workflow.workflows)
+    written |= objects.write_object(inner, FILE, workflow)
+    if workflow.workflows:
+        shared = {name: getattr(workflow, name) for name in SHARED}
+        called = replace(inner, shared=shared)
+        inside = {key: write_fields(called, part, exact=exact) for key, part in workflow.workflows}
+        written["workflows"] = inside
+    asked = dict(workflow.defaults).get("ask", ir.Fields()).entries
+    inputs = {f"inputs.{name}": value for name, value in asked}
+    if workflow.defaults and defaults_of(inner, inputs) == workflow.defaults:
+        del written["defaults"]
+        written |= {str(name): inner.write_value(value) for name, value in asked}
+    return {name: written[name] for name in FILE if name in written}
+
+
+def _expressions(item: Any) -> Iterator[ir.Expression]:
+    if isinstance(item, ir.Expression):
+        yield item
+    elif isinstance(item, tuple):
+        for part in item:
+            yield from _expressions(part)
+    elif is_dataclass(item):
+        for part in fields(item):
+            if part.name != "workflows":
+                yield from _expressions(getattr(item, part.name))

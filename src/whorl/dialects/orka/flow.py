@@ -12,34 +12,23 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka import agents, tasks
-from whorl.dialects.orka.agents import Agent, Section, forked_by, items_of, scalars_of
+from whorl.dialects.orka import agents
+from whorl.dialects.orka.agents import Agent, forked_by, items_of, scalars_of
+from whorl.dialects.orka.answering import ANSWERING, placed, read_failover
 from whorl.dialects.orka.loops import read_loop, texts_within
 from whorl.dialects.orka.scouts.choosing import read_executor, read_scout
-from whorl.dialects.orka.tasks import computed, literal, read_timeout
-from whorl.dialects.reading.fields import text_of, texts_of
+from whorl.dialects.orka.tasks import computed, literal
+from whorl.dialects.reading.fields import texts_of
 from whorl.errors import did_you_mean
 from whorl.lazily import dataclass
-from whorl.source import Scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from whorl.dialects.orka.sections import Section
+
 # Six hundred agents that all read what all before them said.
 WAITS_MAX = 200_000
-# The types that give an answer of their own, which a failover can try.
-_ANSWERING: dict[str, Callable[[Agent, Section], ir.Node]] = {
-    **dict.fromkeys(("openai-answer", "local_llm"), tasks.read_answer),
-    **dict.fromkeys(("openai-binary", "binary", "validate_and_structure"), tasks.read_fixed),
-    **dict.fromkeys(("openai-classification", "classification"), tasks.read_fixed),
-    **dict.fromkeys(("plan_validator", "loop_validator"), tasks.read_validator),
-    "memory": tasks.read_memory,
-    "rag": tasks.read_rag,
-    "duckduckgo": tasks.read_search,
-    "brain": tasks.read_brain,
-    "failing": tasks.read_failing,
-    "invariant_validator": tasks.read_invariants,
-}
 # Where one of these fails, nothing that comes behind it makes sense.
 _HALTING = ("loop", "failing")
 # Templates that read the results of all agents before them.
@@ -191,29 +180,27 @@ class _BlockReader:
             case "path_executor":
                 node = read_executor(agent, section, self._in_path(path))
             case "failover":
-                node = _read_failover(agent, section, path)
-            case kind if kind in _ANSWERING:
-                node = _ANSWERING[kind](agent, section)
+                node = read_failover(agent, section, path)
+            case kind if kind in ANSWERING:
+                node = ANSWERING[kind](agent, section)
         routers = self._routers.get(name)
         when = computed("orka_routed", literal(routers), literal(name)) if routers else None
         # Nothing can follow where an agent fails in a loop, or where it holds one.
         is_needed = section.is_loop or any(part.type in _HALTING for part in self._held(name))
-        return _placed(node, agent, after, when, halts=decides or is_needed)
+        return placed(node, agent, after, when, halts=decides or is_needed)
 
     def _in_path(self, path: str) -> Callable[[str], ir.Node]:
         """Reads the agents that a scout or an executor at a path may run."""
 
         def read(name: str) -> ir.Node:
-            agent, at = (
-                self._section.visible[name],
-                f"{path}/path_run/path_agent@case.{name}/{name}",
-            )
+            agent = self._section.visible[name]
+            at = f"{path}/path_run/path_agent@case.{name}/{name}"
             self._section.context.places.remember_node(at, agent.span)
             if agent.type == "failover":
-                node = _read_failover(agent, self._section, at)
+                node = read_failover(agent, self._section, at)
             else:
-                node = _ANSWERING[agent.type](agent, self._section)
-            return _placed(node, agent, (), None, halts=False)
+                node = ANSWERING[agent.type](agent, self._section)
+            return placed(node, agent, (), None, halts=False)
 
         return read
 
@@ -274,62 +261,6 @@ class _BlockReader:
         chosen = computed("orka_route", *arguments, literal(self._section.is_loop))
         self._section.context.places.remember_part(chosen, span)
         return ir.Compute(name=agent.id, value=chosen, warns=computed("orka_misread", *arguments))
-
-
-def _placed(
-    node: ir.Node, agent: Agent, after: Iterable[str], when: ir.Expression | None, *, halts: bool
-) -> ir.Node:
-    placed = replace(
-        node,
-        name=agent.id,
-        after=tuple(map(ir.After, after)),
-        when=when,
-        on_failure="halt" if halts else "continue",
-        # A loop has a limit of its own, and the others only compute.
-        timeout_s=None if agent.type in ("loop", "join", "router") else read_timeout(agent),
-        place=agent.place,
-    )
-    return ir.timed_as_a_whole(placed)
-
-
-def _read_failover(agent: Agent, section: Section, path: str) -> ir.Node:
-    """Reads a failover, which stands at a path: its first child that gives something of use."""
-    nodes: list[ir.Node] = []
-    names: list[str] = []
-    children = _children(agent, section)
-    for child in children:
-        agent.context.places.remember_node(f"{path}/{child.id}", child.span)
-        when = computed("orka_unusable", literal(names)) if names else None
-        node = _ANSWERING[child.type](child, section)
-        # Where nobody is left to try, the failure is one of the failover.
-        nodes.append(_placed(node, child, names[-1:], when, halts=child is children[-1]))
-        names.append(child.id)
-    if agent.get("children") is None:
-        message = f"failover {agent.id!r} has no 'children'"
-        agent.context.report("W006", message, agent.span, help="add children")
-    shape = computed("orka_failover", "it", literal(names))
-    return ir.Group(name=agent.id, body=ir.Block(tuple(nodes)), shape=shape)
-
-
-def _children(agent: Agent, section: Section) -> list[Agent]:
-    """The agents that a failover tries; what cannot be one of them is reported."""
-    children: list[Agent] = []
-    for item in items_of(agent.get("children")):
-        child = section.visible.get(text_of(item))
-        if child is None and isinstance(item, Scalar):
-            section.check_name(item)
-        elif child is None:
-            child = agents.read_agent(agent.context, item, section.around)
-        if child is None or child.type not in agents.FIELDS:
-            continue
-        if child.type in _ANSWERING:
-            children.append(child)
-            continue
-        message = f"failover {agent.id[:60]!r} cannot try {child.id[:60]!r}, which is a "
-        message += repr(child.type)
-        advice = f"types: {', '.join(sorted(_ANSWERING))}"
-        agent.context.report("W009", message, child.span, label="not supported", help=advice)
-    return children
 
 
 def _reached(starts: Iterable[str], following: Callable[[str], Iterable[str]]) -> set[str]:

@@ -1,4 +1,4 @@
-"""The function library: what the reader itself writes into a workflow, and what authors call."""
+"""The function library: what the reader itself writes into a workflow, with what authors call."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from whorl.dialects.orka import invariants, outputs, scores
+from whorl.dialects.orka import invariants, outputs, templates
 from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
+from whorl.dialects.orka.scoring import criteria, scores
 from whorl.dialects.orka.scouts import paths, scouting
 from whorl.language.calls import Family
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library, Semantics
-from whorl.language.patterns import compiled, pay_search
 from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from whorl.language.calls import Run
 
 
@@ -80,7 +78,7 @@ def loop_result(run: Run, it: Value, past: Value, settings: Value) -> Value:
     scored = scores.find_score({name: results[name] for name in names}, table)
     scorers = [name for name in texts_in(table.get("scorers")) if name in results]
     scorer = scored[1] if scored is not None and scored[1] in scorers else (scorers or [""])[-1]
-    others = [n for n in names if n != scorer and not scores.is_validation(results[n])]
+    others = [n for n in names if n != scorer and not criteria.is_validation(results[n])]
     last, target = (others or names)[-1:], table.get("target")
     if isinstance(target, str) and target in results:
         last = [target]
@@ -280,41 +278,7 @@ def memories_text(run: Run, it: Value) -> Value:
     return {"response": text if texts else "NONE", **it}
 
 
-def regex_search(
-    run: Run, value: Value, source: Value, groups: tuple[Value, ...], named: dict[str, Value]
-) -> Value:
-    """The match; with groups such as `'\\\\1'`, the list of what they hold."""
-    program = compiled(run, source, "regex_search", ignore_case=bool(named.get("ignorecase")))
-    subject = printed(run, value)
-    pay_search(run, program, len(subject))
-    match = program.search(subject)
-    if not groups:
-        return "" if match is None else match.group(0)
-    return [] if match is None else [match.group(_group(group)) or "" for group in groups]
-
-
-def _group(group: Value) -> int | str:
-    """A group by number: `1`, `'\\\\1'`, or the character that a template makes of `'\\1'`."""
-    if isinstance(group, int):
-        return group
-    if not isinstance(group, str):
-        raise EvaluationError("regex_search needs the number or the name of a group")
-    if len(group) == 1 and ord(group) < 10:
-        return ord(group)
-    name = group.removeprefix("\\")
-    return int(name) if name.isascii() and name.isdigit() else name
-
-
-def _extreme(choose: Callable[[list[float]], float]) -> Callable[..., Value]:
-    def find(run: Run, values: tuple[Value, ...], named: dict[str, Value]) -> Value:
-        items = values[0] if len(values) == 1 and isinstance(values[0], list) else list(values)
-        run.check_items(len(items), "min")
-        return choose([item for item in items if isinstance(item, int | float)])
-
-    return find
-
-
-_function, _filter = Family("function", "orka"), Family("filter", "orka")
+_function = Family("function", "orka")
 _FLOW_FUNCTIONS = (
     _function("orka_score(settings)", score, "the score of an iteration"),
     _function("orka_results(names)", _results, "results by name"),
@@ -326,7 +290,7 @@ _FLOW_FUNCTIONS = (
     _function("orka_answer(names)", answer, "the answer of the run"),
     _function("orka_content(target='')", content, "what a validator looks at", reads=OUTPUTS),
     _function("orka_content_before(target='')", content_before, "the same, an iteration before"),
-    _function("orka_validation(it, context)", scores.validation, "the result of a validator"),
+    _function("orka_validation(it, context)", criteria.validation, "the result of a validator"),
     _function("orka_binary(it)", binary, "whether an answer says yes"),
     _function("orka_category(it, options)", category, "the category that an answer names"),
     _function("orka_structured(it, fields)", structured, "an object with these fields"),
@@ -357,12 +321,9 @@ _FLOW_FUNCTIONS = (
         lambda run, given: invariants.artifacts(run),
         "what has happened in the run so far",
     ),
-    _function("min(*values)", _extreme(min), "the smallest of some numbers"),
-    _function("max(*values)", _extreme(max), "the largest of some numbers"),
-    _filter("regex_search(pattern, *values)", regex_search, "the first match, or its groups"),
 )
 LIBRARY = Library(
-    functions=outputs.TEMPLATE_FUNCTIONS + _FLOW_FUNCTIONS,
+    functions=templates.TEMPLATE_FUNCTIONS + _FLOW_FUNCTIONS,
     semantics=Semantics(
         outputs.member,
         outputs.item,
@@ -373,11 +334,11 @@ LIBRARY = Library(
     recorder="whorl.dialects.orka.invariants:RECORDER",
     amendments={
         **{
-            name: f"whorl.dialects.orka.brain.skills:{name}"
-            for name in (
-                *("learn", "feedback", "learn_recipe", "learn_path", "learn_anti", "advise"),
-            )
+            name: f"whorl.dialects.orka.brain.learning:{name}"
+            for name in ("learn", "learn_recipe", "learn_path", "learn_anti")
         },
+        "feedback": "whorl.dialects.orka.brain.skills:feedback",
+        "advise": "whorl.dialects.orka.brain.skills:advise",
         "recall": "whorl.dialects.orka.brain.skills:find",
         "record_episode": "whorl.dialects.orka.brain.episodes:record",
         "recall_episodes": "whorl.dialects.orka.brain.episodes:find",

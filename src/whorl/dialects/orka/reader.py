@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.orka import agents
+from whorl.dialects.orka import agents, sections
 from whorl.dialects.orka.agents import FileContext
 from whorl.dialects.orka.flow import read_block
 from whorl.dialects.orka.loops import flow_constant, texts_within
@@ -56,7 +56,7 @@ class OrkaReader:
 
     def read(self, document: Document, files: Files) -> Reading:
         context = FileContext(document, files)
-        section = agents.read_section(context, document.root)
+        section = sections.read_section(context, document.root)
         if section is None or not section.order:
             if not context.diagnostics:
                 advice = "name them: orchestrator: {agents: [...]}"

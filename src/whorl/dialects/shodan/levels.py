@@ -16,7 +16,8 @@ from whorl import ir
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle, PortSpec, object_of
+from whorl.dialects.shodan.graph import COUNT, Edge, Graph, GraphNode, Handle
+from whorl.dialects.shodan.parts import PortSpec, object_of
 from whorl.errors import InvalidWorkflow, Severity, Span
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar

@@ -8,8 +8,9 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from whorl.dialects.reading.fields import text_of
-from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle, PortSpec, check_part, items_of
+from whorl.dialects.shodan.graph import COUNT, GraphNode, Handle
 from whorl.dialects.shodan.levels import GraphContext, Level, Reference
+from whorl.dialects.shodan.parts import PortSpec, check_part, items_of
 from whorl.ir.checks.scopes import suggest
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, cast
 from whorl import ir
 from whorl.dialects.reading.fields import scalar_of, span_of, text_of
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.shodan.graph import COUNT, check_part, object_of, read_graph, read_ports
+from whorl.dialects.shodan.graph import COUNT, read_graph
 from whorl.dialects.shodan.levels import GraphContext, Level, expression, given, output
 from whorl.dialects.shodan.loops import read_loop
 from whorl.dialects.shodan.nodes import NODE_READERS
+from whorl.dialects.shodan.parts import check_part, object_of, read_ports
 from whorl.dialects.shodan.ports import check_ports, promised_outputs
 from whorl.errors import InvalidWorkflow, Span
 from whorl.ir.checks.scopes import suggest
@@ -22,7 +23,8 @@ from whorl.source import Document, Mapping, Sequence
 if TYPE_CHECKING:
     from whorl.dialects.files import SourceFiles
     from whorl.dialects.reader import Files, Reading
-    from whorl.dialects.shodan.graph import Graph, GraphNode, PortSpec
+    from whorl.dialects.shodan.graph import Graph, GraphNode
+    from whorl.dialects.shodan.parts import PortSpec
     from whorl.ir.values import PortType
     from whorl.language import Json
 

@@ -1,4 +1,4 @@
-"""The canvas: the words of the dialect, nodes and edges with their places, and their graph.
+"""The canvas: nodes and edges with their places, and their graph.
 
 A handle that a node does not have carries all of its result, or is not looked at. One that is
 nearly the name of another is taken for a mistake; any other one is a warning, as it changes the
@@ -9,10 +9,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from whorl.dialects.reading import fields
 from whorl.dialects.reading.fields import span_of, text_of, words
+from whorl.dialects.studio.kinds import (
+    BEGINNINGS,
+    CLOSED_BY,
+    ENDINGS,
+    KINDS,
+    SHARED,
+    SOURCE_HANDLES,
+    TRIGGERS,
+    TYPES,
+)
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import suggest
 from whorl.lazily import dataclass
@@ -23,90 +33,14 @@ if TYPE_CHECKING:
 
     from whorl.dialects.reading.context import ReadContext
     from whorl.errors import Span
-    from whorl.language import Json
 
 
-LIBRARY = "studio"
-
-# Fields that any node may have, most of them for the eye.
-_SHARED = words("label description timeout icon color collapsed status")
-_MODEL = "provider model systemPrompt prompt temperature maxTokens"
-_HTTP = "url method headers body auth authTokenSettingsKey authHeader maxResponseBytes"
-_GLOB = "directory pattern mode recursive maxFiles maxSize sortBy sortOrder"
-
-
-class _Kind(NamedTuple):
-    """The fields of a type of nodes (None: any will do), those of what it gives, what comes in.
-
-    The latter two are its handles.
-    """
-
-    fields: str | None = None
-    gives: str = ""
-    takes: str = ""
-
-
-_KINDS = {
-    "input": _Kind("name inputName dataType default defaultValue"),
-    "output": _Kind("name format"),
-    "llm": _Kind(
-        f"{_MODEL} sessionMode maxHistory streaming",
-        "response content usage cost",
-        "prompt system context",
-    ),
-    "router": _Kind(f"{_MODEL} mode branches", "value selectedBranch explanation"),
-    "transform": _Kind("mode template inputs"),
-    "tool": _Kind("toolName serverName approval toolInput"),
-    "approval": _Kind("message showData"),
-    "subworkflow": _Kind("workflowId workflowName"),
-    "http_request": _Kind(_HTTP, "status headers body encoding", "url body headers"),
-    "file_glob": _Kind(_GLOB, "files count paths", "directory pattern"),
-    "file_read": _Kind("path mode maxSize delimiter hasHeader", "path content size rows", "path"),
-    "file_write": _Kind(
-        "path content mode writeMode createDirs", "path size bytes", "path content"
-    ),
-    "shell_exec": _Kind(
-        "command workingDir shell envVars", "stdout stderr exit_code", "command stdin workingDir"
-    ),
-    "validator": _Kind("schema failOnError", "valid data errors"),
-    "iterator": _Kind("mode expression maxConcurrency", "item items index total result count"),
-    "aggregator": _Kind("strategy separator", "result count"),
-    "loop": _Kind(
-        "maxIterations exitCondition stabilityThreshold feedbackMode",
-        "iterations count exit_reason",
-    ),
-    "exit": _Kind(""),
-    **dict.fromkeys(words("knowledge_base webhook_trigger cron_trigger email_send note"), _Kind()),
-}
-TYPES = frozenset(_KINDS)
-
-
-def fields_of_type(kind: str) -> tuple[str, ...]:
-    """The fields that a type of nodes has, and a label."""
-    return ("label", *words(_KINDS[kind].fields or ""))
-
-
-# The fields of what a node gives; nodes of other types give anything.
-RESULTS = {name: words(kind.gives) for name, kind in _KINDS.items() if kind.gives}
-# What the handle `output` carries of results that have a main part.
-MAIN_FIELDS = {"llm": "response", "file_read": "content"}
-# The handles by which edges leave a node.
-_SOURCE_HANDLES = {**RESULTS, "approval": ("approved", "rejected")}
-# What a loop is connected by, on the left and on the right.
-LOOP_PORTS = {"inputs": ["input"], "outputs": ["output", "iterations", "count"]}
 # The fields of a canvas, and of its nodes and edges beside what editors add.
 _CANVAS_FIELDS = words("id name description version nodes edges variables timeout budget viewport")
 _NODE_FIELDS = words("id type data position style width height")
 _EDGE_FIELDS = words("id type source target sourceHandle targetHandle data label style")
 # What these do depends on their fields alone, so one that is nearly known can only be misspelt.
 _STRICT = ("http_request", "transform")
-
-TRIGGERS = ("cron_trigger", "webhook_trigger")
-BEGINNINGS = words("input file_read file_glob iterator loop tool http_request shell_exec")
-ENDINGS = words("output file_write aggregator exit")
-
-# What opens a region of the canvas, and what closes it.
-CLOSED_BY = {"loop": "exit", "iterator": "aggregator"}
 # The branches of a router that decides a loop.
 DONE, CONTINUE = "done", "continue"
 _BRANCH = re.compile(r"branch-(\d{1,4})")
@@ -114,42 +48,6 @@ _BRANCH = re.compile(r"branch-(\d{1,4})")
 # How large a canvas may be; a hostile one ends here and not in time.
 LIMITS = {"nodes": 1_000, "edges": 10_000, "routers": 200, "loops": 100}
 _SHOWN_MAX = 8
-
-
-def _event(event: str, **fields: str) -> dict[str, Json]:
-    """An event of a node or of the run, with what it tells beside which one it is."""
-    subject = {"node_id": "node"} if event.startswith("workflow.node.") else {"session_id": "run"}
-    return {"event": event, "fields": {**subject, **fields}}
-
-
-# The dialect's own words for what a run tells, as data that the interfaces can print.
-VOCABULARY: dict[str, Json] = {
-    "events": {
-        "iteration_started": _event(
-            "workflow.node.iteration", index="index", total="limit", input_preview="told.input"
-        ),
-        "streaming": _event("workflow.node.streaming", tokens="text"),
-        "loop_finished": _event(
-            "workflow.node.completed", iterations_run="iterations", exit_reason="exit_reason"
-        ),
-        "run_started": _event("workflow.started"),
-        "node_started": _event("workflow.node.started"),
-        "node_finished": _event(
-            "workflow.node.completed", output_preview="preview", duration_ms="duration_ms"
-        ),
-        "node_skipped": _event("workflow.node.skipped"),
-        "node_failed": _event("workflow.node.error", error="error"),
-        "waiting": _event("workflow.node.waiting", message="message"),
-        "run_succeeded": _event("workflow.completed", outputs="outputs"),
-        "run_failed": _event("workflow.failed", error="error"),
-    },
-    # Why a loop ended: the engine's reason, or `condition_met` with what stopped it.
-    "exit_reasons": {
-        "condition_met.branch": "evaluator_done",
-        "condition_met.stable": "stable_output",
-        "failed": "error",
-    },
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,17 +198,17 @@ def _read_node(context: ReadContext, nodes: dict[str, CanvasNode], item: Mapping
     fields.check_spelling(context, item, _NODE_FIELDS, f"node {name!r}")
     if kind not in TYPES:
         message = f"node {name!r} is of the type {kind[:60]!r}, which is not known"
-        where, label, advice = span_of(item, "type"), "unknown type", suggest(kind, _KINDS)
+        where, label, advice = span_of(item, "type"), "unknown type", suggest(kind, KINDS)
         if not kind:
             message, where, label = f"node {name!r} lacks its 'type'", span, "no type"
         context.report("W009", message, where, label=label, help=advice)
     data = item.get("data")
     data = data if isinstance(data, Mapping) else Mapping((), span)
     nodes[name] = node = CanvasNode(name, kind if kind in TYPES else "note", data, span)
-    own = _KINDS[node.type].fields
+    own = KINDS[node.type].fields
     names = sorted(words(f"{own} timeout"))
     for entry, near in fields.unknown_fields(node.fields, names) if own is not None else ():
-        if entry.name in _SHARED:
+        if entry.name in SHARED:
             continue
         message, span = f"{node} has no field {entry.name[:60]!r}", entry.key.span
         if near and node.type in _STRICT:
@@ -348,7 +246,7 @@ def _check_source(context: ReadContext, node: CanvasNode, handle: str, span: Spa
     if (node.type, handle) == ("approval", "rejected"):
         message = f"nothing ever leaves {node} by 'rejected': the run fails instead"
         context.warn("W023", message, span, label="never taken", help="remove the edge")
-    handles = _SOURCE_HANDLES.get(node.type)
+    handles = SOURCE_HANDLES.get(node.type)
     if handles is None or handle in (*handles, "output"):
         return
     what = "branch" if node.type == "router" else "handle"
@@ -369,9 +267,9 @@ def _check_target(context: ReadContext, node: CanvasNode, handle: str, span: Spa
 
     Texts of a node may name any handle, so that those which they name are not misspelt.
     """
-    handles = sorted({*words(_KINDS[node.type].takes), "input"})
+    handles = sorted({*words(KINDS[node.type].takes), "input"})
     texts = (entry.value.text for entry in node.fields if isinstance(entry.value, Scalar))
-    if not _KINDS[node.type].takes or handle in handles:
+    if not KINDS[node.type].takes or handle in handles:
         return
     near = did_you_mean(handle, handles)
     if near and not any("{{" in text and handle in text for text in texts):

@@ -9,12 +9,13 @@ import json
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.native.shell import PREFIX
-from whorl.dialects.native.shell import read_script as read_shell
+from whorl.dialects.native.tasks.shell import PREFIX
+from whorl.dialects.native.tasks.shell import read_script as read_shell
 from whorl.dialects.reading.texts import called, quoted
-from whorl.dialects.studio.canvas import RESULTS
-from whorl.dialects.studio.regions import expression, value_of
-from whorl.dialects.studio.texts import is_written, piped, read_script
+from whorl.dialects.studio.kinds import RESULTS
+from whorl.dialects.studio.pipes import piped, read_script
+from whorl.dialects.studio.scope import expression, value_of
+from whorl.dialects.studio.texts import is_written
 from whorl.errors import did_you_mean
 from whorl.ir.checks.scopes import suggest
 from whorl.language import LanguageError

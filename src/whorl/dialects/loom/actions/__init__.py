@@ -1,1 +1,1 @@
-"""Actions that are more than one node, or code: agents, JavaScript, maps of XML."""
+"""Actions, read by their types: control, variables and data, agents, code."""

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from whorl import ir
-from whorl.dialects.loom.action import Action, order_of
-from whorl.dialects.loom.control import limits_of
+from whorl.dialects.loom.actions.control import limits_of
 from whorl.dialects.loom.forms import find, find_mapping, text_at
+from whorl.dialects.loom.order import order_of
 from whorl.dialects.loom.outside import task_of
 from whorl.dialects.loom.references import CALL
 from whorl.dialects.loom.texts import IT, bodied, computed, fields, has_expression, jinja
@@ -23,6 +23,7 @@ from whorl.source import Mapping, Scalar, Sequence, plain
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.dialects.loom.action import Action
     from whorl.dialects.loom.texts import LoomContext
     from whorl.ir.nodes import Wanted
     from whorl.language import Json

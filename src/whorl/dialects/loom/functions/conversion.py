@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from whorl.dialects.loom.values import arguments, numbers, printing
 from whorl.dialects.loom.values.arguments import Number, not_valid, number, wrong
-from whorl.dialects.loom.values.numbers import culture_of
+from whorl.dialects.loom.values.cultures import culture_of
 from whorl.language.core.conversion import finite, refuse_constant, without_surrogates
 from whorl.language.faults import LimitExceeded
 from whorl.language.values import INTEGER_MAX

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.loom.values import moments
 from whorl.dialects.loom.values.arguments import Family, not_valid, text, whole
+from whorl.dialects.loom.values.cultures import culture_of
 from whorl.dialects.loom.values.date_formats import format_moment, parse_exactly, parse_moment
-from whorl.dialects.loom.values.numbers import culture_of
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:

@@ -190,13 +190,8 @@ def _guid(run: Run, form: str | None) -> str:
     drawn = UUID(bytes=run.draw()[:16], version=4)
     digits, dashed = drawn.hex, str(drawn)
     tail = ",".join(f"0x{digits[at : at + 2]}" for at in range(16, 32, 2))
-    forms = {
-        "N": digits,
-        "D": dashed,
-        "B": f"{{{dashed}}}",
-        "P": f"({dashed})",
-        "X": f"{{0x{digits[:8]},0x{digits[8:12]},0x{digits[12:16]},{{{tail}}}}}",
-    }
+    forms = {"N": digits, "D": dashed, "B": f"{{{dashed}}}", "P": f"({dashed})"}
+    forms["X"] = f"{{0x{digits[:8]},0x{digits[8:12]},0x{digits[12:16]},{{{tail}}}}}"
     letter = (form or "D").upper()
     if letter not in forms:
         raise not_valid("guid", "its format is one of 'N', 'D', 'B', 'P' and 'X'")

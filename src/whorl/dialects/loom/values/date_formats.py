@@ -6,12 +6,12 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING
 
+from whorl.dialects.loom.values.cultures import culture_of
 from whorl.dialects.loom.values.moments import DAY, HOUR, MINUTE, SECOND, Moment, checked
-from whorl.dialects.loom.values.numbers import culture_of
 from whorl.language.faults import EvaluationError
 
 if TYPE_CHECKING:
-    from whorl.dialects.loom.values.numbers import Culture
+    from whorl.dialects.loom.values.cultures import Culture
 
 _FORMAT_MAX = 1_000
 _PIECE = re.compile(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl import ir
 from whorl.dialects.editing.changes import FormField
-from whorl.dialects.native import forms, objects
+from whorl.dialects.native import forms, numbers, objects
 from whorl.dialects.native.blocks import COMMON
 from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.steps import KINDS
@@ -156,9 +156,9 @@ _HELD = frozenset({"steps", "repeat", "together", "then", "else", "choose"})
 _WIDGETS: tuple[tuple[tuple[type[Form], ...], Widget], ...] = (
     ((forms.Choice,), "choice"),
     ((forms.Truth,), "boolean"),
-    ((forms.Number, forms.Count), "number"),
+    ((numbers.Number, numbers.Count), "number"),
     ((forms.Condition, forms.Computed), "expression"),
-    ((forms.Text, forms.Duration), "text"),
+    ((forms.Text, numbers.Duration), "text"),
 )
 
 

@@ -22,7 +22,8 @@ from whorl.errors import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.dialects.orka.agents import Agent, Section
+    from whorl.dialects.orka.agents import Agent
+    from whorl.dialects.orka.sections import Section
 
 USUAL_SOURCE = "validated_path"
 _AGENT = "chosen_agent"

@@ -8,9 +8,9 @@ from whorl.dialects.editing.canvas import CanvasChanges
 from whorl.dialects.editing.operations import CONNECTED, Operation, refuse
 from whorl.dialects.editing.sketch import Sketch, SketchNode, at, joined
 from whorl.dialects.reading.fields import text_of
-from whorl.dialects.studio.canvas import CLOSED_BY
 from whorl.dialects.studio.editing import palette
 from whorl.dialects.studio.editing.sketch import draw, outputs_of
+from whorl.dialects.studio.kinds import CLOSED_BY
 from whorl.dialects.studio.texts import heads
 from whorl.source.editing.text import UNKNOWN
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.editing.canvas import Row, data_field
-from whorl.dialects.studio.canvas import fields_of_type
 from whorl.dialects.studio.editing.sketch import outputs_of
+from whorl.dialects.studio.kinds import fields_of_type
 
 if TYPE_CHECKING:
     from whorl.dialects.editing.changes import FormField

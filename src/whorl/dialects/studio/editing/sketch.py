@@ -16,7 +16,7 @@ from whorl.dialects.files import NoFiles
 from whorl.dialects.reader import files_beside
 from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import text_of
-from whorl.dialects.studio.canvas import CLOSED_BY, LOOP_PORTS, RESULTS, Canvas
+from whorl.dialects.studio.kinds import CLOSED_BY, LOOP_PORTS, RESULTS
 from whorl.dialects.studio.regions import read_drawn
 from whorl.errors import InvalidWorkflow
 from whorl.source import Mapping, Sequence
@@ -24,7 +24,7 @@ from whorl.source import Mapping, Sequence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.dialects.studio.canvas import Edge
+    from whorl.dialects.studio.canvas import Canvas, Edge
     from whorl.dialects.studio.regions import Regions
     from whorl.source import Document, Value
 

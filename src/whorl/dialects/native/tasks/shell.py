@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from whorl.ir import Constant, Expression
+from whorl.dialects.native.tasks.commands import (
+    QUOTE,
+    Command,
+    Heredoc,
+    repeated_evaluation,
+    steered_by_options,
+)
 from whorl.ir.checks.expressions import taking_code
 from whorl.lazily import dataclass
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from whorl.ir import Value
-    from whorl.language import Json
 
 PREFIX = "WHORL_"
 PLACES_MAX = 200
@@ -30,31 +30,10 @@ BARE = '"{}"'
 _HEREDOC = re.compile(r"<<(-?)[ \t]*(\\?)(['\"]?)([A-Za-z_][A-Za-z0-9_.-]*)\3")
 _TAG = re.compile(r"\{%-?\s*(?:if|elif|else|endif|for|endfor|set|endset|macro|with|raw|filter)\b")
 _ORDINARY = re.compile(r"""[^\\#'"`$<>;&|\n() \t{]+""")
-_COMPARES = re.compile(r"\s-(?:eq|ne|lt|le|gt|ge)\s")
-_SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 # Texts and brackets of an expression; a text that is not closed ends with the script.
 _TOKEN = re.compile(r"""(['"])(?:\\.|(?!\1)[^\\])*(?:\1|\\?\Z)|[](){}[]""", re.DOTALL)
-# Words before a command that are not the command.
-_LEADING = frozenset(
-    {"if", "then", "elif", "else", "while", "until", "do", "for", "!", "{", "time", "coproc"}
-    | {"function", "sudo", "env", "nohup", "exec", "command", "builtin", "nice", "xargs"}
-)
-# Commands that take their words for code, and those that do so with the names of variables.
-_CODE = frozenset({"eval", "let", "trap", "alias", "source", "."})
-_NAMES = frozenset(
-    ("declare", "typeset", "local", "readonly", "export", "unset", "read", "mapfile", "readarray")
-)
-# An option with its value in the same word.
-_ATTACHED = re.compile(r"--[a-z-]+=|-[A-Za-z]")
-# Programs that an option makes run commands, load code or write files of any name.
-_STEERED = re.compile(
-    r"(?:.*/)?(git|hg|svn|tar|find|rsync|ssh|scp|sftp|curl|wget|zip|sort|make|npm|npx|yarn|pip|docker"
-    r"|podman|sqlite3|psql|mysql|tcpdump|gcc|cc|go|cargo|man|less|vim?|awk|gawk|sed)"
-)
 _WORD_MAX = 64
 _FAULTS_MAX = 20
-_QUOTE = "\0"
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 _QUOTES = {"'": "single", '"': "double", "`": "backtick"}
 _DOLLARS = {"$((": "arithmetic", "$(": "substitution", "${": "parameter", "$'": "ansi"}
@@ -69,15 +48,9 @@ _REFUSED = {
     "parameter": "inside of ${ ... }",
     "arithmetic": "in a calculation of the shell, which would take it for code",
 }
-_UNCLOSED = {
-    "single": "a single quote",
-    "double": "a double quote",
-    "ansi": "a quote",
-    "backtick": "a backtick",
-    "substitution": "'$('",
-    "parameter": "'${'",
-    "arithmetic": "a calculation",
-}
+_UNCLOSED = {"single": "a single quote", "double": "a double quote", "ansi": "a quote"}
+_UNCLOSED |= {"backtick": "a backtick", "substitution": "'$('", "parameter": "'${'"}
+_UNCLOSED["arithmetic"] = "a calculation"
 _ADVICE = "compute the text in a `value` step, or pass it through `env` or `stdin`"
 
 
@@ -112,76 +85,14 @@ class Script:
 
 
 @dataclass(slots=True)
-class _Heredoc:
-    """A here-document whose lines are to come; `reader` takes them for code."""
-
-    word: str
-    dashed: bool
-    quoted: bool
-    reader: str
-
-
-@dataclass(slots=True)
-class _Command:
-    """A command so far; `piped` is the one whose output it reads.
-
-    `fed` says that a here-string comes, `place` is where a value stands in the command.
-    """
-
-    words: list[str] = field(default_factory=list)
-    word: str = ""
-    fed: bool = False
-    place: int | None = None
-    document: _Heredoc | None = None
-    piped: _Command | None = None
-
-    def end_word(self) -> list[str]:
-        """The words from the name of the command on."""
-        if self.word:
-            self.words.append(self.word.replace(_QUOTE, ""))
-            self.word = ""
-        return self.named()
-
-    def named(self) -> list[str]:
-        """The complete words from the name of the command on."""
-        for at, word in enumerate(self.words):
-            if word not in _LEADING and not _ASSIGNMENT.match(word):
-                return self.words[at:]
-        return []
-
-
-@dataclass(slots=True)
 class _Context:
     """A stretch of script with rules of its own, and its present command or here-document."""
 
     kind: str
     start: int
-    document: _Heredoc | None = None
+    document: Heredoc | None = None
     depth: int = 0
-    command: _Command = field(default_factory=_Command)
-
-
-def steered_by_options(words: Sequence[str]) -> str:
-    """The program that would take a value behind these words for an option; empty: there is none.
-
-    Behind `--` there are no options.
-    """
-    program = _STEERED.fullmatch(words[0]) if words else None
-    return "" if program is None or "--" in words else program[1]
-
-
-def steered_values(argv: Sequence[Value]) -> list[Json]:
-    """The places of values in a list of arguments that its program could take for options."""
-    found: list[Json] = []
-    words: list[str] = []
-    for index, item in enumerate(argv):
-        word = str(item.value) if isinstance(item, Constant) else "x"
-        is_whole = isinstance(item, Expression) and item.source.startswith("{")
-        if is_whole and steered_by_options(words):
-            found.append(index)
-        if words or word not in _LEADING:
-            words.append(word)
-    return found
+    command: Command = field(default_factory=Command)
 
 
 def read_script(source: str) -> Script:
@@ -197,7 +108,7 @@ class _Scanner:
         self.out: list[str] = []
         self.script = Script("")
         self.stack = [_Context("command", 0)]
-        self.heredocs: list[_Heredoc] = []
+        self.heredocs: list[Heredoc] = []
 
     def scan(self) -> Script:
         if len(self.source) > LENGTH_MAX:
@@ -276,7 +187,7 @@ class _Scanner:
             return ""
         command = next(c for c in reversed(self.stack) if c.kind in _COMMANDS).command
         program = steered_by_options(command.named())
-        return f"_{program}" if program and not command.word.strip(_QUOTE) else ""
+        return f"_{program}" if program and not command.word.strip(QUOTE) else ""
 
     def _refusal(self, start: int, end: int) -> str:
         kind = self.context.kind
@@ -287,44 +198,20 @@ class _Scanner:
             return "a value cannot stand behind a backslash"
         if before == "$" and kind != "single":
             return "a value is written without '$' before it"
-        return self._repeated_evaluation(end)
-
-    def _repeated_evaluation(self, end: int) -> str:
-        """Why the shell would take the value for code, although it comes from a variable."""
         command = next(c for c in reversed(self.stack) if c.kind in _COMMANDS).command
-        words = command.named()
-        first, last = (words[0], words[-1]) if words else ("", "")
-        is_code = first in _CODE or (first == "printf" and last == "-v")
         reader = self.context.document.reader if self.context.document else ""
-        if reader := reader or (first if is_code else ""):
-            return f"{reader!r} would take the value for code"
-        if first in _NAMES and "=" not in command.word:
-            return f"{first!r} would take the value for the name of a variable, which may hold code"
-        if _SUBSCRIPT.match(command.word) and "=" not in command.word:
-            return "an index of an array would take the value for code"
-        attached = _ATTACHED.match(command.word.replace(_QUOTE, ""))
-        option = [attached[0].removesuffix("=")] if attached else []
-        # `env` stands before a command, and may take a word for the whole of it.
-        for before in (words, command.words):
-            if reader := taking_code([*before, *option], as_input=command.fed):
-                return f"{reader!r} would take the value for code"
-        if first in ("test", "[") and last in ("-v", "-R"):
-            return f"{last!r} would take the value for the name of a variable"
-        rest = self.source[end:].partition("]]")[0].partition("\n")[0] if first == "[[" else ""
-        if first == "[[" and _COMPARES.search(" " + " ".join(words[1:]) + " " + rest):
-            return "a comparison of numbers in [[ ]] would take the value for code"
-        return ""
+        return repeated_evaluation(command, reader, self.source[end:])
 
     def _in_command(self) -> None:
         source, at, command = self.source, self.at, self.context.command
         mark = source[at]
         if mark == "\\":
-            self._spell(_QUOTE + source[at + 1 : at + 2].strip("{\n"))
+            self._spell(QUOTE + source[at + 1 : at + 2].strip("{\n"))
             self._copy(1 if source.startswith("{{", at + 1) else 2)
         elif mark == "#" and not command.word and (at == 0 or source[at - 1] in " \t\n;&|("):
             self._push("comment", 1)
         elif mark in _QUOTES:
-            self._spell(_QUOTE)
+            self._spell(QUOTE)
             self._push(_QUOTES[mark], 1)
         elif mark == "$":
             self._dollar()
@@ -340,7 +227,7 @@ class _Scanner:
             self._spell(run[0] if run else mark)
             self._copy(len(run[0]) if run else 1)
 
-    def _separator(self, mark: str, command: _Command) -> None:
+    def _separator(self, mark: str, command: Command) -> None:
         context = self.context
         if not command.end_word() and self.source.startswith("((", self.at):
             self._push("arithmetic", 2)
@@ -352,12 +239,12 @@ class _Scanner:
         context.depth = max(0, context.depth + {"(": 1, ")": -1}.get(mark, 0))
         around = self.source[max(0, self.at - 1) : self.at + 2]
         command.piped = None
-        context.command = _Command(piped=command if mark == "|" and "||" not in around else None)
+        context.command = Command(piped=command if mark == "|" and "||" not in around else None)
         self._copy()
         if mark == "\n" and self.heredocs:
             self._open_heredoc()
 
-    def _check_pipe(self, command: _Command) -> None:
+    def _check_pipe(self, command: Command) -> None:
         """A value that goes through a pipe into a shell is code there."""
         reader = taking_code(command.end_word(), as_input=True)
         if reader and command.piped is not None:
@@ -376,7 +263,7 @@ class _Scanner:
                 return
         self._copy()
 
-    def _heredoc_mark(self, command: _Command) -> None:
+    def _heredoc_mark(self, command: Command) -> None:
         if self.source.startswith("<<<", self.at):
             command.end_word()
             command.fed = True
@@ -389,7 +276,7 @@ class _Scanner:
                 self._fault("a value cannot be the end word of a here-document", self.at, 2)
             return
         reader = taking_code(command.end_word(), as_input=True)
-        command.document = _Heredoc(match[4], bool(match[1]), bool(match[2] or match[3]), reader)
+        command.document = Heredoc(match[4], bool(match[1]), bool(match[2] or match[3]), reader)
         self.heredocs.append(command.document)
         self._copy(match.end() - self.at)
 
@@ -399,7 +286,7 @@ class _Scanner:
         self.stack.append(_Context(kind, self.at, document))
         self._close_heredoc(document)
 
-    def _close_heredoc(self, document: _Heredoc) -> None:
+    def _close_heredoc(self, document: Heredoc) -> None:
         """At the start of a line: ends the here-document if this is its end word."""
         end = self.source.find("\n", self.at)
         line = self.source[self.at : end if end >= 0 else len(self.source)]

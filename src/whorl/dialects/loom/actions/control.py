@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING
 
 from whorl import ir
 from whorl.dialects.loom import texts, words
-from whorl.dialects.loom.action import EnclosingLoop, order_of
+from whorl.dialects.loom.action import EnclosingLoop
+from whorl.dialects.loom.actions.steps import variables_in
 from whorl.dialects.loom.forms import find, find_mapping, text_at
-from whorl.dialects.loom.steps import variables_in
+from whorl.dialects.loom.order import order_of
 from whorl.errors import Span
 from whorl.ir.walk import is_hidden, walk
 from whorl.language import LanguageError, parse
 from whorl.source import Entry, Mapping, Scalar
 
 if TYPE_CHECKING:
-    from whorl.dialects.loom.action import Action, Location, Order
+    from whorl.dialects.loom.action import Action, Location
+    from whorl.dialects.loom.order import Order
     from whorl.ir.nodes import Fact
     from whorl.language import Json
     from whorl.source import Value
