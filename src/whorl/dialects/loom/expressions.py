@@ -18,9 +18,9 @@ from whorl.dialects.loom.values.arguments import forgiving_item, strict_item
 from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.errors import did_you_mean
 from whorl.language import tree
-from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import Library, Semantics, additions
+from whorl.language.signatures import FunctionEntry
 from whorl.language.values import INTEGER_MAX, LIMITS
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from whorl.language.calls import Family, FunctionEntry, Run
+from whorl.language.calls import Run
 from whorl.language.faults import LimitExceeded
+from whorl.language.signatures import Family, FunctionEntry
 from whorl.language.values import PATH_MAX, UNDEFINED, Value, item_of, member_of, to_text
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from itertools import islice
 from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any, cast
 
-from whorl.language.calls import Family
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.libraries import Library
 from whorl.language.patterns import pattern
+from whorl.language.signatures import Family
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text
 
 if TYPE_CHECKING:

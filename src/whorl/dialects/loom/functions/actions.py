@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from whorl.dialects.loom.functions.strings import join
 from whorl.dialects.loom.values import printing
 from whorl.dialects.loom.values.arguments import find_key, type_name
-from whorl.language.calls import FunctionEntry
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.schema import STEPS_MAX, misfits
+from whorl.language.signatures import FunctionEntry
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:
