@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from whorl.dialects.orka.agents import Agent, FileContext, Section
-    from whorl.ir.nodes import Fact
+    from whorl.ir.loop_rules import Fact
 
 
 USUAL_LOOPS = 5
