@@ -20,7 +20,7 @@ from whorl.providers.models.conversation import (
     is_settled,
     output_tokens,
 )
-from whorl.providers.settings.sections import KNOWN_PROVIDERS
+from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Emit, Estimate, Held, Request, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
