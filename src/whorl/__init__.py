@@ -86,7 +86,7 @@ if TYPE_CHECKING:
         workflow,
     )
     from whorl.language import Json
-    from whorl.providers.task import Call, Tasks, current_call
+    from whorl.providers.functions import Call, Tasks, current_call
 
 __all__ = [
     "Call",
@@ -165,7 +165,7 @@ _PYTHON = ("values", *_WRITING, "streaming", "session", "whole")
 _MODULES = (
     "errors",
     *(f"interfaces.python.{name}" for name in _PYTHON),
-    *("providers.task", "language", "interfaces.python.experiments"),
+    *("providers.functions", "providers.task", "language", "interfaces.python.experiments"),
 )
 
 if not TYPE_CHECKING:

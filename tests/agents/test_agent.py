@@ -23,7 +23,7 @@ from stand_in import (
 )
 
 from waiting import PATIENCE_S
-from whorl.providers.agents.agent import Stream
+from whorl.providers.agents.stream import Stream
 from whorl.providers.redaction import Secret
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from

@@ -13,7 +13,7 @@ import yaml
 from command_line import CONFIG
 from jsonschema import Draft202012Validator
 
-from whorl.providers.settings import sections
+from whorl.providers.settings import model_providers, sections
 from whorl.providers.settings.runtime import TEMPORAL
 from whorl.providers.settings.schema import rows, settings_schema
 
@@ -101,7 +101,7 @@ def test_new_makes_folders_and_the_line_for_editors(empty: Path, whorl: Whorl) -
 
 def test_the_schema_of_the_configuration_has_every_key() -> None:
     named = {
-        ("providers", "NAME"): sections.PROVIDER,
+        ("providers", "NAME"): model_providers.PROVIDER,
         ("prices", "NAME"): sections.PRICE,
         ("mcp", "NAME"): sections.SERVER,
         ("agents", "NAME"): sections.AGENT,

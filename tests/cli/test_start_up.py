@@ -54,7 +54,7 @@ NEVER = (
     "whorl.language.core",
     "whorl.language.patterns",
     "whorl.language.schema",
-    "whorl.providers.ask",
+    "whorl.providers.asking.ask",
     "whorl.providers.models",
     "whorl.providers.outbound",
     "whorl.runtimes.journal.forking",

@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, Any
 from whorl.errors import ProviderError
 from whorl.interpreter.events import unescape
 from whorl.ir.values import parse_duration
-from whorl.providers.ask import judged_value
-from whorl.providers.models.conversation import typed_answer
+from whorl.providers.asking.judge import judged_value
+from whorl.providers.models.typed_answers import typed_answer
 from whorl.providers.registry import KINDS
 from whorl.providers.task import Estimate, Reply, Usage
 

@@ -7,9 +7,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from whorl.dialects import read_workflow
+from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.providers.settings import Settings
-from whorl.providers.task import Tasks
 from whorl.runtimes.local import LocalRuntime, Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.runs import Driving, ProviderWorkers

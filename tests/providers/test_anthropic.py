@@ -10,7 +10,7 @@ import pytest
 from provider_server import ask, providers_for, send, serve, settings_for
 from wires import ANTHROPIC, anthropic_event, anthropic_message, fault_of, perform
 
-from whorl.providers.models.wires import AnthropicWire
+from whorl.providers.models.anthropic import AnthropicWire
 from whorl.providers.settings.sections import settings_from
 
 if TYPE_CHECKING:

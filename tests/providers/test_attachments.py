@@ -13,7 +13,7 @@ from provider_server import Seen, ask, completion, providers_for, send, serve
 from wires import ANTHROPIC, OLLAMA, OPENAI, Format, anthropic_message
 
 from whorl.errors import ProviderError
-from whorl.providers.files import SIZE_MAX
+from whorl.providers.files.tasks import SIZE_MAX
 
 if TYPE_CHECKING:
     from pathlib import Path

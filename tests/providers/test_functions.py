@@ -14,9 +14,10 @@ from provider_server import Seen, providers_for, send, serve, settings_for
 
 from whorl.errors import ProviderError, UsageError
 from whorl.plugins import Plugins, load_reference
+from whorl.providers.functions import Tasks, Threads
 from whorl.providers.settings import Settings
 from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Estimate, Reply, Request, Tasks, Threads
+from whorl.providers.task import Estimate, Reply, Request
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -28,8 +28,9 @@ from whorl.dialects import ProjectFiles, read_workflow
 from whorl.errors import ProviderError
 from whorl.interpreter.events import Event
 from whorl.ir import content_hash, to_json
+from whorl.providers.functions import Tasks
 from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Request, Tasks
+from whorl.providers.task import Request
 from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import NewRun, RunId

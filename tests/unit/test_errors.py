@@ -10,18 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from campaign import amount
-from whorl.errors import (
-    Diagnostic,
-    InvalidWorkflow,
-    Span,
-    as_json,
-    did_you_mean,
-    nearest,
-    render,
-    render_all,
-    safe,
-)
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, as_json, did_you_mean, nearest, safe
 from whorl.explanations import codes, explain
+from whorl.interfaces.cli.diagnostics import render, render_all
 from whorl.source.yaml import read_yaml
 
 UNKNOWN = Diagnostic(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.providers.ask import (
+from whorl.providers.asking.judge import (
     TEXT_MAX,
     WORDS_MAX,
     fence_for,

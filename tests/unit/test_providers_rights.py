@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from whorl.errors import UsageError
+from whorl.providers.settings.model_providers import PROVIDER
 from whorl.providers.settings.rights import _PARTERS, part_rights
-from whorl.providers.settings.sections import PROVIDER, SECTIONS, settings_from
+from whorl.providers.settings.sections import SECTIONS, settings_from
 
 HARMLESS_SECTIONS = {"defaults", "limits", "queue", "run", "server"}
 HARMLESS_PROVIDER = {

@@ -11,7 +11,7 @@ import pytest
 
 from whorl.errors import UsageError
 from whorl.providers.redaction import Secret, redact
-from whorl.providers.settings import Price, Retention, sections
+from whorl.providers.settings import Price, Retention, model_providers, sections
 from whorl.providers.settings.sections import settings_from
 
 TOML = """
@@ -288,7 +288,7 @@ def test_every_setting_is_documented() -> None:
     known = (
         *(*sections.SECTIONS, *(key for keys in sections.SECTIONS.values() for key in keys or ())),
         *(*sections.PRICE, *sections.AGENT, *sections.SERVER, *sections.KEY),
-        *(*sections.PROVIDER, *sections.RULE),
+        *(*model_providers.PROVIDER, *model_providers.RULE),
     )
 
     assert [key for key in known if not re.search(rf"\b{key}\b", page)] == []

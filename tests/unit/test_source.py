@@ -10,8 +10,9 @@ import yaml
 
 from stopwatch import within
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
-from whorl.source import LIMITS, Document, Limits, Mapping, Sequence, plain, read_text
+from whorl.source import LIMITS, Document, Limits, Mapping, Sequence, plain
 from whorl.source.json import read_json
+from whorl.source.report import read_text
 from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from campaign import amount
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
-from whorl.source import Document, Mapping, Scalar, Sequence, Value, plain, read_text
+from whorl.source import Document, Mapping, Scalar, Sequence, Value, plain
 from whorl.source.json import read_json
+from whorl.source.report import read_text
 from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from whorl.dialects.files import NamedFile, Names, NoFiles, SourceFiles
 from whorl.errors import Diagnostic, InvalidWorkflow, SeveralWorkflows, Span, did_you_mean
 from whorl.lazily import dataclass
 from whorl.plugins import Plugins
-from whorl.source import Document, Mapping, read_text
+from whorl.source import Document, Mapping
+from whorl.source.report import read_text
 from whorl.source.yaml import read_yaml
 
 if TYPE_CHECKING:

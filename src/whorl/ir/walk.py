@@ -184,3 +184,10 @@ class Places:
 
     def field(self, path: str, field: str) -> Span | None:
         return self._fields.get((path, field)) or self.node(path)
+
+
+def timed_as_a_whole(node: Node) -> Node:
+    """The node with its timeout for all attempts together, also where it is a task."""
+    if not isinstance(node, Task):
+        return node
+    return replace(node, timeout_s=None, total_timeout_s=node.timeout_s)

@@ -10,8 +10,9 @@ from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, TypeVar
 
-from whorl.language.calls import FunctionEntry, Meter, Run
+from whorl.language.calls import Meter, Run
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
+from whorl.language.signatures import FunctionEntry
 from whorl.language.values import (
     LIMITS,
     UNDEFINED,

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.language.calls import FunctionEntry, Run
+from whorl.language.calls import Run
 from whorl.language.faults import LanguageError
 from whorl.language.values import Json, Limits, Value, item_of, member_of, to_result
 from whorl.lazily import dataclass
@@ -21,6 +21,7 @@ from whorl.plugins import Plugins, load_reference
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from whorl.language.signatures import FunctionEntry
     from whorl.language.tree import Tree
 
 # Changes the records of a memory: given them, what a workflow asks for, and the time in seconds.

@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from whorl.language.calls import FunctionEntry
+    from whorl.language.signatures import FunctionEntry
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)

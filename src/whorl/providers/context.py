@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from whorl.lazily import dataclass
-from whorl.providers.task import Effect, Estimate, Request, TaskKind, Tasks, Threads
+from whorl.providers.task import Effect, Estimate, Request, TaskKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language import Json
     from whorl.language.libraries import Amendment
+    from whorl.providers.functions import Tasks, Threads
     from whorl.providers.models.client import Models
     from whorl.providers.outbound.client import Outbound
     from whorl.providers.settings import Settings

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.context import Context, Memories
+    from whorl.providers.functions import Tasks
     from whorl.providers.outbound.connections import Resolve
     from whorl.providers.redaction import Secret
     from whorl.providers.settings import Settings
-    from whorl.providers.task import Effect, TaskKind, Tasks
+    from whorl.providers.task import Effect, TaskKind
     from whorl.providers.tools.known import KnownTools
 
 KINDS = {
-    "ask": "whorl.providers.ask:Ask",
-    "judge": "whorl.providers.ask:Judge",
+    "ask": "whorl.providers.asking.ask:Ask",
+    "judge": "whorl.providers.asking.judge:Judge",
     "http": "whorl.providers.http:Http",
     "connector": "whorl.providers.use:Connector",
     "run": "whorl.providers.commands:Command",
@@ -34,9 +35,9 @@ KINDS = {
     "memory": "whorl.providers.memory:Memory",
     "tool": "whorl.providers.use:Tool",
     "validate": "whorl.providers.memory:Validate",
-    "file_glob": "whorl.providers.files:FileGlob",
-    "file_read": "whorl.providers.files:FileRead",
-    "file_write": "whorl.providers.files:FileWrite",
+    "file_glob": "whorl.providers.files.tasks:FileGlob",
+    "file_read": "whorl.providers.files.tasks:FileRead",
+    "file_write": "whorl.providers.files.tasks:FileWrite",
 }
 
 
@@ -69,10 +70,10 @@ class Providers:
     @cached_property
     def context(self) -> Context:
         from whorl.providers.context import Context
+        from whorl.providers.functions import ProgramTasks, Threads
         from whorl.providers.models.client import Models
         from whorl.providers.outbound.addresses import Policy
         from whorl.providers.outbound.client import Outbound
-        from whorl.providers.task import ProgramTasks, Threads
         from whorl.providers.tools.servers import Servers
 
         outbound = Outbound(Policy.of(self.settings), secrets=self.secrets, resolve=self._resolve)

@@ -126,7 +126,7 @@ def _agent(settings: Settings, agent: AgentSettings) -> Finding:
 
 
 def _tasks(settings: Settings) -> Iterator[Finding]:
-    from whorl.providers.task import import_function
+    from whorl.providers.functions import import_function
 
     for name, place in settings.tasks.items():
         if not place.startswith("python:"):

@@ -126,7 +126,7 @@ class Project:
     def _read_code(self, place: str) -> Reading:
         """A workflow that is written in Python; it is imported where the operator permits it."""
         from whorl.dialects import Reading
-        from whorl.providers.task import import_function
+        from whorl.providers.functions import import_function
 
         settings = self.settings()
         if settings.untrusted is not None:

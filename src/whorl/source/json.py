@@ -15,16 +15,12 @@ from whorl.source import (
     Limits,
     Mapping,
     Place,
-    Repeated,
-    Report,
     Scalar,
     Sequence,
     Value,
-    number,
-    open_report,
-    shown,
     without_surrogates,
 )
+from whorl.source.report import Repeated, Report, number, open_report, shown
 
 _BLANK = re.compile(r"(?:[ \t\r\n]++|//[^\n\r]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
 # What a blank or a comment begins with; nothing stands behind the end.

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.lazily import dataclass, regex
-from whorl.source import LIMITS, Limits, read_text, shown
+from whorl.source import LIMITS, Limits
+from whorl.source.report import read_text, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

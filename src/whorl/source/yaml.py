@@ -15,27 +15,23 @@ from whorl.errors import Diagnostic, Span
 from whorl.lazily import dataclass, regex
 from whorl.source import (
     LIMITS,
-    SYNTAX,
     Document,
     Entry,
     Layout,
     Limits,
     Mapping,
     Place,
-    Report,
     Scalar,
     Sequence,
     Value,
-    number,
-    open_report,
-    shown,
     without_surrogates,
 )
+from whorl.source.report import SYNTAX, Report, number, open_report, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from whorl.source import Lines, Style
+    from whorl.source import Style
 
 _UNPRINTABLE = regex("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG_DIRECTIVE = regex(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
@@ -49,7 +45,6 @@ _RADIX = {"0o": (re.compile(r"0o[0-7]+"), 8), "0x": (re.compile(r"0x[0-9a-fA-F]+
 _NOT_FINITE = regex(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _LAST_BREAK = regex(r"(?:\r\n|[\n\r\x85\u2028\u2029])?\Z")
 _HEADER = regex(r"[|>][-+0-9]*+")
-_BARE_TEMPLATE = regex(r"(?:^|[:\-,\[])\s*\{[{%]")
 _STYLES: dict[str | None, Style] = {"'": "single", '"': "double", "|": "literal", ">": "folded"}
 
 
@@ -75,7 +70,9 @@ def read_yaml(
         events = yaml.parse(report.lines.text, Loader=loader)
         root = _Builder(report, events, repeated=repeated, joined=joined).read()
     except yaml.MarkedYAMLError as error:
-        report.stop(_explain_syntax(error, report.lines))
+        from whorl.source.yaml_faults import explain_syntax
+
+        report.stop(explain_syntax(error, report.lines))
     except yaml.YAMLError as error:
         report.fail(f"the file is not valid YAML: {error}", report.lines.span(0))
     if root is None:
@@ -319,91 +316,3 @@ def _extent(event: yaml.Event) -> tuple[int, int]:
     assert event.start_mark is not None
     assert event.end_mark is not None
     return event.start_mark.index, event.end_mark.index
-
-
-def _explain_syntax(error: yaml.MarkedYAMLError, lines: Lines) -> Diagnostic:
-    mark = error.problem_mark or error.context_mark
-    index = mark.index if mark else 0
-    problem = (error.problem or "the parser gave up").strip()
-    if "cannot start any token" in problem:
-        character = lines.text[index : index + 1]
-        message = f"a text that begins with {character!r} needs quotes"
-        advice = f'write "{character}..."'
-        if character == "\t":
-            message, advice = "a tab is used for indentation", "indent with spaces"
-        return Diagnostic(SYNTAX, message, lines.span(index), "cannot stand here", advice)
-    for part, opening, message, advice in _ADVICE:
-        if part in problem:
-            is_over = opening == "at_end" and not lines.text[index:].strip()
-            if error.context_mark and (is_over or opening == "always"):
-                index = error.context_mark.index
-            if _BARE_TEMPLATE.search(lines.line_text(index)[:1000]):
-                advice = "quote a text that begins with '{{' or '{%'"
-            return Diagnostic(SYNTAX, message, lines.span(index), problem, advice)
-    return Diagnostic(SYNTAX, f"the file is not valid YAML: {problem}", lines.span(index), problem)
-
-
-# Part of the parser's problem; when it shows better where the broken part begins; what to say.
-_ADVICE: tuple[tuple[str, Literal["never", "at_end", "always"], str, str], ...] = (
-    (
-        "mapping values are not allowed",
-        "never",
-        "a ':' stands where no key can be",
-        "indent the lines of one mapping alike, and quote a text that holds ': '",
-    ),
-    ("unexpected end of stream", "always", "a quoted text is not closed", "close the quote"),
-    (
-        "unexpected document indicator",
-        "always",
-        "a quoted text is not closed before '---' or '...'",
-        "close the quote",
-    ),
-    (
-        "',' or ']'",
-        "at_end",
-        "a list in brackets goes wrong here",
-        "separate its items by ',' and close it with ']'",
-    ),
-    (
-        "',' or '}'",
-        "at_end",
-        "a mapping in braces goes wrong here",
-        "separate its entries by ',' and close it with '}'",
-    ),
-    (
-        "expected '-' indicator",
-        "never",
-        "a list ends here, but its indentation does not",
-        "begin each item with '- ', all indented alike",
-    ),
-    (
-        "expected key",
-        "never",
-        "no key is found here",
-        "write 'key: value', indent the lines of one mapping alike, and quote special texts",
-    ),
-    (
-        "could not find expected ':'",
-        "always",
-        "a key has no ':'",
-        "write 'key: value', and indent the further lines of a long text",
-    ),
-    (
-        "unknown escape character",
-        "never",
-        "a text in double quotes holds an unknown escape",
-        "write '\\\\' for a backslash, or use single quotes",
-    ),
-    (
-        "block sequence entries are not allowed",
-        "never",
-        "a list item '-' stands where no list can be",
-        "begin the list on the next line",
-    ),
-    (
-        "unknown directive",
-        "always",
-        "a line begins with '%', which YAML takes for a directive",
-        "quote the text or remove the line",
-    ),
-)

@@ -15,7 +15,7 @@ from whorl.ir.checks.shapes import (
     shape_of_port,
     shape_of_schema,
 )
-from whorl.ir.nodes import LOOP_FACTS
+from whorl.ir.loop_rules import LOOP_FACTS
 from whorl.language import Expression, Json, path_in
 
 OBJECT = Shape("object", {"a": PLAIN})

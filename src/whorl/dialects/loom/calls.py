@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from whorl.dialects.loom.functions import collections
 from whorl.errors import did_you_mean
 from whorl.language import tree
-from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError, LanguageError
+from whorl.language.signatures import FunctionEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

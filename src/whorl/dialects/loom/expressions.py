@@ -20,12 +20,13 @@ from whorl.dialects.loom.values.printing import pay, print_text, to_plain_json
 from whorl.language import tree
 from whorl.language.faults import LanguageError, LimitExceeded
 from whorl.language.libraries import Library, Semantics, additions
+from whorl.language.signatures import FunctionEntry
 from whorl.language.values import INTEGER_MAX, LIMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from whorl.language.calls import FunctionEntry
+    from whorl.language.signatures import FunctionEntry
 
 LOGIC_FUNCTIONS: tuple[FunctionEntry, ...] = (
     *strings.STRINGS.entries,

@@ -9,7 +9,7 @@ from whorl.dialects.reading.context import ReadContext
 from whorl.dialects.reading.fields import shown, text_of, texts_of, words
 from whorl.dialects.reading.structure import Field, Table, check_table
 from whorl.errors import nearest
-from whorl.ir.nodes import ITERATIONS_MAX
+from whorl.ir.loop_rules import ITERATIONS_MAX
 from whorl.lazily import dataclass
 from whorl.source import Mapping, Scalar
 

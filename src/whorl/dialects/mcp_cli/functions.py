@@ -6,10 +6,11 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from whorl.language.calls import FunctionEntry, text, whole
+from whorl.language.calls import text, whole
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
+from whorl.language.signatures import FunctionEntry
 from whorl.language.values import UNDEFINED, kind_of
 
 if TYPE_CHECKING:

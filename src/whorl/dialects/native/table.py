@@ -19,7 +19,7 @@ from whorl.dialects.native.objects import (
     Values,
 )
 from whorl.dialects.native.rows import TABLE
-from whorl.ir.nodes import ITERATIONS_MAX
+from whorl.ir.loop_rules import ITERATIONS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

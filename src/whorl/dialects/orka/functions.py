@@ -10,9 +10,9 @@ from whorl.dialects.orka import invariants, outputs, templates
 from whorl.dialects.orka.outputs import OUTPUTS, joined, outputs_of, printed, response_of, texts_in
 from whorl.dialects.orka.scoring import criteria, scores
 from whorl.dialects.orka.scouts import paths, scouting
-from whorl.language.calls import Family
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library, Semantics
+from whorl.language.signatures import Family
 from whorl.language.values import UNDEFINED, Value
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from whorl.dialects.orka.agents import Agent, FileContext
     from whorl.dialects.orka.sections import Section
-    from whorl.ir.nodes import Fact
+    from whorl.ir.loop_rules import Fact
     from whorl.language import Json
 
 

@@ -20,9 +20,10 @@ from whorl.dialects.orka.outputs import (
     response_of,
     shown_records,
 )
-from whorl.language.calls import Family, FunctionEntry, Run
+from whorl.language.calls import Run
 from whorl.language.faults import EvaluationError, LimitExceeded
 from whorl.language.patterns import compiled, pay_search
+from whorl.language.signatures import Family, FunctionEntry
 from whorl.language.values import PATH_MAX, UNDEFINED, Value
 
 if TYPE_CHECKING:

@@ -19,10 +19,10 @@ from whorl.dialects.shodan.answers import (
     shown,
     typed,
 )
-from whorl.language.calls import Family
 from whorl.language.core.conversion import from_json
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
+from whorl.language.signatures import Family
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of, to_json_text
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from whorl import __version__
-from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, render_all, safe
+from whorl.errors import Diagnostic, InvalidWorkflow, WhorlError, did_you_mean, safe
 from whorl.errors import as_json as diagnostic_json
 from whorl.interfaces.cli.terminal import is_colored, paint, say
 from whorl.lazily import regex
@@ -217,4 +217,6 @@ def _show(
 
 def show_diagnostics(diagnostics: Sequence[Diagnostic], texts: Mapping[str, str]) -> None:
     """Shows mistakes to the person, beside the output; `texts` are the files by their names."""
+    from whorl.interfaces.cli.diagnostics import render_all
+
     say(render_all(diagnostics, texts, color=sys.stderr.isatty() and is_colored()))

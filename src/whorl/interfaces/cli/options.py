@@ -137,7 +137,8 @@ def more_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_stdin() -> str:
-    from whorl.source import Limits, read_text
+    from whorl.source import Limits
+    from whorl.source.report import read_text
 
     if sys.stdin.isatty():
         click.echo("reading from the terminal; end with Ctrl-D", err=True)

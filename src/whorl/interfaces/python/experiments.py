@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from whorl.dialects.reader import parse
 from whorl.errors import UsageError
 from whorl.interfaces.python.values import plain_value, project_of
+from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
-from whorl.providers.task import Tasks
 from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_document, read_experiment
 from whorl.services.experiments.grading import NAMES

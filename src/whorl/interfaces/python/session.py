@@ -20,8 +20,8 @@ from whorl.interfaces.python.streaming import Listeners, stream
 from whorl.interfaces.python.values import Event, Workflow, count, dollars, plain_table, text
 from whorl.interfaces.wording import advice, with_help
 from whorl.lazily import dataclass
+from whorl.providers.functions import ProgramTasks, Tasks
 from whorl.providers.registry import Providers
-from whorl.providers.task import ProgramTasks, Tasks
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.local import Start

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from whorl.dialects.editing.edit import Edited
     from whorl.errors import Diagnostic, Span
     from whorl.language import Json
-    from whorl.providers.task import Tasks
+    from whorl.providers.functions import Tasks
     from whorl.services.project import Project
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
     from whorl.interfaces.python.values import Config, FilePath, JsonLike, Result, Runnable
-    from whorl.providers.task import Tasks
+    from whorl.providers.functions import Tasks
 
 P = ParamSpec("P")
 

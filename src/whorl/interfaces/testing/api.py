@@ -14,7 +14,7 @@ from whorl.interfaces.python import values
 from whorl.interfaces.python.values import LoopResult, Record, Result, Workflow
 from whorl.interfaces.wording import with_help
 from whorl.lazily import dataclass
-from whorl.providers.task import Tasks
+from whorl.providers.functions import Tasks
 from whorl.services.replay import cassette_from_text
 from whorl.services.testing.mocks import Mocks
 from whorl.services.testing.others import Setup

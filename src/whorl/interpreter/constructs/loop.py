@@ -21,7 +21,7 @@ from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour, out_of_time
-from whorl.ir.nodes import ITERATIONS_MAX
+from whorl.ir.loop_rules import ITERATIONS_MAX
 from whorl.ir.values import parse_count
 from whorl.language import EvaluationError, Expression, LanguageError, evaluate
 

@@ -9,7 +9,7 @@ from dataclasses import field
 from functools import reduce
 from typing import TYPE_CHECKING, Literal
 
-from whorl.ir import nodes
+from whorl.ir import loop_rules, nodes
 from whorl.ir.values import Expression, Port, Value
 from whorl.ir.walk import blocks_of, names_given
 from whorl.language import LanguageError, path_in
@@ -37,7 +37,7 @@ class Shape:
 
 PLAIN = Shape("plain")
 TEXT = Shape("text")
-_LOOP = Shape("object", dict.fromkeys(nodes.LOOP_FACTS, PLAIN))
+_LOOP = Shape("object", dict.fromkeys(loop_rules.LOOP_FACTS, PLAIN))
 _DECISION = Shape("object", {"approved": PLAIN, "feedback": None, "value": None})
 _KINDS = {
     "ask": TEXT,
@@ -110,7 +110,7 @@ class Shapes:
             return None
         return None if path is None else reduce(part_of, path[1], find(path[0]))
 
-    def of_fact(self, loop: nodes.Loop, fact: nodes.Fact) -> Shape | None:
+    def of_fact(self, loop: nodes.Loop, fact: loop_rules.Fact) -> Shape | None:
         match fact:
             case "previous" | "best":
                 return self.of_block(loop.body)

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from whorl.errors import Diagnostic, Span
-from whorl.ir import nodes
+from whorl.ir import loop_rules, nodes
 from whorl.ir.checks.scopes import Subject, suggest
 from whorl.ir.expressions import conditions_in
 from whorl.ir.values import BranchTaken, Plateau, Score
@@ -225,8 +225,9 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
     for path, loop in subject.loops():
         span = subject.places.field(path, "at_most")
         iterations = loop.limits.iterations
-        if isinstance(iterations, int) and not 1 <= iterations <= nodes.ITERATIONS_MAX:
-            message = f"loop {loop.name!r} may take from 1 to {nodes.ITERATIONS_MAX:,} iterations"
+        most = loop_rules.ITERATIONS_MAX
+        if isinstance(iterations, int) and not 1 <= iterations <= most:
+            message = f"loop {loop.name!r} may take from 1 to {most:,} iterations"
             advice = f"it says {iterations:,}; nest loops if more are needed"
             yield Diagnostic("W015", message, span, "out of range", advice)
         each = ("iteration time limit", TIME_MIN_S, loop.limits.iteration_time_s)
@@ -243,7 +244,7 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
             yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
 
 
-def _wrong(limits: nodes.LoopLimits | nodes.RunLimits) -> Iterator[str]:
+def _wrong(limits: loop_rules.LoopLimits | nodes.RunLimits) -> Iterator[str]:
     return _out_of_range(
         ("time limit", TIME_MIN_S, limits.time_s),
         ("cost limit", 0.0, limits.cost_usd),

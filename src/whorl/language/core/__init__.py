@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from whorl.errors import did_you_mean
 from whorl.language.core.conversion import JSON, NUMBERS
 from whorl.language.core.lists import LISTS, ORDERING, SELECTING
-from whorl.language.core.methods import METHODS, OBJECTS, TESTS
+from whorl.language.core.methods import METHODS, OBJECTS
+from whorl.language.core.tests import TESTS
 from whorl.language.core.text import TEXT
 from whorl.language.faults import LanguageError
 from whorl.language.libraries import Library, open_library
 from whorl.language.patterns import REGEX
 
 if TYPE_CHECKING:
-    from whorl.language.calls import FunctionEntry, Kind
+    from whorl.language.signatures import FunctionEntry, Kind
 
 CORE: tuple[FunctionEntry, ...] = (
     TEXT + LISTS + ORDERING + SELECTING + NUMBERS + JSON + REGEX + OBJECTS + TESTS + METHODS

@@ -6,8 +6,9 @@ import json
 import math
 from typing import TYPE_CHECKING
 
-from whorl.language.calls import Family, FunctionEntry, Run, number, text, whole
+from whorl.language.calls import Run, number, text, whole
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.signatures import Family, FunctionEntry
 from whorl.language.values import well_formed
 
 if TYPE_CHECKING:

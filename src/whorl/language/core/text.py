@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from whorl.language.calls import Family, FunctionEntry, Run, positive, text, whole
+from whorl.language.calls import Run, positive, text, whole
 from whorl.language.faults import EvaluationError
 from whorl.language.operators import fill_percent
+from whorl.language.signatures import Family, FunctionEntry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,18 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
-from whorl.language.calls import FindFunction, FunctionEntry, Kind, Run
+from whorl.language.calls import FindFunction, MacroValue, Run
 from whorl.language.calls import items as items_of
-from whorl.language.evaluator.expressions import Context, Evaluate, MacroValue, compile_expression
+from whorl.language.evaluator.expressions import Context, Evaluate, compile_expression
 from whorl.language.faults import EvaluationError, LanguageError, LimitExceeded
 from whorl.language.libraries import Semantics, semantics_of
 from whorl.language.names import is_borrowed
 from whorl.language.tree import weight_of
 from whorl.language.values import UNDEFINED, Group, LoopVariable, Namespace, Value, kind_of
 from whorl.lazily import dataclass
+
+if TYPE_CHECKING:
+    from whorl.language.signatures import FunctionEntry, Kind
 
 Execute: TypeAlias = Callable[[Run, list[str]], None]
 Bind: TypeAlias = Callable[[dict[str, Value], Value], None]

@@ -6,14 +6,15 @@ body that holds it pays for it on entry.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.language import tree
-from whorl.language.calls import FunctionEntry, Run, call_entry
+from whorl.language.calls import MacroValue, Run
 from whorl.language.faults import EvaluationError, LanguageError
 from whorl.language.operators import ARITHMETIC, COMPARISON, sign
-from whorl.language.values import UNDEFINED, Joiner, Opaque, Value, key_text, kind_of, slice_of
+from whorl.language.signatures import CALL_FAULTS, call_entry, call_fault
+from whorl.language.values import UNDEFINED, Joiner, Value, key_text, kind_of, slice_of
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
@@ -247,22 +248,6 @@ def _conditional(node: tree.Conditional, context: Context) -> Evaluate:
     return lambda run: then(run) if test(run) else otherwise(run)
 
 
-# What a function of the libraries may raise; a call turns all of it into a LanguageError.
-CALL_FAULTS = (LanguageError, TypeError, ValueError, ArithmeticError, LookupError, AssertionError)
-
-
-class MacroValue(Opaque):
-    """A macro of the template, or the body of a call block."""
-
-    kind = "macro"
-
-    def __init__(
-        self, name: str, call: Callable[[Run, Sequence[Value], Mapping[str, Value]], str]
-    ) -> None:
-        self.name = name
-        self.call = call
-
-
 def _apply(node: tree.Apply, context: Context) -> Evaluate:
     """Turn the call of a library function into a closure."""
     entry, offset = node.function, node.offset
@@ -278,7 +263,7 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
                 pay(run, value)
             return pay(run, call(run, *values))
         except CALL_FAULTS as error:
-            raise _fault(entry, error, offset) from None
+            raise call_fault(entry, error, offset) from None
 
     def applied_to_any(run: Run) -> Value:
         values = [argument(run) for argument in arguments]
@@ -289,15 +274,9 @@ def _apply(node: tree.Apply, context: Context) -> Evaluate:
                 pay(run, value)
             return pay(run, call(run, *values, further, named))
         except CALL_FAULTS as error:
-            raise _fault(entry, error, offset) from None
+            raise call_fault(entry, error, offset) from None
 
     return applied_to_any if entry.extra else applied
-
-
-def _fault(entry: FunctionEntry, error: Exception, offset: int) -> LanguageError:
-    if isinstance(error, LanguageError):
-        return error.at(offset)
-    return EvaluationError(f"{entry.kind} {entry.name!r} failed: {error}", offset)
 
 
 def _method_call(node: tree.MethodCall, context: Context) -> Evaluate:
@@ -323,7 +302,7 @@ def _method_call(node: tree.MethodCall, context: Context) -> Evaluate:
                 run.pay(value)
             return run.pay(call_entry(entry, (run, subject), values, named))
         except CALL_FAULTS as error:
-            raise _fault(entry, error, offset) from None
+            raise call_fault(entry, error, offset) from None
 
     return called
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 from jinja2 import nodes
 
 from whorl.language import tree
-from whorl.language.calls import Kind, bind
 from whorl.language.core import check_method, find
 from whorl.language.faults import LanguageError, LimitExceeded
 from whorl.language.names import names_of
+from whorl.language.signatures import Kind, bind
 from whorl.language.values import LIMITS
 
 if TYPE_CHECKING:

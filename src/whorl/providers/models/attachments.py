@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, ProviderError
-from whorl.providers.files import SIZE_MAX, TOTAL_MAX, FileRights, read_bytes, refused_read
+from whorl.providers.files.rights import FileRights, refused_read
+from whorl.providers.files.tasks import SIZE_MAX, TOTAL_MAX, read_bytes
 from whorl.providers.json_values import clean
 from whorl.providers.models.conversation import CHARACTERS_PER_TOKEN, Attachment
 from whorl.source.paths import resolve_beside

@@ -20,7 +20,7 @@ from whorl.providers.models.conversation import (
     is_settled,
     output_tokens,
 )
-from whorl.providers.settings.sections import KNOWN_PROVIDERS
+from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
 from whorl.providers.task import Cap, Emit, Estimate, Held, Request, Usage, Worst, time_limit
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 WIRES = {
     "openai": "whorl.providers.models.wires:OpenAIWire",
-    "anthropic": "whorl.providers.models.wires:AnthropicWire",
+    "anthropic": "whorl.providers.models.anthropic:AnthropicWire",
     "ollama": "whorl.providers.models.wires:OllamaWire",
     "local": "whorl.providers.models.local:LocalWire",
     "scripted": "whorl.providers.models.wires:ScriptedWire",

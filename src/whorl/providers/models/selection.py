@@ -10,7 +10,7 @@ from whorl.lazily import dataclass
 from whorl.providers.models.conversation import Candidate
 from whorl.providers.outbound.addresses import origin_of
 from whorl.providers.settings import ProviderSettings, Settings
-from whorl.providers.settings.sections import ALIASES, KNOWN_PROVIDERS
+from whorl.providers.settings.model_providers import ALIASES, KNOWN_PROVIDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,8 +10,9 @@ import shlex
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from whorl.lazily import dataclass
-from whorl.providers.settings import SECRET_NAME, shown_url
-from whorl.providers.settings.sections import KNOWN_PROVIDERS
+from whorl.providers.settings import SECRET_NAME
+from whorl.providers.settings.model_providers import KNOWN_PROVIDERS
+from whorl.providers.settings.tables import shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

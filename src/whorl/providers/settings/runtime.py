@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from whorl.ir.values import parse_duration
 from whorl.providers.redaction import Secret
-from whorl.providers.settings import RuntimeSettings, Table, TemporalSettings, refuse
+from whorl.providers.settings import RuntimeSettings, TemporalSettings
+from whorl.providers.settings.tables import Table, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -25,9 +25,9 @@ from whorl.dialects.editing.sketch import as_json, path_at
 from whorl.dialects.files import ENDINGS, ProjectFiles
 from whorl.dialects.reader import dialects, parse, reader_of
 from whorl.errors import EditRefused, InvalidWorkflow, UsageError
-from whorl.source import read_text
 from whorl.source.editing.patches import in_utf16
 from whorl.source.editing.text import BYTES_MAX
+from whorl.source.report import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -59,7 +59,7 @@ def refused_writes(task: Task, settings: Settings) -> str:
     written = _known(task, "path") if task.kind == "file_write" else ""
     if not written:
         return ""
-    from whorl.providers.files import FileRights, refused_write
+    from whorl.providers.files.rights import FileRights, refused_write
 
     root = settings.project_root
     try:

@@ -174,7 +174,7 @@ def unknown_names(workflow: Workflow, providers: Providers) -> Iterator[Unknown]
 
 
 def _unknown_task_or_key(path: str, node: Task, providers: Providers) -> Iterator[Unknown]:
-    from whorl.providers.task import how_to_give
+    from whorl.providers.functions import how_to_give
 
     context, is_task = providers.context, node.kind == "use"
     field, code, names = "key", "P116", [*context.settings.keys]

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from whorl import ir
 from whorl.errors import ProviderError, UsageError
 from whorl.lazily import dataclass
+from whorl.providers.functions import Tasks
 from whorl.providers.registry import KINDS, Providers
 from whorl.providers.settings.sections import settings_from
-from whorl.providers.task import Emit, Estimate, Reply, Request, Tasks
+from whorl.providers.task import Emit, Estimate, Reply, Request
 from whorl.services.files.preflight import refusal
 from whorl.services.replay import Playing
 

@@ -22,7 +22,7 @@ from whorl.source import Entry, Mapping, Scalar
 if TYPE_CHECKING:
     from whorl.dialects.loom.action import Action, Location
     from whorl.dialects.loom.order import Order
-    from whorl.ir.nodes import Fact
+    from whorl.ir.loop_rules import Fact
     from whorl.language import Json
     from whorl.source import Value
 

@@ -17,8 +17,8 @@ from whorl.dialects.loom.functions.contents import (
     trigger_body,
 )
 from whorl.dialects.loom.values.arguments import find_key
-from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.signatures import FunctionEntry
 from whorl.language.values import UNDEFINED, Limits, kind_of, measure
 
 if TYPE_CHECKING:

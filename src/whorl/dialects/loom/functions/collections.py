@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from whorl.dialects.loom.values import arguments
 from whorl.dialects.loom.values.arguments import find_key, identity, not_valid, wrong
 from whorl.dialects.loom.values.printing import of_units, to_units
-from whorl.language.calls import FunctionEntry
 from whorl.language.faults import EvaluationError, LimitExceeded
+from whorl.language.signatures import FunctionEntry
 from whorl.language.values import PATH_MAX
 
 if TYPE_CHECKING:

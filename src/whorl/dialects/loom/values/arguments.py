@@ -7,7 +7,7 @@ from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from whorl.language import calls
+from whorl.language import signatures
 from whorl.language.faults import EvaluationError
 from whorl.language.values import INTEGER_MAX, UNDEFINED
 
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
     from types import UnionType
 
-    from whorl.language.calls import FunctionEntry, Run
+    from whorl.language.calls import Run
+    from whorl.language.signatures import FunctionEntry
     from whorl.language.values import Value
 
 
@@ -119,7 +120,7 @@ class Family:
     """
 
     def __init__(self, name: str, **checks: Check) -> None:
-        self.make = calls.Family("function", name)
+        self.make = signatures.Family("function", name)
         self.checks = _CHECKS | checks
         self.entries: list[FunctionEntry] = []
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from whorl.dialects.editing.changes import Changes
     from whorl.ir.checks.scopes import View
     from whorl.ir.checks.shapes import Shape
-    from whorl.ir.nodes import Fact
+    from whorl.ir.loop_rules import Fact
     from whorl.source import Json
 
 _FACTS = cast("list[tuple[str, Fact]]", list(FACTS.items()))

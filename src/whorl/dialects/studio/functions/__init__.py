@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 
 from whorl.dialects.studio.functions.routes import choose, fenced, match, misread
 from whorl.dialects.studio.functions.transforms import PIPES, find_path
-from whorl.language.calls import Family, paid_items, text, whole
+from whorl.language.calls import paid_items, text, whole
 from whorl.language.core.conversion import from_json
 from whorl.language.core.lists import join
 from whorl.language.faults import EvaluationError
 from whorl.language.libraries import Library
+from whorl.language.signatures import Family
 from whorl.language.values import UNDEFINED, Value, item_of, kind_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
-from whorl.providers.task import current_call
+from whorl.providers.functions import current_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -27,7 +27,7 @@ from whorl.interfaces.python.writing.flow import (
 )
 from whorl.interfaces.python.writing.functions import TaskFunction, options_of
 from whorl.interfaces.python.writing.references import Ref, expression, kind_of, written
-from whorl.providers.task import Tasks
+from whorl.providers.functions import Tasks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.plan import Leaf, LoopPlan
     from whorl.interpreter.plan import Rule as RuleTree
     from whorl.ir import Condition, Loop, LoopLimits
-    from whorl.ir.nodes import Fact
+    from whorl.ir.loop_rules import Fact
     from whorl.services.experiments.what_if.facts import Call, IterationFacts, LoopFacts
 
 

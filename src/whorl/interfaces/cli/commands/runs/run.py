@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, render_all, safe
+from whorl.errors import UsageError, safe
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.auditing import note_start
 from whorl.interfaces.cli.options import located, print_json, read_stdin
@@ -112,6 +112,8 @@ def run_command(
         explore=_explored(reading.workflow, explore),
     )
     if reading.warnings:
+        from whorl.interfaces.cli.diagnostics import render_all
+
         say(render_all(reading.warnings, reading.sources))
     starts = starts_of(reading.workflow, start, time.time())
     if starts.reason:

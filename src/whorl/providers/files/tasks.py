@@ -6,12 +6,7 @@ Without permission a workflow reads what is not hidden, and writes its run's wor
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
-import csv
 import errno
-import io
-import json
 import os
 import secrets
 import stat
@@ -22,75 +17,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from whorl.errors import InvalidWorkflow, ProviderError
-from whorl.ir.values import workspace_of
-from whorl.lazily import dataclass
 from whorl.providers.context import OwnTask
-from whorl.providers.json_values import NotJson, as_text, clean, parse_json
+from whorl.providers.files.contents import from_bytes, to_bytes
+from whorl.providers.files.rights import FileRights, refused_read, refused_write
 from whorl.providers.task import Effect, Emit, Inputs, Reply, Request
-from whorl.source.paths import fits_glob, resolve_beside
+from whorl.source.paths import resolve_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.language import Json
-    from whorl.providers.settings import Allow
 
 SIZE_MAX = 10_000_000
 TOTAL_MAX = 25_000_000
 FILES = 100
 FILES_MAX = 1_000
 LOOKED_AT_MAX = 100_000
-ROWS_MAX = 100_000
-_MODES = ("text", "json", "csv", "binary")
 _IMPORTED = frozenset({".py", ".pyc", ".pyd", ".so", ".pth", ".zip"})
-
-
-@dataclass(frozen=True, slots=True)
-class FileRights:
-    """What a run may do with the files of a project; paths are those after all links."""
-
-    root: Path
-    allow: Allow
-    run: str = ""
-
-    def may_read(self, path: Path) -> bool:
-        """Whether a file may be read, or a folder looked through."""
-        parts = self._parts(path)
-        if self._is_own(parts) or self._is_kept(parts):
-            return self._is_own(parts)
-        if self.allow.read is None:
-            return not any(part.startswith(".") for part in parts)
-        return any(fits_glob(parts, glob) for glob in self.allow.read)
-
-    def may_write(self, path: Path) -> bool:
-        parts = self._parts(path)
-        if self._is_own(parts) or self._is_kept(parts):
-            return self._is_own(parts)
-        return any(fits_glob(parts, glob) for glob in self.allow.write)
-
-    def may_look_into(self, folder: Path) -> bool:
-        """Whether a folder may be looked through; what is found in it is checked one by one."""
-        parts = self._parts(folder)
-        is_plain = not any(part.startswith(".") for part in parts)
-        named = (glob.split("/")[: len(parts)] for glob in self.allow.read or ())
-        is_named = any(list(parts) == names for names in named)
-        return self._is_own(parts) or (not self._is_kept(parts) and (is_plain or is_named))
-
-    def _parts(self, path: Path) -> tuple[str, ...]:
-        return path.relative_to(self.root).parts
-
-    def _is_kept(self, parts: tuple[str, ...]) -> bool:
-        return is_kept(parts) or "/".join(parts).casefold() in self.allow.closed
-
-    def _is_own(self, parts: tuple[str, ...]) -> bool:
-        """Whether it is the workspace of the run, or something in it."""
-        own = tuple(workspace_of(self.run).split("/"))
-        return bool(self.run) and parts[: len(own)] == own
-
-
-def is_kept(parts: tuple[str, ...]) -> bool:
-    """Whether a path is the engine's own, which no permission opens: runs, and configuration."""
-    return any(part.casefold() in ("whorl.toml", ".whorl") for part in parts)
 
 
 class _FileTask(OwnTask):
@@ -247,24 +190,6 @@ def _fits(name: str, pattern: str) -> bool:
     return is_anywhere or fnmatchcase(name, pattern)
 
 
-def refused_read(written: str) -> str:
-    return f"file {written[:200]!r} may not be read; {_permission('read', written)}"
-
-
-def refused_write(written: str) -> str:
-    may = "a workflow writes below {{ workspace }}, and what it has permission for"
-    return f"file {written[:200]!r} may not be written: {may}; {_permission('write', written)}"
-
-
-def _permission(verb: str, written: str) -> str:
-    """The line that permits it; the folder is named rather than one file in it."""
-    parts = Path(written).parts
-    if is_kept(parts):
-        return "no permission opens the store and the configuration"
-    glob = f"{parts[0]}/**" if len(parts) > 1 else written
-    return f'[allow] files = {{{verb} = ["{glob[:200]}"]}} in whorl.toml permits it'
-
-
 def _put(path: Path, content: bytes, way: str) -> None:
     if way != "overwrite":
         _write_new(path, content, os.O_APPEND if way == "append" else os.O_EXCL)
@@ -299,74 +224,3 @@ _REASONS = {
 def _failure(written: str, verb: str, fault: OSError) -> ProviderError:
     reason = _REASONS.get(fault.errno or 0) or fault.strerror or "no reason is known"
     return ProviderError(f"file {written[:200]!r} cannot be {verb}: {reason}", code="P113")
-
-
-def from_bytes(content: bytes, inputs: Inputs, name: str) -> Json:
-    mode = _mode(inputs)
-    if mode == "binary":
-        return base64.b64encode(content).decode("ascii")
-    text = clean(content.decode("utf-8-sig", "replace"))
-    if mode == "text":
-        return text
-    if mode == "csv":
-        return _rows(text, inputs, name)
-    try:
-        return parse_json(text)
-    except NotJson as cause:
-        raise ProviderError(f"file {name[:200]!r} is not JSON: {cause}", code="P115") from None
-
-
-def to_bytes(inputs: Inputs) -> bytes:
-    mode, content = _mode(inputs), inputs.get("content")
-    if mode == "binary":
-        try:
-            return base64.b64decode(inputs.text("content"), validate=True)
-        except binascii.Error:
-            inputs.refuse("content", "is not in base64")
-    if mode == "json" and not isinstance(content, str):
-        text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-    elif mode == "csv" and isinstance(content, list):
-        text = _table(content)
-    else:
-        text = inputs.text("content")
-    return clean(text).encode()
-
-
-def _mode(inputs: Inputs) -> str:
-    mode = inputs.text("mode", "text")
-    if mode not in _MODES:
-        inputs.refuse("mode", f"must be one of {', '.join(_MODES)}, not {mode!r}")
-    return mode
-
-
-def _rows(text: str, inputs: Inputs, name: str) -> Json:
-    delimiter = inputs.text("delimiter", ",")
-    if len(delimiter) != 1:
-        inputs.refuse("delimiter", f"must be one character, not {delimiter!r}")
-    rows: list[list[str]] = []
-    try:
-        for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-            rows.append(row)
-            if len(rows) > ROWS_MAX:
-                inputs.refuse("path", f"leads to more than {ROWS_MAX:,} rows")
-    except csv.Error as fault:
-        raise ProviderError(f"file {name[:200]!r} is not CSV: {fault}", code="P115") from None
-    if not inputs.flag("header", default=True) or not rows:
-        return [[*row] for row in rows]
-    return [dict(zip(rows[0], row, strict=False)) for row in rows[1:]]
-
-
-def _table(content: list[Json]) -> str:
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    objects = [row for row in content if isinstance(row, dict)]
-    names = list(dict.fromkeys(name for row in objects for name in row))
-    if names:
-        writer.writerow(names)
-    for row in content:
-        if isinstance(row, dict):
-            cells = [row.get(name) for name in names]
-        else:
-            cells = row if isinstance(row, list) else [row]
-        writer.writerow(["" if cell is None else as_text(cell) for cell in cells])
-    return out.getvalue()

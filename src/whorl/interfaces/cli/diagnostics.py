@@ -1,0 +1,96 @@
+"""Findings about files as people read them: each with its line of the file, and what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.errors import Diagnostic, Span, columns, safe, visible
+from whorl.lazily import regex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+WIDTH_MAX = 100
+_LINE_END = regex(r"\r\n|\n|\r")
+_COLORS = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "frame": "\x1b[1;34m", "bold": "\x1b[1m"}
+
+
+def render(diagnostic: Diagnostic, text: str | None, *, color: bool = False) -> str:
+    """Show a diagnostic with its line of `text`, the whole text of its file."""
+
+    def paint(words: str, look: str) -> str:
+        return f"{_COLORS[look]}{words}\x1b[0m" if color else words
+
+    severity, span = diagnostic.severity, diagnostic.span
+    title = paint(f"{severity}[{safe(diagnostic.code)}]", severity)
+    shown = [f"{title}{paint(': ' + safe(diagnostic.message), 'bold')}"]
+    number = str(span.line) if span else " "
+    margin = " " * len(number)
+    if span is not None:
+        shown.append(f"{margin}{paint('-->', 'frame')} {safe(str(span))}")
+        lines = [] if text is None else _LINE_END.split(text, maxsplit=span.line)
+        if span.line <= len(lines):
+            room = WIDTH_MAX - len(number) - 3
+            source, indent, carets = _window(lines[span.line - 1], span, room)
+            blank = f"{margin} {paint('|', 'frame')}"
+            label = f" {safe(diagnostic.label)}" if diagnostic.label else ""
+            marks = paint(f"{'^' * carets}{label}", severity)
+            shown += [blank, f"{paint(number + ' |', 'frame')} {source}".rstrip()]
+            shown.append(f"{blank} {' ' * indent}{marks}")
+    shown.append(f"{margin} {paint('=', 'frame')} help: {_advice(diagnostic)}")
+    return "\n".join(shown)
+
+
+def render_all(
+    diagnostics: Iterable[Diagnostic], texts: Mapping[str, str], *, color: bool = False
+) -> str:
+    """Show all diagnostics by position, and how many there are, such as `2 errors, 1 warning`.
+
+    `texts` is by file.
+    """
+
+    def position(diagnostic: Diagnostic) -> tuple[bool, str, int, int]:
+        span = diagnostic.span
+        return (True, "", 0, 0) if span is None else (False, span.file, span.line, span.column)
+
+    ordered = sorted(dict.fromkeys(diagnostics), key=position)
+    blocks = [render(d, texts.get(d.span.file) if d.span else None, color=color) for d in ordered]
+    severities = [diagnostic.severity for diagnostic in ordered]
+    counts = [(severities.count(severity), severity) for severity in ("error", "warning")]
+    words = [f"{n} {severity}{'' if n == 1 else 's'}" for n, severity in counts if n]
+    return "\n\n".join([*blocks, ", ".join(words)] if blocks else [])
+
+
+def _advice(diagnostic: Diagnostic) -> str:
+    explain = f"un `whorl explain {safe(diagnostic.code)}`"
+    advice = safe(diagnostic.help)
+    if not advice:
+        return "r" + explain
+    if "whorl explain" in advice:
+        return advice
+    return f"{advice}{' ' if advice[-1] in '?!.' else '. '}R{explain}"
+
+
+def _window(line: str, span: Span, width_max: int) -> tuple[str, int, int]:
+    """Cut a line to the columns around the span: its text, the caret's column, their number."""
+
+    def width(part: str) -> int:
+        return columns(visible(part))
+
+    caret = min(span.column - 1, len(line))
+    start = 0
+    # A line may have megabytes, so its width is measured near the caret only.
+    if width(line[: 2 * width_max]) > width_max or len(line) > 2 * width_max:
+        start = max(0, caret - width_max // 2)
+        while start < caret and width(line[start : caret + 1]) > width_max // 2:
+            start += 1
+    prefix = "…" if start else ""
+    room = width_max - len(prefix)
+    end = start
+    while end < len(line) and room >= width(line[end]) + (end + 1 < len(line)):
+        room -= width(line[end])
+        end += 1
+    suffix = "…" if end < len(line) else ""
+    marked = line[caret : min(caret + span.length, max(end, caret))]
+    indent = len(prefix) + width(line[start:caret])
+    return prefix + visible(line[start:end]) + suffix, indent, max(1, width(marked))
