@@ -85,7 +85,8 @@ def _help(command: click.Command, name: str) -> list[str]:
 def errors_page() -> str:
     """Every error code with its explanation."""
     lines = ["# Error codes\n\n", NOTICE, "`whorl explain CODE` prints the same.\n"]
-    lines.append("W: the workflow file or the request. R: the run. P: the outside. I: ours.\n")
+    lines.append("W: the workflow file or the request. R: the run. P: a provider, or anything else outside. "
+        "C: a change of a file. X: an experiment. I: a fault of Whorl itself.\n")
     for code in codes():
         text = explain(code) or ""
         title, _, body = text.partition("\n")
@@ -265,7 +266,7 @@ def _operation(title: str, operation: dict) -> list[str]:
 def _shape(schema: dict) -> list[str]:
     if "properties" not in schema:
         return []
-    lines = ["\n| field | type | |\n|---|---|---|\n"]
+    lines = ["\n| field | type | meaning |\n|---|---|---|\n"]
     needed = set(schema.get("required", ()))
     for name, field in schema["properties"].items():
         mark = "" if name in needed else ", optional"
