@@ -37,6 +37,15 @@ html_show_sphinx = False
 html_copy_source = False
 html_show_copyright = False
 
+# What the theme leaves out, and readers of a screen, or without a mouse, need: names for its two
+# sides, the level of its captions, and that what scrolls can be reached with Tab.
+_ACCESSIBLE = {
+    '<aside class="sidebar-drawer"': '<aside aria-label="All pages" class="sidebar-drawer"',
+    '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    "<pre>": '<pre tabindex="0">',
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
+}
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)\s#]*)\)")
 
 
@@ -48,6 +57,7 @@ def setup(app: Sphinx) -> None:
     app.add_lexer("csv", TextLexer)
     app.connect("source-read", _lead_outside)
     app.connect("html-page-context", _describe)
+    app.connect("build-finished", _make_accessible)
     app.connect("build-finished", _write_for_models)
 
 
@@ -79,6 +89,15 @@ def _describe(
     words = shorten(words, DESCRIPTION_MAX, placeholder=" ...")
     tag = f'<meta name="description" content="{escape(words)}">'
     context["metatags"] = context.get("metatags", "") + tag
+
+
+def _make_accessible(app: Sphinx, fault: Exception | None) -> None:
+    """Adds to each page what the theme has no setting for; twice is the same as once."""
+    for page in Path(app.outdir).rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for written, wanted in _ACCESSIBLE.items():
+            text = text.replace(written, wanted)
+        page.write_text(text, encoding="utf-8")
 
 
 def _write_for_models(app: Sphinx, fault: Exception | None) -> None:

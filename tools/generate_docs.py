@@ -85,7 +85,8 @@ def _help(command: click.Command, name: str) -> list[str]:
 def errors_page() -> str:
     """Every error code with its explanation."""
     lines = ["# Error codes\n\n", NOTICE, "`whorl explain CODE` prints the same.\n"]
-    lines.append("W: the workflow file or the request. R: the run. P: the outside. I: ours.\n")
+    lines.append("W: the workflow file or the request. R: the run. P: a provider, or what else is ")
+    lines.append("outside. C: a change of a file. X: an experiment. I: a fault of Whorl itself.\n")
     for code in codes():
         text = explain(code) or ""
         title, _, body = text.partition("\n")
@@ -229,8 +230,8 @@ def http_page() -> str:
         "\nAn unknown field, in a body or a query, is an error."
         "\nEvery other answer than those below is "
         '`{"error": {"code", "message", "help", "diagnostics"}}`.'
-        "\nAn answer to GET has an `ETag`; who sends it as `If-None-Match` is answered with 304 "
-        "and no body where nothing has changed."
+        "\nAn answer to GET has an `ETag`; send it back as `If-None-Match`, and the answer is 304 "
+        "without a body where nothing has changed."
         "\nTimes are seconds since the epoch.\n"
     )
     tags = {op["tags"][0] for path in found["paths"].values() for op in path.values()}
@@ -265,7 +266,7 @@ def _operation(title: str, operation: dict) -> list[str]:
 def _shape(schema: dict) -> list[str]:
     if "properties" not in schema:
         return []
-    lines = ["\n| field | type | |\n|---|---|---|\n"]
+    lines = ["\n| field | type | meaning |\n|---|---|---|\n"]
     needed = set(schema.get("required", ()))
     for name, field in schema["properties"].items():
         mark = "" if name in needed else ", optional"

@@ -192,7 +192,7 @@ def test_mistake_of_ours_is_reported_without_a_traceback(
     done = whorl("graph", "polish.yaml")
 
     assert done.code == 70
-    assert "error[I900]: a mistake of ours: ZeroDivisionError: oops" in done.err
+    assert "error[I900]: an internal error: ZeroDivisionError: oops" in done.err
     assert "Traceback" not in done.err
     monkeypatch.setenv("WHORL_DEBUG", "1")
     assert "Traceback" in whorl("graph", "polish.yaml").err

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent.parent
 UV = str(Path(sys.executable).parent / "uv")
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-REVIEW = {"approved": True, "score": 0.95, "feedback": "Keep it.", "good": True, "advice": ""}
+REVIEW = {"approved": True, "score": 0.95, "feedback": "Keep it."}
 
 
 def python(version: str) -> str | None:
@@ -121,12 +121,18 @@ def test_first_steps_from_the_wheel(wheel: Path, model: str, tmp_path: Path, ver
 
     assert whorl.__version__ in command("--version")
     command("init")
+    assert "all passed" in command("test")
     command("new", "self-refine", "loop.yaml")
     command("validate", "loop.yaml")
-    ended = json.loads(command("run", "loop.yaml", "rain", "--json"))
-    assert ended["status"] == "succeeded"
-    assert ended["run"] in command("ls")
-    assert json.loads(command("schema"))["type"] == "object"
+    for words in (["first.yaml"], ["loop.yaml", "rain"]):
+        ended = json.loads(command("run", *words, "--json"))
+        assert ended["status"] == "succeeded"
+        assert ended["loops"][0]["exit_reason"] in ("condition_met", "max_iterations")
+        assert ended["run"] in command("ls")
+    for option in ([], ["--tests"], ["--config"]):
+        assert json.loads(command("schema", *option))["type"] == "object"
+    for shell in ("bash", "zsh", "fish"):
+        assert "_WHORL_COMPLETE" in command("completion", shell)
     serve = [str(venv / "bin" / "whorl"), "serve", "--no-open", "--port", "0"]
     with subprocess.Popen(
         serve,

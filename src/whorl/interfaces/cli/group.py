@@ -45,8 +45,8 @@ EXITS = {
     3: "the outside: a provider or the store",
     4: "the run waits for a person",
     5: "the run is paused, cancelled or interrupted",
-    70: "a mistake of ours",
-    130: "ended by Ctrl-C where nothing could be kept",
+    70: "an internal error of Whorl",
+    130: "ended by Ctrl-C before anything was stored",
 }
 
 _TOO_MANY = regex(r"got unexpected extra arguments? \((.*)\)")
@@ -173,7 +173,7 @@ def _report(fault: Exception, *, as_json: bool) -> int:
 
             traceback.print_exception(fault)
         words = safe(f"{type(fault).__name__}: {fault}")[:500]
-        code, message = "I900", f"a mistake of ours: {words}"
+        code, message = "I900", f"an internal error: {words}"
         advice = "report it with the output of the same command under WHORL_DEBUG=1"
         advice = f"nothing that was journaled is lost; {advice}"
     _show(code, message, advice, diagnostics, as_json=as_json)

@@ -75,8 +75,8 @@ def answer_for(fault: Exception, root: str = "") -> JSONResponse:
         case HTTPException():
             words = _WORDS.get(fault.status_code, str(fault.detail))
             return refused(fault.status_code, "W900", words)
-    log.error("a mistake of ours", exc_info=fault)
-    words = f"a mistake of ours: {type(fault).__name__}"
+    log.error("an internal error", exc_info=fault)
+    words = f"an internal error: {type(fault).__name__}"
     return refused(500, "I900", words, "the log of the server says more")
 
 

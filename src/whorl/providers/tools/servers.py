@@ -40,7 +40,7 @@ PAGES_MAX = 20
 TOOLS_MAX = 500
 CLOSE_S = 10.0
 _FAILURES = (ProviderError, OSError, ValueError, RuntimeError, BaseExceptionGroup)
-INSTALL = "in the folder of Whorl's source: .venv/bin/python -m pip install -e '.[mcp]'"
+INSTALL = "pip install 'whorl[mcp]'"
 
 
 @dataclass(frozen=True, slots=True)

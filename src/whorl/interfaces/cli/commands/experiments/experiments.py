@@ -173,7 +173,7 @@ def report(
     as_markdown: bool,
     as_json: bool,
 ) -> None:
-    """Tell what an experiment FILE found so far; nothing is run."""
+    """Show what an experiment FILE found so far; nothing is run."""
     from whorl.services.experiments.report import saved
 
     read = read_file(project, file)
@@ -293,7 +293,7 @@ def rm_command(project: Project, *, name: str) -> None:
 @click.argument("name", metavar="NAME")
 @located
 def stop_command(project: Project, *, name: str) -> None:
-    """Begin no more trials of an experiment that a server or the background runs.
+    """Start no more trials of an experiment that a server or the background runs.
 
     \b
       whorl experiment stop polish

@@ -49,7 +49,7 @@ extend_budget = click.option(
 @json_option
 @located
 def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options: Any) -> int:
-    """Tell what another stop rule would have done, without a single call.
+    """Show what another stop rule would have done, without a single call.
 
     Of an experiment FILE without a rule: of many rules, with the frontier and a recommended one.
     Of a --workflow: over all of its recorded runs.
@@ -189,7 +189,7 @@ def _of_experiment(
 def judge(
     project: Project, *, file: str, name: str, against: str, as_json: bool, **options: Any
 ) -> None:
-    """Tell how far the judge of a loop, or of a grader, can be trusted.
+    """Show how far the judge of a loop, or of a grader, can be trusted.
 
     \b
       whorl judge polish.experiment.yaml --against right

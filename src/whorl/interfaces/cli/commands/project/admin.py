@@ -320,7 +320,7 @@ def mcp(project: Project, *, files: tuple[str, ...], workflow: str, wait: float)
     Needs the extra, from the folder of Whorl's source:
 
     \b
-      .venv/bin/python -m pip install -e '.[mcp]'
+      pip install 'whorl[mcp]'
     """
     try:
         import mcp.server  # noqa: F401

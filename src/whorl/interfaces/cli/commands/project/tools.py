@@ -30,7 +30,7 @@ def tools() -> None:
 @json_option
 @located
 def tools_ls(project: Project, *, as_json: bool) -> None:
-    """List the tools that models were told of, and what waits to be accepted."""
+    """List the tools whose descriptions models were given, and changes to accept."""
     known = known_tools(project)
     names, changes = known.names(), known.changes()
     if as_json:
@@ -50,7 +50,7 @@ def tools_ls(project: Project, *, as_json: bool) -> None:
 @click.option("--yes", "-y", is_flag=True, help="Do not ask first.")
 @located
 def tools_accept(project: Project, *, names: tuple[str, ...], yes: bool) -> None:
-    """Show what tools say otherwise than before, and let models be told it.
+    """Show which tools describe themselves differently than before, and accept that.
 
     \b
       whorl tools accept notes/add

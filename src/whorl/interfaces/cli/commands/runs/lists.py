@@ -107,7 +107,7 @@ since_option = click.option("--since", type=_moment, metavar="TIME",
 @click.option("--max-cost", "cost_max", type=dollars_given, metavar="DOLLARS",
               help="Only runs that cost no more.")  # fmt: skip
 @click.option("--sort", type=click.Choice(SORTS), default="started", show_default=True,
-              help="What comes first is what is most.")  # fmt: skip
+              help="Sort by this, the largest first.")  # fmt: skip
 @click.option("--all", "shows_all", is_flag=True, help="Also the runs of experiments, and tries.")
 @click.option("--reverse", "is_reversed", is_flag=True, help="The other way round.")
 @click.option("--columns", metavar="NAMES", help=f"Which columns: {', '.join(_NAMES)}.")
@@ -248,7 +248,7 @@ def cost(
       whorl cost --by day --json
 
     Each call is counted once, in the full hour in which it ended, and days are those of UTC. Calls
-    of models without a known price are told beside the sum: give their prices in [prices.MODEL] of
+    of models without a known price are counted beside the sum: set prices in [prices.MODEL] of
     whorl.toml.
     """
     if at and run is None:
