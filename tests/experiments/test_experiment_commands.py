@@ -320,3 +320,18 @@ def test_a_loop_that_continues_a_conversation_is_not_reopened(folder: Path) -> N
     assert refused.exit_code == 2
     assert "X107" in refused.stderr
     assert "explore: {polish: 8}" in refused.stderr
+
+
+def test_runs_of_an_experiment_are_hidden_and_found_by_their_labels(folder: Path) -> None:
+    run_json("experiment", "run", FILE)
+
+    hidden = whorl("ls")
+    trials = run_json("ls", "-n", "100", "--label", "experiment=guess")
+    one = ["--label", "variant=longer", "--label", "case=1"]
+    (trial,) = run_json("ls", "--label", "experiment=guess", *one)
+
+    assert "no such runs" in hidden.stderr
+    assert "24 runs of experiments not listed: --all, or --label experiment=NAME" in hidden.stderr
+    assert len(trials) == 24
+    labels = {"experiment": "guess", "variant": "longer", "case": "1", "repeat": "1"}
+    assert trial["labels"] == labels

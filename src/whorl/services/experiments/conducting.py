@@ -20,6 +20,7 @@ from whorl.services.experiments.trials import (
     blocks_of,
     generation_of,
     key_prefix,
+    labels_of,
     outcome_of,
     rows_of,
 )
@@ -215,6 +216,7 @@ class Conductor:
             sources=one.sources,
             cold=True,
             explore=self.experiment.explore,
+            labels=labels_of(self.experiment.name, trial),
         )
         await self._drive(one.workflow, start)
         await self._resume_outside(trial)
@@ -288,7 +290,8 @@ class Conductor:
             return
         left = {} if budget is None else {"cost_usd": budget - self.progress.spent_usd}
         workflow = self._graders[grader.name]
-        start = Start(input=shown, limits={**left}, key=key, file=self.experiment.file)
+        file, labels = self.experiment.file, labels_of(self.experiment.name)
+        start = Start(input=shown, limits={**left}, key=key, file=file, labels=labels)
         await self._drive(workflow, start)
         self.progress.graded += 1
         self.progress.people += self.rows[key].status == "waiting"

@@ -187,7 +187,8 @@ class Study:
             for facts in loops[:1]:
                 whole = self.with_votes(facts)
                 found = missing_votes(whole, judges, self._prefix, votes)
-                missing += [replace(one, file=self.experiment.file) for one in found]
+                file, of = self.experiment.file, self.experiment.name
+                missing += [replace(one, file=file, experiment=of) for one in found]
         return missing
 
     def too_short(self, loop: Loop, variant: str, rules: Sequence[Rule]) -> list[Shorter]:
