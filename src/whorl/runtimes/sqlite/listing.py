@@ -273,8 +273,9 @@ class RunListing:
         if not fits(row[1:SHOWN_FIELDS], RUN_TYPES):
             raise damaged(str(row[1] if len(row) > 1 else row[0]), None, ROW_DAMAGED, "R906")
         *columns, labels = row[1:SHOWN_FIELDS]
-        named = json.loads(labels) if labels != _NO_LABELS else {}
-        shown = RunRow(*columns, labels=named)
+        shown = RunRow(*columns)
+        if labels != _NO_LABELS:
+            shown = replace(shown, labels=json.loads(labels))
         if shown.status != "succeeded" and shown.mark:
             shown = replace(shown, mark="")
         if shown.status != "running" or self.is_mirror:

@@ -59,7 +59,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
       whorl what-if polish.experiment.yaml
     """
     if options["extend"]:
-        if len(what) > 1 or not _is_file(project, what[0]):
+        if len(what) != 1 or not _is_file(project, what[0]):
             raise UsageError("--extend records more of an experiment; name its FILE")
         given = {name: options[name] for name in ("until", "at_most", "returns")}
         names = {name: options[name] for name in ("loop", "variant")}
