@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -238,6 +239,11 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words(folder: Path) ->
 
     found = run_json("judge", FILE, "--against", "grade")
     shown = whorl("judge", FILE, "--against", "grade").stdout
+    sheet = list(
+        csv.reader(whorl("judge", FILE, "--against", "grade", "--csv").stdout.splitlines())
+    )
+    assert sheet[0] == ["case", "iteration", "run", "verdict", "label", "words"]
+    assert [row[2] for row in sheet[1:]] == [one["run"] for one in found["disagreements"]]
     wrong = whorl("judge", FILE, "--against", "labels.csv")
     (folder / "labels.csv").write_text("\n".join(rows) + "\n")
     labelled = run_json("judge", FILE, "--against", "labels.csv")
@@ -335,3 +341,40 @@ def test_runs_of_an_experiment_are_hidden_and_found_by_their_labels(folder: Path
     assert len(trials) == 24
     labels = {"experiment": "guess", "variant": "longer", "case": "1", "repeat": "1"}
     assert trial["labels"] == labels
+
+
+def test_a_gate_compares_with_what_another_experiment_found(folder: Path) -> None:
+    other = "old.experiment.yaml"
+    text = EXPERIMENT.replace("name: guess\n", "name: old\n")
+    (folder / other).write_text(text.replace("/ 10", "/ 20"))
+    gate = ("experiment", "gate", FILE, "--against", other)
+
+    too_early = whorl(*gate)
+    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
+        started = store.runs(limit=1)
+    run_json("experiment", "run", other)
+    better = run_json(*gate)
+    worse = whorl("experiment", "gate", other, "--against", FILE, "--json")
+
+    assert too_early.exit_code == 2
+    assert "no case of experiment 'old' is done" in too_early.stderr
+    assert f"whorl experiment run {other}" in too_early.stderr
+    assert started == []
+    assert (better["verdict"], better["cases"]) == ("pass", 12)
+    assert better["difference"]["value"] == pytest.approx(0.1)
+    assert worse.exit_code == 1
+    assert json.loads(worse.stdout)["difference"]["value"] == pytest.approx(-0.1)
+
+
+def test_rules_and_answers_are_given_for_spreadsheets(folder: Path) -> None:
+    run = run_json("experiment", "run", FILE)["rows"][0]["run"]
+    asked = run_json("what-if", FILE)
+
+    rules = list(csv.DictReader(whorl("what-if", FILE, "--csv").stdout.splitlines()))
+    sheet = whorl("what-if", run, "--at-most", "1", "--csv").stdout.splitlines()
+    (answer,) = csv.DictReader(sheet)
+
+    assert len(rules) == len(asked["rules"]) + len(asked["not_ranked"])
+    assert [float(row["grade"]) for row in rules[:5]] == [r["grade"] for r in asked["rules"][:5]]
+    assert (answer["run"], answer["iterations"], answer["returned"]) == (run, "1", "1")
+    assert answer["exact"] == "True"

@@ -376,11 +376,17 @@ def saved(report: Report) -> dict[str, Any]:
     return {"baseline": FORMAT, "experiment": report.experiment, "cases": cases}
 
 
-def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[str, Any]) -> Gate:
-    """Compares a variant with a saved report, or with another variant that was saved so."""
-    if against.get("baseline") != FORMAT:
+def check_saved(value: Any) -> dict[str, Any]:
+    """Refuses what `saved` has not made."""
+    if not isinstance(value, dict) or value.get("baseline") != FORMAT:
         advice = "make one with `whorl experiment report FILE --save baseline.json`"
         raise UsageError("that is no saved report", help=advice, code="X100")
+    return value
+
+
+def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[str, Any]) -> Gate:
+    """Compares a variant with a saved report, or with what was saved so of something else."""
+    check_saved(against)
     own = saved(_only(report, variant))["cases"]
     before = against["cases"]
     both = [case for case in own if case in before and _grade(own[case]) is not None]

@@ -12,6 +12,8 @@ from whorl.errors import safe
 from whorl.interfaces.figures import dollars, line, plural, table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from whorl.services.experiments.conducting import Forecast, Progress
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.figures import Estimate
@@ -144,14 +146,20 @@ def case_lines(report: Report, variant: str) -> list[str]:
 
 
 def csv_text(report: Report) -> str:
-    """A row for each trial; what a spreadsheet would take for a formula is quoted."""
-    out = io.StringIO()
+    """A row for each trial."""
     names = ["case", "variant", "repeat", "run", "status", "solved", "cost_usd", "iterations"]
+    rows = [
+        [row[name] for name in names] + [row["grades"].get(g) for g in report.graders]
+        for row in report.rows
+    ]
+    return sheet([*names, *report.graders], rows)
+
+
+def sheet(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV; what a spreadsheet would take for a formula is quoted."""
+    out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow([*names, *report.graders])
-    for row in report.rows:
-        cells = [row[name] for name in names] + [row["grades"].get(g) for g in report.graders]
-        writer.writerow([_cell(cell) for cell in cells])
+    writer.writerows([_cell(cell) for cell in row] for row in (names, *rows))
     return out.getvalue()
 
 
@@ -198,6 +206,13 @@ def junit_text(report: Report, variant: str, before: dict[str, Any]) -> str:
     failed = sum("<failure" in test for test in tests)
     head = f'<testsuite name={quoteattr(report.experiment)} tests="{len(tests)}"'
     return "\n".join([f'{head} failures="{failed}">', *tests, "</testsuite>", ""])
+
+
+def judge_csv(report: JudgeReport) -> str:
+    """A row for each result on which the judge and the label differ."""
+    names = ["case", "iteration", "run", "verdict", "label"]
+    rows = [[*(one[n] for n in names), " / ".join(one["words"])] for one in report.disagreements]
+    return sheet([*names, "words"], rows)
 
 
 def judge_lines(report: JudgeReport) -> list[str]:

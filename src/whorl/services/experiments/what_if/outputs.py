@@ -23,7 +23,7 @@ from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run
 
 if TYPE_CHECKING:
-    from whorl.ir import Workflow
+    from whorl.ir import Value, Workflow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.trials import Outcome
     from whorl.services.replay import Cassette
@@ -93,7 +93,7 @@ def depends_on_end(workflow: Workflow, loop: Loop) -> bool:
     if any(isinstance(n, Loop) and own.startswith(f"{path}/") for path, n in nodes):
         return True
     outside = [node for path, node in nodes if path != own and not path.startswith(f"{own}/")]
-    values = [value for _, value in workflow.outputs]
+    values: list[Value | None] = [value for _, value in workflow.outputs]
     values += [value for node in outside for value in outer_values(node)]
     names = Names()
     with suppress(LanguageError):

@@ -6,6 +6,7 @@ import asyncio
 import json
 import sys
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -196,7 +197,8 @@ def report(
 @experiment.command()
 @file_argument
 @click.option("--variant", default="", metavar="NAME", help="What is judged; default: base.")
-@click.option("--against", default="", metavar="VARIANT|FILE", help="A variant or a saved report.")
+@click.option("--against", default="", metavar="VARIANT|FILE",
+              help="A variant, another experiment, or a saved report.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Fail where it is undecided.")
 @budget_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the report, too.")
@@ -208,21 +210,20 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
 
     \b
       whorl experiment gate polish.experiment.yaml --against baseline.json
+      whorl experiment gate polish.experiment.yaml --against old.experiment.yaml
     """
     from whorl.services.experiments.report import gate_of, saved
 
     read = read_file(project, file)
     against, variant = options["against"], options["variant"] or read.baseline
     budget = options["budget"]
-    found, progress = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
-    if against in read.variants:
-        from dataclasses import replace
-
-        before: dict[str, Any] = saved(replace(found, baseline=against))
-    elif against:
-        before = _saved_report(against)
-    else:
+    if not against:
         raise UsageError("say what to compare with: --against baseline.json, or a variant")
+    # What cannot be compared with is told before anything is paid for.
+    before = None if against in read.variants else _baseline(project, against)
+    found, progress = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
+    if before is None:
+        before = saved(replace(found, baseline=against))
     decided = gate_of(found, read, variant, before)
     if as_json:
         print_json(words.gate_document(decided))
@@ -238,14 +239,29 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     return _FAILED if is_failure else 0
 
 
-def _saved_report(file: str) -> dict[str, Any]:
+def _baseline(project: Project, against: str) -> dict[str, Any]:
+    """What a gate compares with: a saved report, or what another experiment has found."""
+    from whorl.services.experiments.report import check_saved, saved
     from whorl.source.paths import open_file
 
-    try:
-        value: dict[str, Any] = json.loads(open_file(file, size_max=64 * 1024 * 1024))
-    except ValueError as fault:
-        raise UsageError(f"{file!r} is no saved report: {fault}", code="X100") from None
-    return value
+    if against.endswith(".json"):
+        try:
+            value: Any = json.loads(open_file(against, size_max=64 * 1024 * 1024))
+        except ValueError as fault:
+            raise UsageError(f"{against!r} is no saved report: {fault}", code="X100") from None
+        if not isinstance(value, dict) or "workflow" not in value:
+            return check_saved(value)
+    other = read_file(project, against)
+    found = None
+    if project.has_runs():
+        with closing(project.open_store()) as store:
+            found = study_of(project, store, other).report()
+    if found is None or not found.cases:
+        words = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
+        raise UsageError(words, help=f"whorl experiment run {against}", code="X109")
+    if not found.is_complete:
+        say(f"{against}: {found.done} of {plural(found.trials, 'trial')} done")
+    return saved(found)
 
 
 @experiment.command(name="ls")
