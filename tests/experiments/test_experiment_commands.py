@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cli.terminals import Terminal
 from experiments.guess import EXPERIMENT, folder, run_json, whorl
 from waiting import wait_until
+from whorl.interfaces.cli.printing.experiment_words import progress_lines
 from whorl.runtimes.service.experiments import ExperimentTable
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.experiments.conducting import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -378,3 +381,34 @@ def test_rules_and_answers_are_given_for_spreadsheets(folder: Path) -> None:
     assert [float(row["grade"]) for row in rules[:5]] == [r["grade"] for r in asked["rules"][:5]]
     assert (answer["run"], answer["iterations"], answer["returned"]) == (run, "1", "1")
     assert answer["exact"] == "True"
+
+
+def test_the_bars_of_an_experiment_under_way_fit_the_terminal() -> None:
+    progress = Progress(24, done=9, variants={"base": 6, "longer": 3}, costs={"base": 0.5})
+    progress.under_way, progress.whole, progress.spent_usd = {"longer": 2, "base": 0}, 3, 0.75
+    progress.budget_usd = 20.0
+
+    wide = progress_lines(progress, 100, 18.0)
+    narrow = progress_lines(progress, 30, 18.0)
+    progress.before = 9
+    resumed = progress_lines(progress, 100, 18.0)
+
+    assert wide == [
+        "  base     ██████████░░░░░░░░░░ 6/12   $0.50",
+        "  longer   █████░░░░░░░░░░░░░░░ 3/12   $0.00   2 running",
+        "  9 of 24 trials, $0.75 of $20.00, about $2.00 in all, ~30s left",
+    ]
+    assert [len(line) for line in narrow] == [29, 29, 29]
+    assert resumed[-1].endswith("about $2.00 in all")
+
+
+def test_a_terminal_shows_a_bar_for_each_variant(folder: Path) -> None:
+    program = (sys.executable, "-m", "whorl.interfaces.cli")
+    opened = Terminal("experiment", "run", FILE, program=program)
+    try:
+        opened.read_until("better")
+        assert "base     " + "█" * 20 + " 12/12" in opened.shown
+        assert "longer   " + "█" * 20 + " 12/12" in opened.shown
+        assert opened.code() == 0
+    finally:
+        opened.close()

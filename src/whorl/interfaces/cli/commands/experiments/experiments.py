@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
+import time
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
@@ -93,7 +95,10 @@ def conducted(
 
 
 def _teller() -> Callable[[Progress], None]:
-    """Says how far it is: on a terminal in one line, else at each tenth."""
+    """Says how far it is: on a terminal with a bar for each variant, else at each tenth."""
+    size = shutil.get_terminal_size()
+    if sys.stderr.isatty():
+        return _bars(size.columns, size.lines)
     shown = [0]
     foreseen: list[str] = []
 
@@ -102,13 +107,24 @@ def _teller() -> Callable[[Progress], None]:
             foreseen.append(words.expected_line(progress))
             say(foreseen[0])
         share = 10 * progress.done // max(1, progress.trials)
-        if sys.stderr.isatty():
-            click.echo(f"\r{words.progress_line(progress)}\x1b[K", err=True, nl=False)
-            if progress.done == progress.trials:
-                click.echo(err=True)
-        elif share > shown[0]:
+        if share > shown[0]:
             shown[0] = share
             say(words.progress_line(progress))
+
+    return watch
+
+
+def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
+    """Draws the bars in the place of those before; of many variants only the last line."""
+    began, drawn = time.monotonic(), [0]
+
+    def watch(progress: Progress) -> None:
+        lines = words.progress_lines(progress, columns, time.monotonic() - began)
+        lines = lines if len(lines) < rows else lines[-1:]
+        up = f"\x1b[{drawn[0]}A" if drawn[0] else ""
+        text = "".join(f"{each}\x1b[K\n" for each in lines)
+        click.echo(f"{up}\r{text}", err=True, nl=False)
+        drawn[0] = len(lines)
 
     return watch
 
