@@ -199,3 +199,34 @@ def test_scripted_replies_are_told_of_only_where_no_model_is_asked(
 
     assert "the replies are scripted (provider 'canned')" in whorl("run", "gated.yaml").err
     assert "scripted" not in whorl("run", "both.yaml").err
+
+
+def test_runs_are_labelled_and_listed_by_labels(whorl: Whorl, project: Path) -> None:
+    red = whorl("run", "polish.yaml", "a", "--label", "team=red", "--label", "n=1", "--json").json
+    whorl("run", "polish.yaml", "b", "--label", "team=blue", "--json")
+
+    assert ids(whorl, "--label", "team=red") == [red["run"]]
+    assert ids(whorl, "--label", "team=red", "--label", "n=2") == []
+    (row,) = whorl("ls", "--label", "n=1", "--json").json
+    assert row["labels"] == {"n": "1", "team": "red"}
+    shown = whorl("ls", "--columns", "run,labels", "--label", "n=1")
+    assert "n=1, team=red" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("label", "words"),
+    [
+        ("team", "takes NAME=VALUE"),
+        ("team=", "has 1 to 200 characters"),
+        ("a b=c", "is no name of a label"),
+        ("experiment=mine", "is given to runs of experiments alone"),
+    ],
+)
+def test_what_is_no_label_is_refused_and_no_run_is_made(
+    whorl: Whorl, project: Path, label: str, words: str
+) -> None:
+    refused = whorl("run", "polish.yaml", "a", "--label", label)
+
+    assert refused.code == 2
+    assert words in refused.err
+    assert ids(whorl) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import signal
 import subprocess
@@ -11,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from cli.terminals import Terminal
 from experiments.guess import EXPERIMENT, folder, run_json, whorl
 from waiting import wait_until
+from whorl.interfaces.cli.printing.experiment_words import progress_lines
 from whorl.runtimes.service.experiments import ExperimentTable
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.experiments.conducting import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -238,6 +242,11 @@ def test_where_a_judge_and_labels_differ_is_told_with_its_words(folder: Path) ->
 
     found = run_json("judge", FILE, "--against", "grade")
     shown = whorl("judge", FILE, "--against", "grade").stdout
+    sheet = list(
+        csv.reader(whorl("judge", FILE, "--against", "grade", "--csv").stdout.splitlines())
+    )
+    assert sheet[0] == ["case", "iteration", "run", "verdict", "label", "words"]
+    assert [row[2] for row in sheet[1:]] == [one["run"] for one in found["disagreements"]]
     wrong = whorl("judge", FILE, "--against", "labels.csv")
     (folder / "labels.csv").write_text("\n".join(rows) + "\n")
     labelled = run_json("judge", FILE, "--against", "labels.csv")
@@ -320,3 +329,86 @@ def test_a_loop_that_continues_a_conversation_is_not_reopened(folder: Path) -> N
     assert refused.exit_code == 2
     assert "X107" in refused.stderr
     assert "explore: {polish: 8}" in refused.stderr
+
+
+def test_runs_of_an_experiment_are_hidden_and_found_by_their_labels(folder: Path) -> None:
+    run_json("experiment", "run", FILE)
+
+    hidden = whorl("ls")
+    trials = run_json("ls", "-n", "100", "--label", "experiment=guess")
+    one = ["--label", "variant=longer", "--label", "case=1"]
+    (trial,) = run_json("ls", "--label", "experiment=guess", *one)
+
+    assert "no such runs" in hidden.stderr
+    assert "24 runs of experiments not listed: --all, or --label experiment=NAME" in hidden.stderr
+    assert len(trials) == 24
+    labels = {"experiment": "guess", "variant": "longer", "case": "1", "repeat": "1"}
+    assert trial["labels"] == labels
+
+
+def test_a_gate_compares_with_what_another_experiment_found(folder: Path) -> None:
+    other = "old.experiment.yaml"
+    text = EXPERIMENT.replace("name: guess\n", "name: old\n")
+    (folder / other).write_text(text.replace("/ 10", "/ 20"))
+    gate = ("experiment", "gate", FILE, "--against", other)
+
+    too_early = whorl(*gate)
+    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
+        started = store.runs(limit=1)
+    run_json("experiment", "run", other)
+    better = run_json(*gate)
+    worse = whorl("experiment", "gate", other, "--against", FILE, "--json")
+
+    assert too_early.exit_code == 2
+    assert "no case of experiment 'old' is done" in too_early.stderr
+    assert f"whorl experiment run {other}" in too_early.stderr
+    assert started == []
+    assert (better["verdict"], better["cases"]) == ("pass", 12)
+    assert better["difference"]["value"] == pytest.approx(0.1)
+    assert worse.exit_code == 1
+    assert json.loads(worse.stdout)["difference"]["value"] == pytest.approx(-0.1)
+
+
+def test_rules_and_answers_are_given_for_spreadsheets(folder: Path) -> None:
+    run = run_json("experiment", "run", FILE)["rows"][0]["run"]
+    asked = run_json("what-if", FILE)
+
+    rules = list(csv.DictReader(whorl("what-if", FILE, "--csv").stdout.splitlines()))
+    sheet = whorl("what-if", run, "--at-most", "1", "--csv").stdout.splitlines()
+    (answer,) = csv.DictReader(sheet)
+
+    assert len(rules) == len(asked["rules"]) + len(asked["not_ranked"])
+    assert [float(row["grade"]) for row in rules[:5]] == [r["grade"] for r in asked["rules"][:5]]
+    assert (answer["run"], answer["iterations"], answer["returned"]) == (run, "1", "1")
+    assert answer["exact"] == "True"
+
+
+def test_the_bars_of_an_experiment_under_way_fit_the_terminal() -> None:
+    progress = Progress(24, done=9, variants={"base": 6, "longer": 3}, costs={"base": 0.5})
+    progress.under_way, progress.whole, progress.spent_usd = {"longer": 2, "base": 0}, 3, 0.75
+    progress.budget_usd = 20.0
+
+    wide = progress_lines(progress, 100, 18.0)
+    narrow = progress_lines(progress, 30, 18.0)
+    progress.before = 9
+    resumed = progress_lines(progress, 100, 18.0)
+
+    assert wide == [
+        "  base     ██████████░░░░░░░░░░ 6/12   $0.50",
+        "  longer   █████░░░░░░░░░░░░░░░ 3/12   $0.00   2 running",
+        "  9 of 24 trials, $0.75 of $20.00, about $2.00 in all, ~30s left",
+    ]
+    assert [len(line) for line in narrow] == [29, 29, 29]
+    assert resumed[-1].endswith("about $2.00 in all")
+
+
+def test_a_terminal_shows_a_bar_for_each_variant(folder: Path) -> None:
+    program = (sys.executable, "-m", "whorl.interfaces.cli")
+    opened = Terminal("experiment", "run", FILE, program=program)
+    try:
+        opened.read_until("better")
+        assert "base     " + "█" * 20 + " 12/12" in opened.shown
+        assert "longer   " + "█" * 20 + " 12/12" in opened.shown
+        assert opened.code() == 0
+    finally:
+        opened.close()

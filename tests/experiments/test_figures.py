@@ -127,7 +127,7 @@ def test_costs_from_one_draw_are_those_from_two(count: int, groups: int | None) 
     costs, solved = _graded(5, count), [float(value > 0.7) for value in _graded(6, count)]
     units = None if groups is None else [number % groups for number in range(count)]
 
-    found = figures.cost_estimates(costs, solved, units, seed="s")
+    (found,) = figures.cost_estimates([(costs, solved)], units, seed="s")
 
     mean = figures.ratio_estimate(costs, [1.0] * count, units, seed="s")
     for one, other in zip(
@@ -198,3 +198,24 @@ def test_equal_variants_are_seldom_called_better_or_worse(
 
     print(f"{wrong} of {tried} experiments with {variants} equal variants call one different")
     assert wrong / tried <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / tried)
+
+
+@pytest.mark.parametrize("count", [8, 40, 300, 3_000])
+def test_costs_of_variants_are_drawn_together_and_are_those_drawn_alone(count: int) -> None:
+    draw = random.Random(count)
+    costs = [draw.random() / 10**6 for _ in range(count)]
+    dear = [draw.random() * 1000 for _ in range(count)]
+    solved, nothing = [float(draw.random() < 0.1) for _ in range(count)], [0.0] * count
+
+    each = figures.cost_estimates([(costs, solved), (dear, nothing), (dear, solved)], seed="s")
+
+    for (middle, _), values in zip(each, (costs, dear, dear), strict=True):
+        alone = list(figures._drawn_sums(values, random.Random("s"), figures.RESAMPLES))
+        limits = figures.expanded(sorted(total / count for total in alone), count)
+        assert middle.value == pytest.approx(sum(values) / count)
+        assert (middle.low, middle.high) == pytest.approx(limits, rel=1e-9)
+    with_solved = list(zip(dear, solved, strict=True))
+    pairs = figures._drawn_sums([complex(*one) for one in with_solved], random.Random("s"), 4_000)
+    ratios = sorted(pair.real / pair.imag if pair.imag else math.inf for pair in pairs)
+    assert (each[2][1].low, each[2][1].high) == pytest.approx(figures.expanded(ratios, count))
+    assert each[1][1] == figures.Estimate(math.inf)

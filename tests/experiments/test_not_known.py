@@ -124,6 +124,72 @@ def test_outputs_that_later_steps_decide_are_not_graded(folder: Path) -> None:
     assert answered["runs"] == 12
 
 
+BEHIND = {
+    "computed from it": (
+        '  tell: {value: "{{ polish.write }}{{ n }}"}\noutputs: {text: "{{ tell }}"}',
+        [2, 3, 4, 5],
+    ),
+    "asked something else that is always the same": (
+        '  sign: {ask: "Guess {{ n }} now"}\noutputs: {text: "{{ polish.write }}{{ sign }}"}',
+        [2, 3, 4, 5],
+    ),
+    "asked beside it": (
+        '  tell: {ask: "Guess {{ n }} now", after: polish}\noutputs: {text: "{{ polish.write }}"}',
+        [1, 2, 3, 4],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_outputs_are_known_where_no_later_step_is_asked_something_else(
+    folder: Path, name: str
+) -> None:
+    later, lengths = BEHIND[name]
+    flow = (folder / "guess.yaml").read_text()
+    flow = flow.replace('outputs: {text: "{{ polish.write }}"}', later)
+    (folder / "guess.yaml").write_text(flow)
+    cases = "n\n" + "7\n" * 12
+    (folder / "cases.csv").write_text(cases)
+    run_json("experiment", "run", "guess.experiment.yaml")
+
+    for number, length in enumerate(lengths, 1):
+        found = run_json("what-if", "guess.experiment.yaml", "--at-most", str(number))
+        grades = {row["at_most"]: row["grade"] for row in found["rules"]}
+        assert grades[number] == pytest.approx(length / 10)
+
+
+def test_outputs_that_depend_on_how_many_iterations_there_were_are_not_known(
+    folder: Path,
+) -> None:
+    flow = (folder / "guess.yaml").read_text()
+    later = '  tell: {value: "{{ polish.loop.iterations }}"}\noutputs: {text: "{{ tell }}"}'
+    flow = flow.replace('outputs: {text: "{{ polish.write }}"}', later)
+    (folder / "guess.yaml").write_text(flow)
+    text = EXPERIMENT.replace("(outputs.text | length) / 10", "outputs.text == 2")
+    (folder / "guess.experiment.yaml").write_text(text)
+    run_json("experiment", "run", "guess.experiment.yaml")
+
+    refused = command("what-if", "guess.experiment.yaml")
+
+    assert refused.exit_code == 2
+    assert "X108" in refused.stderr
+
+
+def test_a_later_step_that_was_asked_something_else_gives_no_outputs(folder: Path) -> None:
+    flow = (folder / "guess.yaml").read_text()
+    later = '  tell: {ask: "Guess {{ polish.write }}"}\noutputs: {text: "{{ tell }}"}'
+    flow = flow.replace('outputs: {text: "{{ polish.write }}"}', later)
+    (folder / "guess.yaml").write_text(flow)
+    run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
+
+    (other,) = run_json("what-if", run, "--at-most", "1")
+    (same,) = run_json("what-if", run, "--at-most", "2")
+
+    assert other["answer"]["returned"] == 1
+    assert other["outputs"] is None
+    assert same["outputs"] == {"text": "a"}
+
+
 def test_a_run_that_a_person_steered_is_not_answered_and_the_same_run_before_that_is() -> None:
     workflow = made("iteration >= 9", 3)
     runtime, name = run(workflow, Answers(7))

@@ -334,3 +334,16 @@ def test_a_person_who_does_not_decide_in_time_is_not_waited_for(client: Client) 
 
     assert client.wait(run, "failed")["result"]["error"]["code"] == "R101"
     assert "run.waiting" in kinds(client, run)
+
+
+def test_runs_are_started_with_labels_and_listed_by_them(client: Client) -> None:
+    new = {"workflow": "polish.yaml", "inputs": {"task": "x"}}
+    red = client.post("/runs", new | {"labels": {"team": "red", "n": "1"}}, 201)["run"]
+    client.post("/runs", new | {"labels": {"team": "blue"}}, 201)
+    refused = client.post("/runs", new | {"labels": {"experiment": "mine"}}, 400)
+
+    (found,) = client.get("/runs", label="team=red")["runs"]
+    assert found["id"] == red
+    assert found["labels"] == {"n": "1", "team": "red"}
+    assert client.get("/runs", label="team=red=")["runs"] == []
+    assert "experiments alone" in refused["error"]["message"]

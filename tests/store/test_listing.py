@@ -221,3 +221,47 @@ def test_a_store_that_was_made_without_them_gets_the_tables_and_columns(path: Pa
     assert costs_of(store, "model").total.calls == 2
     assert store.runs_not_kept() == ["old"]
     store.close()
+
+
+def test_runs_are_found_by_all_of_their_labels_and_leave_none_behind(store: SqliteStore) -> None:
+    async def write() -> None:
+        for name, labels in (
+            ("both", {"team": "red", "why": "a=b ü"}),
+            ("one", {"team": "red"}),
+            ("other", {"team": "blue"}),
+        ):
+            run, _ = await store.create(new_run(name, labels=labels), event("run.started"))
+            owner = await store.claim(run)
+            await store.append(run, owner, [event("run.finished", status="succeeded", outputs={})])
+            await store.release(run, owner)
+
+    asyncio.run(write())
+
+    def found(**labels: str) -> list[str]:
+        return [row.id for row in store.list_runs(Which(labels=tuple(labels.items())))]
+
+    assert found(team="red") == ["one", "both"]
+    assert found(team="red", why="a=b ü") == ["both"]
+    assert found(team="green") == found(why="red") == []
+    assert store.count_runs(Which(labels=(("team", "red"),))) == 2
+    assert store.run("both").labels == {"team": "red", "why": "a=b ü"}
+    asyncio.run(store.prune(-1.0))
+    assert store.list_runs(Which()) == []
+    assert store._reader.rows("SELECT count(*) FROM labels") == [(0,)]
+
+
+def test_runs_of_experiments_that_are_older_than_labels_get_that_of_their_key(path: Path) -> None:
+    store = SqliteStore(path)
+    keys = {"trial": "experiment:polish:1:abc", "mine": "mine", "none": ""}
+    for name, key in keys.items():
+        asyncio.run(store.create(new_run(name, key=key), event("run.started")))
+    store.close()
+    file = apsw.Connection(str(path))
+    file.execute("DROP TABLE labels")
+    file.close()
+
+    store = SqliteStore(path)
+
+    labels = {row.id: row.labels for row in store.list_runs(Which())}
+    assert labels == {"trial": {"experiment": "polish"}, "mine": {}, "none": {}}
+    store.close()

@@ -83,6 +83,7 @@ class Start:
     cold: bool = False
     # How many runs of its workflow run at once, of those that servers keep going.
     at_once: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
     # How many iterations loops make, by name, whatever their rules say.
     explore: dict[str, int] = field(default_factory=dict)
     refused: dict[str, Json] | None = None
@@ -113,6 +114,11 @@ def without_secrets(
     """The input without the operator's secrets, unless it is one that is stored encrypted."""
     secret = {port.name for port in workflow.inputs if port.secret}
     return {n: value if n in secret else redacted(value) for n, value in given.items()}
+
+
+def shown_labels(labels: dict[str, str], redacted: Callable[[Json], Json]) -> dict[str, str]:
+    """Labels without the operator's secrets."""
+    return {name: str(redacted(value)) for name, value in labels.items()}
 
 
 def new_run_id(now: float) -> RunId:
@@ -171,6 +177,8 @@ class LocalRuntime:
         redaction = redaction_of(secrets_of(workflow, given))
         sources = shown_sources(start.sources, redaction)
         made = NewRun(run, pinned, digest, *about, sources=sources, origin=self.origin)
+        if start.labels:
+            made = replace(made, labels=shown_labels(start.labels, self.workers.redacted))
         if self.origin in KEEPING:
             made = replace(made, at_once=start.at_once)
         first = Event("run.started", "", self.clock(), body)

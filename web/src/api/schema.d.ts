@@ -2550,6 +2550,13 @@ export interface components {
             };
             /** Key */
             key?: string | null;
+            /**
+             * Labels
+             * @description names and values that lists find it by
+             */
+            labels?: {
+                [key: string]: string;
+            };
             /** Max Iterations */
             max_iterations?: number | null;
             /**
@@ -3053,6 +3060,13 @@ export interface components {
             iteration: number;
             /** Iterations Max */
             iterations_max: number;
+            /**
+             * Labels
+             * @description by name; runs of experiments have experiment, case, variant, repeat
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** Last Seq */
             last_seq: number;
             /** Limits */
@@ -3167,6 +3181,13 @@ export interface components {
             iteration: number;
             /** Iterations Max */
             iterations_max: number;
+            /**
+             * Labels
+             * @description by name; runs of experiments have experiment, case, variant, repeat
+             */
+            labels: {
+                [key: string]: string;
+            };
             /** Last Seq */
             last_seq: number;
             /**
@@ -4538,6 +4559,8 @@ export interface operations {
                 tries?: boolean;
                 /** @description whether runs of experiments are listed, too */
                 experiments?: boolean;
+                /** @description NAME=VALUE; runs of experiments are listed, too */
+                label?: string | null;
                 limit?: number;
                 before?: string | null;
             };

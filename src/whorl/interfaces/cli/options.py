@@ -195,6 +195,19 @@ def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -
     return values
 
 
+def read_labels(written: Iterable[str]) -> dict[str, str]:
+    """The labels that an option gives as NAME=VALUE; each name once."""
+    labels: dict[str, str] = {}
+    for text in written:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            words = f"--label takes NAME=VALUE, not {text[:60]!r}"
+            raise UsageError(words, help="such as --label team=red")
+        if labels.setdefault(name, value) != value:
+            raise UsageError(f"--label gives {name!r} twice", help="leave one of them out")
+    return labels
+
+
 def add_secrets(workflow: Workflow, given: dict[str, Json]) -> dict[str, Json]:
     """The inputs with the secrets that are missing; the person at the terminal is asked for them.
 

@@ -65,6 +65,7 @@ class NewRun:
     sources: dict[str, str] = field(default_factory=dict)
     # How many runs of its workflow run at once; None: it does not wait for others.
     at_once: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
     behaviour: int = BEHAVIOUR
     memories: Sequence[Record] = ()
     state: Json = None
@@ -113,6 +114,7 @@ class RunRow:
     held: str = ""
     seconds: float = 0.0
     position: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ import apsw
 
 from whorl.errors import Fenced, InternalError, StoreError
 from whorl.lazily import dataclass
-from whorl.runtimes.sqlite.service_tables import HOOK_TABLES, QUEUE_TABLES
+from whorl.runtimes.sqlite.service_tables import HOOK_TABLES, LABEL_TABLES, QUEUE_TABLES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,7 +111,7 @@ CREATE TABLE IF NOT EXISTS spending(
 """
 # SQLite keeps the text of a definition: without the indentation it fits into one page.
 _TABLES: Final = " ".join(_DEFINITIONS.split())
-_MORE_TABLES: Final = " ".join(f"{_UPKEEP}{HOOK_TABLES}{QUEUE_TABLES}".split())
+_MORE_TABLES: Final = " ".join(f"{_UPKEEP}{HOOK_TABLES}{QUEUE_TABLES}{LABEL_TABLES}".split())
 _MORE_NAMES: Final = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", _MORE_TABLES)
 
 FORMAT_VERSION: Final = 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -41,11 +42,13 @@ COLUMNS: Final = """SELECT number, runs.id, name, status, dialect, file, created
     coalesce(origin, ''), due, coalesce(held, ''), seconds, iif(began = 0, (SELECT count(*) FROM
         (SELECT 1 FROM queue AS other WHERE other.began = 0 AND other.lane = queue.lane
         AND other.run <= queue.run LIMIT 1000)), NULL),
+    (SELECT json_group_object(label, value) FROM labels WHERE labels.run = number),
     owner, pid, started, boot, namespace, beat_at, beat_monotonic
 FROM runs JOIN progress ON progress.run = number LEFT JOIN upkeep ON upkeep.run = number
     LEFT JOIN queue ON queue.run = number LEFT JOIN processes ON processes.id = process"""
 _TABLES: Final = "runs JOIN progress ON progress.run = number"
-SHOWN_FIELDS: Final = 29
+SHOWN_FIELDS: Final = 30
+_NO_LABELS: Final = "{}"
 ROW_DAMAGED: Final = "its row in the store is damaged"
 # What is sorted by is never null, so that a list can go on after any run.
 _ORDERS: Final[dict[Sort, str]] = {
@@ -70,6 +73,7 @@ _CONDITIONS: Final = {
     "ended": """? IN (exit_reason, iif(status = 'succeeded', progress.mark, ''),
         (SELECT exit_reason FROM loops WHERE loops.run = number AND loops.exit_reason = ?))""",
 }
+_LABELLED: Final = "number IN (SELECT run FROM labels WHERE label = ? AND value = ?)"
 _FIRST: Final = "SELECT run, kind, at, address, body, large FROM journal WHERE seq = 1"
 _EXITS: Final = """SELECT iif(finished IS NULL OR exit_reason <> '', exit_reason, NULL), count(*)
     FROM loops WHERE run = (SELECT number FROM runs WHERE id = ?) GROUP BY 1"""
@@ -107,7 +111,8 @@ class Which:
     """Which runs a list shows, and in which order: the newest first, or what is most.
 
     `text` stands in the id, name, file, key or an input; `ended` is the exit reason of a loop, or
-    the mark of the run; times are when runs began. `key` is how their keys begin, or do not.
+    the mark of the run; times are when runs began. `key` is how their keys begin, or do not; they
+    have all `labels`.
     """
 
     status: str | None = None
@@ -120,6 +125,7 @@ class Which:
     cost_max: float | None = None
     key: str | None = None
     without_key: tuple[str, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
     sort: Sort = "started"
     is_reversed: bool = False
 
@@ -131,7 +137,9 @@ class Which:
         words = [_CONDITIONS[name] for name, value in asked.items() if value is not None]
         values = [[v] * _CONDITIONS[name].count("?") for name, v in asked.items() if v is not None]
         words += ["coalesce(key, '') NOT LIKE ? || '%'" for _ in self.without_key]
-        return words, [value for each in [*values, self.without_key] for value in each]
+        words += [_LABELLED for _ in self.labels]
+        each = [*values, self.without_key, *self.labels]
+        return words, [value for part in each for value in part]
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +272,10 @@ class RunListing:
     def _shown(self, row: tuple[Any, ...]) -> RunRow:
         if not fits(row[1:SHOWN_FIELDS], RUN_TYPES):
             raise damaged(str(row[1] if len(row) > 1 else row[0]), None, ROW_DAMAGED, "R906")
-        shown = RunRow(*row[1:SHOWN_FIELDS])
+        *columns, labels = row[1:SHOWN_FIELDS]
+        shown = RunRow(*columns)
+        if labels != _NO_LABELS:
+            shown = replace(shown, labels=json.loads(labels))
         if shown.status != "succeeded" and shown.mark:
             shown = replace(shown, mark="")
         if shown.status != "running" or self.is_mirror:

@@ -1,4 +1,4 @@
-"""Tables of what servers offer beside runs; a store that was made without gets them later."""
+"""Tables beside those of runs and journals; a store that was made without gets them later."""
 
 from __future__ import annotations
 
@@ -20,4 +20,15 @@ CREATE TABLE IF NOT EXISTS queue(
     began INTEGER NOT NULL
 );
 CREATE INDEX IF NOT EXISTS queue_by_turn ON queue(began, lane, run);
+"""
+# Names and values by which runs are found; those of experiments have labels, too, and runs that
+# were made before there were labels get the one that their keys tell.
+LABEL_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS labels(
+    run INTEGER NOT NULL, label TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(run, label)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS labels_by_value ON labels(label, value);
+INSERT OR IGNORE INTO labels
+    SELECT number, 'experiment', substr(key, 12, instr(substr(key, 12), ':') - 1)
+    FROM runs WHERE key >= 'experiment:' AND key < 'experiment;';
 """

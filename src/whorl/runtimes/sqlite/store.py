@@ -108,6 +108,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
         mended: dict[str, Any] = {
             name: whole(text) for name in names if not (text := getattr(run, name)).isascii()
         }
+        if run.labels:
+            mended["labels"] = {whole(name): whole(text) for name, text in run.labels.items()}
         clean = replace(run, **mended) if mended else run
         rows: list[Encoded] = []
         for start in range(0, len(events), _ENCODED_AT_ONCE):

@@ -13,7 +13,7 @@ from whorl.ir import content_hash, from_json, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import KEEPING, RunId
 from whorl.runtimes.journal.sealing import redaction_of, secrets_of, shown_sources, without_defaults
-from whorl.runtimes.local import started, without_secrets
+from whorl.runtimes.local import shown_labels, started, without_secrets
 from whorl.runtimes.pilot import Pilot
 from whorl.runtimes.temporal.limits import check_runnable
 
@@ -72,6 +72,7 @@ class Beginning:
     key: str = ""
     parent: str = ""
     origin: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     queues: dict[str, str] = field(default_factory=dict)
     effects: dict[str, int] = field(default_factory=dict)
@@ -189,6 +190,7 @@ def new_beginning(
         file=start.file,
         key=start.key,
         origin=origin,
+        labels=shown_labels(start.labels, redacted),
         at_once=(start.at_once or 0) if origin in KEEPING else 0,
         sources=shown_sources(start.sources, redaction),
         first=[event_to_json(Event("run.started", "", 0.0, body))],

@@ -257,6 +257,7 @@ class Mirror:
             behaviour=begun.behaviour,
             memories=records_in(events),
             origin=begun.origin,
+            labels=begun.labels,
             created_at=at,
         )
         with suppress(UsageError):  # another process has made it

@@ -20,6 +20,7 @@ from whorl.services.experiments.trials import (
     blocks_of,
     generation_of,
     key_prefix,
+    labels_of,
     outcome_of,
     rows_of,
 )
@@ -44,17 +45,21 @@ _NOTHING = 1e-9
 
 @dataclass(slots=True)
 class Progress:
-    """How far an experiment is; `missing` is what a paused one could not pay for."""
+    """How far an experiment is; what ended trials of a variant cost, and how many are running."""
 
     trials: int
     done: int = 0
     variants: dict[str, int] = field(default_factory=dict)
+    costs: dict[str, float] = field(default_factory=dict)
+    under_way: dict[str, int] = field(default_factory=dict)
     running: int = 0
     spent_usd: float = 0.0
     budget_usd: float | None = None
     graded: int = 0
     people: int = 0
     whole: int = 0
+    # So many trials were there before it was asked for.
+    before: int = 0
     is_paused: bool = False
 
     @property
@@ -133,6 +138,7 @@ class Conductor:
             for name, one in each.items()
         }
         waiting = [trial for block in self.blocks for trial in block if trial.key not in self.rows]
+        self.progress.before = experiment.trials - len(waiting)
         calls = [each[trial.variant].calls for trial in waiting]
         costs = [self._bounds[trial.variant] for trial in waiting]
         total = None if None in calls else sum(call or 0 for call in calls)
@@ -189,16 +195,21 @@ class Conductor:
 
     async def _conduct(self, trial: Trial) -> None:
         bound = self._bound(trial)
-        self.progress.running += 1
+        self._step(trial, 1)
         try:
             await self._bring_about(trial)
             self._reserved, bound = self._reserved - bound, 0.0
             await self._grade(trial)
         finally:
             self._reserved -= bound
-            self.progress.running -= 1
+            self._step(trial, -1)
         if self.rows[trial.key].status != "interrupted":
             self._count(trial)
+
+    def _step(self, trial: Trial, step: int) -> None:
+        self.progress.running += step
+        under_way = self.progress.under_way
+        under_way[trial.variant] = under_way.get(trial.variant, 0) + step
 
     async def _bring_about(self, trial: Trial) -> None:
         """Starts a trial, or goes on with it, until it has ended."""
@@ -215,6 +226,7 @@ class Conductor:
             sources=one.sources,
             cold=True,
             explore=self.experiment.explore,
+            labels=labels_of(self.experiment.name, trial),
         )
         await self._drive(one.workflow, start)
         await self._resume_outside(trial)
@@ -288,7 +300,8 @@ class Conductor:
             return
         left = {} if budget is None else {"cost_usd": budget - self.progress.spent_usd}
         workflow = self._graders[grader.name]
-        start = Start(input=shown, limits={**left}, key=key, file=self.experiment.file)
+        file, labels = self.experiment.file, labels_of(self.experiment.name)
+        start = Start(input=shown, limits={**left}, key=key, file=file, labels=labels)
         await self._drive(workflow, start)
         self.progress.graded += 1
         self.progress.people += self.rows[key].status == "waiting"
@@ -296,6 +309,8 @@ class Conductor:
     def _count(self, trial: Trial) -> None:
         self.progress.done += 1
         self.progress.variants[trial.variant] += 1
+        costs, cost_usd = self.progress.costs, self.rows[trial.key].cost_usd
+        costs[trial.variant] = costs.get(trial.variant, 0.0) + cost_usd
         self._open_trials[trial.case.id] -= 1
         self.progress.whole += not self._open_trials[trial.case.id]
         self._watch(self.progress)

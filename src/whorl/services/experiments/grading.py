@@ -58,6 +58,16 @@ def reads_results(experiment: Experiment) -> bool:
     return any("results" in text for text in texts)
 
 
+def reads_outputs(grader: Grader) -> bool:
+    """Whether a grader may look at what the run gave."""
+    return "outputs" in json.dumps(grader.fields)
+
+
+def is_known(grader: Grader, names: dict[str, Any]) -> bool:
+    """Whether what a grader reads is there: not the outputs of an iteration that nobody knows."""
+    return names["outputs"] is not None or not reads_outputs(grader)
+
+
 def checked(value: Any) -> Grade:
     """A grade out of what a grader gave; anything but a number from 0 to 1 is none."""
     if isinstance(value, bool):
@@ -240,26 +250,26 @@ class Collection:
         rows: Mapping[str, RunRow],
         generation: int,
     ) -> None:
-        self._store, self._experiment = store, experiment
+        self.store, self.experiment = store, experiment
         self._rows, self._generation = rows, generation
         self._reads_results = reads_results(experiment)
 
     def graded(self, trial: Trial) -> Graded:
-        outcome = outcome_of(self._store, trial, self._rows.get(trial.key))
+        outcome = outcome_of(self.store, trial, self._rows.get(trial.key))
         found = Graded(outcome)
         if outcome.status != "succeeded":
             self._fail(found)
             return found
         names = self.names(outcome)
-        found.grades = {n: self.grade(g, names) for n, g in self._experiment.graders.items()}
+        found.grades = {n: self.grade(g, names) for n, g in self.experiment.graders.items()}
         found.is_solved = self.is_solved({n: found.value(n) for n in found.grades})
         return found
 
     def _fail(self, found: Graded) -> None:
         """A run that failed by itself is a result; one that the outside failed is left out."""
         outcome = found.outcome
-        if outcome.is_done and not outcome.is_outside and self._experiment.on_failure == "zero":
-            found.grades = dict.fromkeys(self._experiment.graders, Grade(0.0, "the run failed"))
+        if outcome.is_done and not outcome.is_outside and self.experiment.on_failure == "zero":
+            found.grades = dict.fromkeys(self.experiment.graders, Grade(0.0, "the run failed"))
             found.is_solved = False
 
     def names(self, outcome: Outcome) -> dict[str, Any]:
@@ -267,7 +277,7 @@ class Collection:
         results: dict[str, Any] = {}
         if self._reads_results and outcome.run is not None and outcome.returned is not None:
             place = numbered(outcome.loop, outcome.returned)
-            seen: Any = look_into(self._store, outcome.run, frozenset({place}))
+            seen: Any = look_into(self.store, outcome.run, frozenset({place}))
             results = seen.get(place, {}).get("results", {})
         return {
             "case": outcome.trial.case.row,
@@ -278,25 +288,27 @@ class Collection:
         }
 
     def grade(self, grader: Grader, names: dict[str, Any]) -> Grade | None:
-        """The grade of a result; None: it is not there yet."""
+        """The grade of a result; None: it is not there yet, or what it is about is not known."""
+        if not is_known(grader, names):
+            return None
         if grader.is_free:
             return grade_free(grader, names)
-        key, _ = grading_key(self._experiment, grader, names, self._generation)
-        return grade_from(self._store, grader, self._rows.get(key))
+        key, _ = grading_key(self.experiment, grader, names, self._generation)
+        return grade_from(self.store, grader, self._rows.get(key))
 
     def wanted(self, names: dict[str, Any]) -> Iterator[tuple[Grader, str, dict[str, Any]]]:
         """What has to be graded by runs of their own: the grader, the key and the input."""
-        for grader in self._experiment.graders.values():
-            if not grader.is_free:
-                yield grader, *grading_key(self._experiment, grader, names, self._generation)
+        for grader in self.experiment.graders.values():
+            if not grader.is_free and is_known(grader, names):
+                yield grader, *grading_key(self.experiment, grader, names, self._generation)
 
     def is_solved(self, grades: dict[str, float | None]) -> bool | None:
-        main = grades.get(self._experiment.main_grader)
-        if not self._experiment.solved:
+        main = grades.get(self.experiment.main_grader)
+        if not self.experiment.solved:
             return None if main is None else main >= SOLVED
         known = {name: value for name, value in grades.items() if value is not None}
         try:
-            test = Expression("jinja", self._experiment.solved)
+            test = Expression("jinja", self.experiment.solved)
             return bool(evaluate(test, MappingScope({**known})))
         except LanguageError:
             return None

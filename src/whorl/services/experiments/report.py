@@ -137,8 +137,10 @@ def report_of(
     whole = [block for block in blocks if all(one.outcome.is_done for one in block)]
     table = _table(experiment, whole)
     names = list(experiment.variants)
+    costs = _costs(experiment, table)
     variants = {
-        name: _variant(experiment, table, name, is_complete=done == len(flat)) for name in names
+        name: _variant(experiment, table, name, costs[name], is_complete=done == len(flat))
+        for name in names
     }
     main = experiment.main_grader
     return Report(
@@ -216,18 +218,39 @@ def _table(
     return table
 
 
+def _costs(
+    experiment: Experiment, table: dict[str, dict[str, _Cell]]
+) -> dict[str, tuple[Estimate, Estimate]]:
+    """What each variant costs, in all and for each solved case; those with the same cases at once.
+
+    A case without a grade under a variant is none of it there.
+    """
+    groups = {case.id: case.group for case in experiment.cases}
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name in experiment.variants:
+        alike.setdefault(tuple(case for case, row in table.items() if name in row), []).append(name)
+    found: dict[str, tuple[Estimate, Estimate]] = {}
+    for cases, names in alike.items():
+        units = [groups[case] for case in cases] if experiment.is_grouped else None
+        cells = [[table[case][name] for case in cases] for name in names]
+        each = [([c.cost_usd for c in row], [c.solved for c in row]) for row in cells]
+        estimates = figures.cost_estimates(each, units, seed=f"{experiment.name} cost")
+        found |= dict(zip(names, estimates, strict=True))
+    return found
+
+
 def _variant(
-    experiment: Experiment, table: dict[str, dict[str, _Cell]], name: str, *, is_complete: bool
+    experiment: Experiment,
+    table: dict[str, dict[str, _Cell]],
+    name: str,
+    costs: tuple[Estimate, Estimate],
+    *,
+    is_complete: bool,
 ) -> VariantReport:
     groups = {case.id: case.group for case in experiment.cases}
     cells = {case: row[name] for case, row in table.items() if name in row}
     units = [groups[case] for case in cells] if experiment.is_grouped else None
-    cost, per_solved = figures.cost_estimates(
-        [cell.cost_usd for cell in cells.values()],
-        [cell.solved for cell in cells.values()],
-        units,
-        seed=f"{experiment.name} {name}",
-    )
+    cost, per_solved = costs
     one = VariantReport(
         name=name,
         cases=len(cells),
@@ -353,11 +376,17 @@ def saved(report: Report) -> dict[str, Any]:
     return {"baseline": FORMAT, "experiment": report.experiment, "cases": cases}
 
 
-def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[str, Any]) -> Gate:
-    """Compares a variant with a saved report, or with another variant that was saved so."""
-    if against.get("baseline") != FORMAT:
+def check_saved(value: Any) -> dict[str, Any]:
+    """Refuses what `saved` has not made."""
+    if not isinstance(value, dict) or value.get("baseline") != FORMAT:
         advice = "make one with `whorl experiment report FILE --save baseline.json`"
         raise UsageError("that is no saved report", help=advice, code="X100")
+    return value
+
+
+def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[str, Any]) -> Gate:
+    """Compares a variant with a saved report, or with what was saved so of something else."""
+    check_saved(against)
     own = saved(_only(report, variant))["cases"]
     before = against["cases"]
     both = [case for case in own if case in before and _grade(own[case]) is not None]

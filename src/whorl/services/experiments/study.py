@@ -12,12 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
-from whorl.interpreter.constructs.run import check_inputs
 from whorl.ir import Judge, Loop
-from whorl.ir.expressions import Names, conditions_in
+from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
-from whorl.language import LanguageError, MappingScope
-from whorl.services.experiments.grading import Collection, Graded
+from whorl.services.experiments.grading import Collection, Graded, is_known, reads_outputs
 from whorl.services.experiments.report import Report, report_of
 from whorl.services.experiments.trials import (
     blocks_of,
@@ -37,6 +35,7 @@ from whorl.services.experiments.what_if.facts import (
 )
 from whorl.services.experiments.what_if.growth import Subject
 from whorl.services.experiments.what_if.lengthening import check_reopened, too_short
+from whorl.services.experiments.what_if.outputs import IterationOutputs
 from whorl.services.experiments.what_if.sweep import Sweep, default_rules, sweep_of
 
 if TYPE_CHECKING:
@@ -131,7 +130,6 @@ class Study:
     ) -> list[Subject]:
         """The recorded runs of a variant, with the facts and grades of their iterations."""
         name = variant or self.experiment.baseline
-        self._check_outputs(loop, name)
         atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
         names = {n: fact for rule in rules or () for n, fact in rule.names}
         folder = self._project.store.parent / FOLDER
@@ -187,7 +185,8 @@ class Study:
             for facts in loops[:1]:
                 whole = self.with_votes(facts)
                 found = missing_votes(whole, judges, self._prefix, votes)
-                missing += [replace(one, file=self.experiment.file) for one in found]
+                file, of = self.experiment.file, self.experiment.name
+                missing += [replace(one, file=file, experiment=of) for one in found]
         return missing
 
     def too_short(self, loop: Loop, variant: str, rules: Sequence[Rule]) -> list[Shorter]:
@@ -212,15 +211,10 @@ class Study:
             check_reopened(workflow, loop)
         return found
 
-    def _check_outputs(self, loop: Loop, variant: str) -> None:
-        """Refuses to grade outputs of other iterations where nobody knows them."""
-        grader = self.experiment.graders[self.experiment.main_grader]
-        text = json.dumps(grader.fields)
-        if "outputs" not in text or _gives_outputs(self._workflow(variant), loop):
-            return
+    def _outputs_unknown(self, loop: Loop) -> UsageError:
         words = f"steps after {loop.name!r} decide the outputs, so those of another iteration are "
         advice = "grade `results` of the iteration instead of `outputs`"
-        raise UsageError(f"{words}not known", help=advice, code="X108")
+        return UsageError(f"{words}not known", help=advice, code="X108")
 
     def _stamp(self) -> int:
         """What changes when a grading ends, where grades come from runs."""
@@ -243,6 +237,8 @@ class Study:
         workflow = self._workflow(variant)
         grades: dict[int, float] = {}
         for number, names in iteration_names(self.collection, workflow, loop, outcome, facts):
+            if not is_known(grader, names):
+                raise self._outputs_unknown(loop)
             grade = self.collection.grade(grader, names)
             if grade is not None and grade.value is not None:
                 grades[number] = grade.value
@@ -252,39 +248,18 @@ class Study:
 def iteration_names(
     collection: Collection, workflow: Workflow, loop: Loop, outcome: Outcome, facts: LoopFacts
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """What graders see of each iteration, as if the loop had returned that one."""
+    """What graders see of each iteration, as if the loop had returned that one.
+
+    Its outputs are None where nobody knows them; nobody asks where no grader reads them.
+    """
     usual = collection.names(outcome)
-    can = _gives_outputs(workflow, loop)
+    outputs = IterationOutputs(collection.store, workflow, loop, outcome)
+    is_asked = any(map(reads_outputs, collection.experiment.graders.values()))
     for number, results in facts.results.items():
         names = dict(usual) | {"results": results}
         if number != outcome.returned:
-            names["outputs"] = _outputs(workflow, loop, outcome, results) if can else {}
+            names["outputs"] = outputs.of(number, results) if is_asked else None
         yield number, names
-
-
-def _gives_outputs(workflow: Workflow, loop: Loop) -> bool:
-    """Whether the outputs follow from the result of the loop alone, without any step behind it."""
-    if not any(node is loop for node in workflow.body.nodes):
-        return False
-    read = Names().in_values([value for _, value in workflow.outputs])
-    known = {loop.name, *(port.name for port in workflow.inputs)}
-    followers = [n for n in workflow.body.nodes if any(a.node == loop.name for a in n.after)]
-    return read <= known and not followers
-
-
-def _outputs(
-    workflow: Workflow, loop: Loop, outcome: Outcome, results: dict[str, Any]
-) -> dict[str, Any]:
-    """The outputs of a run whose loop had returned these results."""
-    from whorl.interpreter.evaluation import value_of
-
-    names = check_inputs(workflow, outcome.trial.inputs)
-    scope = MappingScope({**names, loop.name: results | {"loop": {}}})
-    outputs: dict[str, Any] = {}
-    for name, value in workflow.outputs:
-        with suppress(LanguageError):
-            outputs[name] = value_of(value, scope)
-    return outputs
 
 
 class _Cache:

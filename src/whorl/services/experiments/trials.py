@@ -113,6 +113,14 @@ def blocks_of(
     return blocks
 
 
+def labels_of(name: str, trial: Trial | None = None) -> dict[str, str]:
+    """How lists find the runs of an experiment; gradings are blind, and have its name alone."""
+    labels = {"experiment": name}
+    if trial is not None:
+        labels |= {"case": trial.case.id, "variant": trial.variant, "repeat": str(trial.number)}
+    return labels
+
+
 def generation_of(store: SqliteStore, name: str) -> int:
     """The newest generation of an experiment; 0 where it has no run yet."""
     prefix = key_prefix(name)

@@ -9,7 +9,7 @@ from whorl.errors import ProviderError, UsageError, did_you_mean, safe
 from whorl.ir import Constant, Judge, Loop, Task, from_json, to_json
 from whorl.ir.expressions import conditions_in, expressions_in
 from whorl.ir.worst_case import PRICED, Priced, worst_case
-from whorl.lazily import dataclass
+from whorl.lazily import dataclass, regex
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.files.effects import (
     Effects,
@@ -39,6 +39,11 @@ SCRIPTED = "no model is asked: the replies are scripted"
 _MODELS = frozenset({"ask", "judge"})
 _NO_PROVIDER = "P110"
 _NO_KEY = "add [keys.NAME] with its url and token to whorl.toml"
+LABELS_MAX = 20
+LABEL_LENGTH_MAX = 200
+_LABEL = regex(r"[A-Za-z0-9_.-]{1,60}")
+# What experiments call the runs that they start.
+EXPERIMENT_LABELS = ("experiment", "case", "variant", "repeat")
 _CHOOSING = frozenset({"model", "provider", "model_url"})
 
 
@@ -82,6 +87,24 @@ def check_given(
     except InputError as fault:
         option = f": `-i {fault.missing}=VALUE`" if has_options and fault.missing else ""
         raise UsageError(f"{fault}{option}", help=advice, code="R111") from fault
+
+
+def check_labels(labels: dict[str, str]) -> dict[str, str]:
+    """The labels that a person gives a run; refuses names that are none, and those we give."""
+    advice = "write NAME=VALUE, such as team=red"
+    if len(labels) > LABELS_MAX:
+        raise UsageError(f"a run has at most {LABELS_MAX} labels, not {len(labels)}")
+    for name, value in labels.items():
+        if _LABEL.fullmatch(name) is None:
+            words = f"{name[:80]!r} is no name of a label: 1 to 60 letters, digits, '-', '_', '.'"
+            raise UsageError(words, help=advice)
+        if not 0 < len(value) <= LABEL_LENGTH_MAX or not value.isprintable():
+            words = f"label {name!r} has 1 to {LABEL_LENGTH_MAX} characters, in one line"
+            raise UsageError(words, help=advice)
+        if name in EXPERIMENT_LABELS:
+            words = f"the label {name!r} is given to runs of experiments alone"
+            raise UsageError(words, help="choose another name")
+    return labels
 
 
 def refusal(workflow: Workflow, settings: Settings) -> dict[str, Json] | None:

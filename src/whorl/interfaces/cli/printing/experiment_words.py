@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 from whorl.errors import safe
-from whorl.interfaces.figures import dollars, line, plural, table
+from whorl.interfaces.figures import dollars, line, plural, seconds, table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from whorl.services.experiments.conducting import Forecast, Progress
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.figures import Estimate
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED, _QUOTED_MAX = 12, 74
+# How wide the bar of a variant is.
+_BAR = 20
 
 
 def forecast_line(experiment: Experiment, forecast: Forecast, budget: float | None) -> str:
@@ -41,6 +45,28 @@ def progress_line(progress: Progress) -> str:
     budget = f" of {dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
     people = f", {progress.people} wait for a person" if progress.people else ""
     return f"  {progress.done} of {plural(progress.trials, 'trial')}, {spent}{budget}{people}"
+
+
+def progress_lines(progress: Progress, width: int, elapsed_s: float) -> list[str]:
+    """A bar for each variant, and how far all of it is; each fits into the width."""
+    each = progress.trials // max(1, len(progress.variants))
+    name_width = min(24, max(map(len, progress.variants), default=0))
+    rows = []
+    for name, done in progress.variants.items():
+        full = _BAR * done // max(1, each)
+        bar = "█" * full + "░" * (_BAR - full)
+        running = progress.under_way.get(name, 0)
+        cells = [f"{line(name, name_width):{name_width}}", f"{bar} {done}/{each}"]
+        cells += [dollars(progress.costs.get(name, 0.0))]
+        rows.append("   ".join([*cells, f"{running} running"] if running else cells))
+    last = progress_line(progress).strip()
+    if progress.done < progress.trials:
+        if progress.expected_usd:
+            last += f", about {dollars(progress.expected_usd)} in all"
+        if (made := progress.done - progress.before) > 0:
+            left = elapsed_s / made * (progress.trials - progress.done)
+            last += f", ~{seconds(left)} left"
+    return [f"  {row}"[: width - 1] for row in (*rows, last)]
 
 
 def expected_line(progress: Progress) -> str:
@@ -144,14 +170,20 @@ def case_lines(report: Report, variant: str) -> list[str]:
 
 
 def csv_text(report: Report) -> str:
-    """A row for each trial; what a spreadsheet would take for a formula is quoted."""
-    out = io.StringIO()
+    """A row for each trial."""
     names = ["case", "variant", "repeat", "run", "status", "solved", "cost_usd", "iterations"]
+    rows = [
+        [row[name] for name in names] + [row["grades"].get(g) for g in report.graders]
+        for row in report.rows
+    ]
+    return sheet([*names, *report.graders], rows)
+
+
+def sheet(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table as CSV; what a spreadsheet would take for a formula is quoted."""
+    out = io.StringIO()
     writer = csv.writer(out)
-    writer.writerow([*names, *report.graders])
-    for row in report.rows:
-        cells = [row[name] for name in names] + [row["grades"].get(g) for g in report.graders]
-        writer.writerow([_cell(cell) for cell in cells])
+    writer.writerows([_cell(cell) for cell in row] for row in (names, *rows))
     return out.getvalue()
 
 
@@ -198,6 +230,13 @@ def junit_text(report: Report, variant: str, before: dict[str, Any]) -> str:
     failed = sum("<failure" in test for test in tests)
     head = f'<testsuite name={quoteattr(report.experiment)} tests="{len(tests)}"'
     return "\n".join([f'{head} failures="{failed}">', *tests, "</testsuite>", ""])
+
+
+def judge_csv(report: JudgeReport) -> str:
+    """A row for each result on which the judge and the label differ."""
+    names = ["case", "iteration", "run", "verdict", "label"]
+    rows = [[*(one[n] for n in names), " / ".join(one["words"])] for one in report.disagreements]
+    return sheet([*names, "words"], rows)
 
 
 def judge_lines(report: JudgeReport) -> list[str]:

@@ -1,14 +1,15 @@
-"""What other rules would have done, as lines for people: the curve, the plot, the table."""
+"""What other rules would have done: the curve, the plot, the table; also for spreadsheets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whorl.errors import safe
-from whorl.interfaces.cli.printing.experiment_words import span
+from whorl.interfaces.cli.printing.experiment_words import sheet, span
 from whorl.interfaces.figures import dollars, plural, sparkline, table
 
 if TYPE_CHECKING:
+    from whorl.services.experiments.what_if.asking import WhatIf
     from whorl.services.experiments.what_if.rules import Answer
     from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
 
@@ -140,3 +141,27 @@ def _answer_words(answer: Answer) -> str:
     cost = dollars(answer.usage.get("cost_usd", 0.0))
     words = f"{plural(answer.iterations, 'iteration')}, returned {answer.returned}"
     return f"{words}, {answer.exit_reason}{by}, {cost}"
+
+
+def sweep_csv(document: dict[str, Any]) -> str:
+    """A row for each rule: what it gave and cost; one that not all runs answer says why."""
+    names = ["rule", "at_most", "return", "grade", "cost_usd", "iterations", "is_frontier"]
+    more = ["to_best", "to_best_low", "to_best_high", "unknown", "why"]
+    rows = []
+    for row in (*document["rules"], *document["not_ranked"]):
+        span = row["to_best"] or {}
+        limits = [span.get(name) for name in ("value", "low", "high")]
+        rows.append([row[name] for name in names] + [*limits, row["unknown"], row["why"]])
+    return sheet([*names, *more], rows)
+
+
+def answers_csv(answers: list[WhatIf]) -> str:
+    """A row for each run: what the rule would have done; where that is not known, why."""
+    names = ["iterations", "returned", "exit_reason", "stopped_by"]
+    rows = [
+        [one.run, one.loop, one.answer.exact]
+        + [getattr(one.answer, name) if one.answer.exact else None for name in names]
+        + [one.answer.usage.get("cost_usd", 0.0) if one.answer.exact else None, one.answer.why]
+        for one in answers
+    ]
+    return sheet(["run", "loop", "exact", *names, "cost_usd", "why"], rows)

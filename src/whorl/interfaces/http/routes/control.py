@@ -22,7 +22,7 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import Start
 from whorl.services import steering
-from whorl.services.files.preflight import check_given, forecast, permitted
+from whorl.services.files.preflight import check_given, check_labels, forecast, permitted
 from whorl.services.inspecting.results import loop_frame, workflow_of
 from whorl.services.runs import is_running
 from whorl.services.serving.triggers import CODE, Starts, starts_of
@@ -222,6 +222,7 @@ def _prepared(state: ServerState, new: schemas.NewRun) -> tuple[Workflow, Starts
         key=new.key or "",
         file=path,
         sources=dict(reading.sources),
+        labels=check_labels(new.labels),
     )
     start, note = permitted(workflow, providers, start)
     starts = limited(state, starts_of(workflow, start, time.time()))

@@ -51,6 +51,11 @@ class RunsQuery(Closed):
     experiments: bool = Field(
         default=False, description="whether runs of experiments are listed, too"
     )
+    label: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9_.-]{1,60}=.{1,200}$",
+        description="NAME=VALUE; runs of experiments are listed, too",
+    )
     limit: int = Field(default=50, ge=1, le=500)
     before: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,128}$")
 
@@ -125,6 +130,8 @@ class HistoryQuery(Closed):
 @router.get("")
 def list_runs(state: State, query: Annotated[RunsQuery, Query()]) -> schemas.RunList:
     """The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs."""
+    label = None if query.label is None else query.label.partition("=")
+    with_experiments = query.experiments or label is not None
     which = Which(
         status=query.status,
         name=query.workflow,
@@ -136,7 +143,8 @@ def list_runs(state: State, query: Annotated[RunsQuery, Query()]) -> schemas.Run
         cost_max=query.cost_max,
         sort=query.sort,
         is_reversed=query.reverse,
-        without_key=(() if query.tries else (TRY,)) + (() if query.experiments else (EXPERIMENT,)),
+        without_key=(() if query.tries else (TRY,)) + (() if with_experiments else (EXPERIMENT,)),
+        labels=() if label is None else ((label[0], label[2]),),
     )
     rows = state.store.list_runs(which, query.limit + 1, query.before)
     made = partial(run_views.run_item, state)

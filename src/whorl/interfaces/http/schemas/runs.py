@@ -53,6 +53,9 @@ class RunItem(Closed):
     )
     error: str | None
     given: str = Field(description="its inputs in a line")
+    labels: dict[str, str] = Field(
+        description="by name; runs of experiments have experiment, case, variant, repeat"
+    )
     seconds: float = Field(
         description="how long it has worked, without pauses and waits for people; 0: not known"
     )

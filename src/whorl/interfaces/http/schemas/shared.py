@@ -96,6 +96,9 @@ class NewRun(Closed):
     budget_usd: Dollars | None = None
     max_iterations: Number | None = None
     key: Key | None = None
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="names and values that lists find it by"
+    )
 
 
 class Forked(Closed):

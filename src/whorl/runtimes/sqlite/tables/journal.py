@@ -124,7 +124,16 @@ _SOME_USES: Final = f"""SELECT payload FROM payload_uses WHERE run = ?1
 _SWEEP_PAYLOADS: Final = f"""DELETE FROM payloads WHERE id IN ({_SOME_USES})
     AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
 _SWEEP_USES: Final = f"DELETE FROM payload_uses WHERE run = ?1 AND payload IN ({_SOME_USES})"
-_OF_RUNS: Final = ("loops", "snapshots", "inbox", "upkeep", "spending", "queue", "progress")
+_OF_RUNS: Final = (
+    "loops",
+    "snapshots",
+    "inbox",
+    "upkeep",
+    "spending",
+    "queue",
+    "labels",
+    "progress",
+)
 _WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '', '', 0)
     ON CONFLICT(run) DO UPDATE SET due = excluded.due"""
 # Within one boot a run keeps its time.
@@ -241,6 +250,8 @@ class JournalTables:
         self.connection.execute(_INSERT_PROGRESS, (number,))
         kept = (number, run.origin, run.origin in KEEPING)
         self.connection.execute("INSERT INTO upkeep VALUES(?, ?, ?, NULL, '', '', 0)", kept)
+        for label in run.labels.items():
+            self.connection.execute("INSERT INTO labels VALUES(?, ?, ?)", (number, *label))
         if run.at_once is not None:
             waits = (number, run.name, run.at_once)
             self.connection.execute("INSERT INTO queue VALUES(?, ?, ?, 0)", waits)

@@ -178,7 +178,7 @@ def _judges(until: Condition | None) -> dict[str, int]:
 
 
 def _take_outputs(made: WhatIf, played: Replayed, *, check: bool) -> None:
-    if played.misses:
+    if played.misses or played.changes:
         # A step behind the loop was never asked so.
         return
     result: dict[str, Any] = played.result

@@ -18,7 +18,7 @@ from whorl.interpreter.events import amount_in
 from whorl.language import Expression
 from whorl.lazily import dataclass
 from whorl.runtimes.local import Start
-from whorl.services.experiments.trials import digest
+from whorl.services.experiments.trials import digest, labels_of
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
 from whorl.services.files import preflight
 
@@ -43,6 +43,7 @@ class Missing:
     asked: dict[str, Any]
     count: int
     file: str = ""
+    experiment: str = ""
 
     def bound(self, providers: Any) -> float | None:
         """What they may cost at most; None: nothing bounds it."""
@@ -52,7 +53,8 @@ class Missing:
     async def record(self, driving: Driving, providers: Any, most: float) -> float:
         """Asks for the votes; gives what that cost."""
         runtime, workflow = driving.runtime, voting(self)
-        start = Start(limits={"cost_usd": most}, key=self.key, file=self.file)
+        labels = labels_of(self.experiment)
+        start = Start(limits={"cost_usd": most}, key=self.key, file=self.file, labels=labels)
         start, _ = preflight.permitted(workflow, providers, start)
         if start.refused is not None:
             raise UsageError(str(start.refused["message"]), code=str(start.refused["code"]))

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
+import time
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,7 +95,10 @@ def conducted(
 
 
 def _teller() -> Callable[[Progress], None]:
-    """Says how far it is: on a terminal in one line, else at each tenth."""
+    """Says how far it is: on a terminal with a bar for each variant, else at each tenth."""
+    size = shutil.get_terminal_size()
+    if sys.stderr.isatty():
+        return _bars(size.columns, size.lines)
     shown = [0]
     foreseen: list[str] = []
 
@@ -101,13 +107,24 @@ def _teller() -> Callable[[Progress], None]:
             foreseen.append(words.expected_line(progress))
             say(foreseen[0])
         share = 10 * progress.done // max(1, progress.trials)
-        if sys.stderr.isatty():
-            click.echo(f"\r{words.progress_line(progress)}\x1b[K", err=True, nl=False)
-            if progress.done == progress.trials:
-                click.echo(err=True)
-        elif share > shown[0]:
+        if share > shown[0]:
             shown[0] = share
             say(words.progress_line(progress))
+
+    return watch
+
+
+def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
+    """Draws the bars in the place of those before; of many variants only the last line."""
+    began, drawn = time.monotonic(), [0]
+
+    def watch(progress: Progress) -> None:
+        lines = words.progress_lines(progress, columns, time.monotonic() - began)
+        lines = lines if len(lines) < rows else lines[-1:]
+        up = f"\x1b[{drawn[0]}A" if drawn[0] else ""
+        text = "".join(f"{each}\x1b[K\n" for each in lines)
+        click.echo(f"{up}\r{text}", err=True, nl=False)
+        drawn[0] = len(lines)
 
     return watch
 
@@ -196,7 +213,8 @@ def report(
 @experiment.command()
 @file_argument
 @click.option("--variant", default="", metavar="NAME", help="What is judged; default: base.")
-@click.option("--against", default="", metavar="VARIANT|FILE", help="A variant or a saved report.")
+@click.option("--against", default="", metavar="VARIANT|FILE",
+              help="A variant, another experiment, or a saved report.")  # fmt: skip
 @click.option("--strict", is_flag=True, help="Fail where it is undecided.")
 @budget_option
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the report, too.")
@@ -208,21 +226,20 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
 
     \b
       whorl experiment gate polish.experiment.yaml --against baseline.json
+      whorl experiment gate polish.experiment.yaml --against old.experiment.yaml
     """
     from whorl.services.experiments.report import gate_of, saved
 
     read = read_file(project, file)
     against, variant = options["against"], options["variant"] or read.baseline
     budget = options["budget"]
-    found, progress = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
-    if against in read.variants:
-        from dataclasses import replace
-
-        before: dict[str, Any] = saved(replace(found, baseline=against))
-    elif against:
-        before = _saved_report(against)
-    else:
+    if not against:
         raise UsageError("say what to compare with: --against baseline.json, or a variant")
+    # What cannot be compared with is told before anything is paid for.
+    before = None if against in read.variants else _baseline(project, against)
+    found, progress = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
+    if before is None:
+        before = saved(replace(found, baseline=against))
     decided = gate_of(found, read, variant, before)
     if as_json:
         print_json(words.gate_document(decided))
@@ -238,14 +255,29 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     return _FAILED if is_failure else 0
 
 
-def _saved_report(file: str) -> dict[str, Any]:
+def _baseline(project: Project, against: str) -> dict[str, Any]:
+    """What a gate compares with: a saved report, or what another experiment has found."""
+    from whorl.services.experiments.report import check_saved, saved
     from whorl.source.paths import open_file
 
-    try:
-        value: dict[str, Any] = json.loads(open_file(file, size_max=64 * 1024 * 1024))
-    except ValueError as fault:
-        raise UsageError(f"{file!r} is no saved report: {fault}", code="X100") from None
-    return value
+    if against.endswith(".json"):
+        try:
+            value: Any = json.loads(open_file(against, size_max=64 * 1024 * 1024))
+        except ValueError as fault:
+            raise UsageError(f"{against!r} is no saved report: {fault}", code="X100") from None
+        if not isinstance(value, dict) or "workflow" not in value:
+            return check_saved(value)
+    other = read_file(project, against)
+    found = None
+    if project.has_runs():
+        with closing(project.open_store()) as store:
+            found = study_of(project, store, other).report()
+    if found is None or not found.cases:
+        words = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
+        raise UsageError(words, help=f"whorl experiment run {against}", code="X109")
+    if not found.is_complete:
+        say(f"{against}: {found.done} of {plural(found.trials, 'trial')} done")
+    return saved(found)
 
 
 @experiment.command(name="ls")

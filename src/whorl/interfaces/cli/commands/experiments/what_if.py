@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 
+csv_option = click.option(
+    "--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV."
+)
 extend_budget = click.option(
     "--budget", type=click.FloatRange(0), metavar="DOLLARS", help="What is recorded may cost."
 )
@@ -46,6 +49,7 @@ extend_budget = click.option(
 @click.option("--svg", metavar="FILE", help="Draw grade by iteration, and cost against grade.")
 @click.option("--extend", is_flag=True, help="Record iterations and votes that are missing.")
 @extend_budget
+@csv_option
 @json_option
 @located
 def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options: Any) -> int:
@@ -59,7 +63,7 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
       whorl what-if polish.experiment.yaml
     """
     if options["extend"]:
-        if len(what) > 1 or not _is_file(project, what[0]):
+        if len(what) != 1 or not _is_file(project, what[0]):
             raise UsageError("--extend records more of an experiment; name its FILE")
         given = {name: options[name] for name in ("until", "at_most", "returns")}
         names = {name: options[name] for name in ("loop", "variant")}
@@ -95,6 +99,8 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
         say(f"{plural(others, 'run')} of other versions left out")
     if as_json:
         print_json([answer.document() for answer in answers])
+    elif options["as_csv"]:
+        click.echo(what_if_words.answers_csv(answers), nl=False)
     else:
         for answer in answers:
             print_lines(what_if_words.answer_lines(answer.run, answer.as_it_was, answer.answer))
@@ -168,6 +174,8 @@ def _of_experiment(
         say(f"wrote {options['svg']}")
     if as_json:
         print_json(document_of(found, loop))
+    elif options["as_csv"]:
+        click.echo(what_if_words.sweep_csv(document_of(found, loop)), nl=False)
     else:
         print_lines(what_if_words.sweep_lines(found, time.perf_counter() - start, room()))
         if found.recommended is not None:
@@ -183,6 +191,7 @@ def _of_experiment(
 @click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
 @click.option("--votes", type=click.IntRange(1, 99), default=None, metavar="N",
               help="Ask for so many votes on each result.")  # fmt: skip
+@click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")
 @extend_budget
 @json_option
 @located
@@ -212,5 +221,7 @@ def judge(
         report = judge_of(study, against, name, variant, labels)
     if as_json:
         print_json(report.document())
+    elif options["as_csv"]:
+        click.echo(words.judge_csv(report), nl=False)
     else:
         print_lines(words.judge_lines(report))

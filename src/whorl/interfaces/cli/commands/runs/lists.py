@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,14 @@ import click
 
 from whorl.errors import UsageError, did_you_mean, safe
 from whorl.interfaces import figures
-from whorl.interfaces.cli.options import NO_RUNS, dollars_given, json_option, located, print_json
+from whorl.interfaces.cli.options import (
+    NO_RUNS,
+    dollars_given,
+    json_option,
+    located,
+    print_json,
+    read_labels,
+)
 from whorl.interfaces.cli.printing import summary
 from whorl.interfaces.cli.printing.calls import clock
 from whorl.interfaces.cli.terminal import badge, paint, print_lines, room, say
@@ -56,6 +63,7 @@ _MORE_COLUMNS = {
     "ERROR": "{error}",
     "FILE": "{file}",
     "ORIGIN": "{origin}",
+    "LABELS": "{labels}",
 }
 _NAMES = {name.partition(" ")[0].lower(): name for name in (*_COLUMNS, *_MORE_COLUMNS)}
 # These are always there, others only where a run has something in them.
@@ -63,7 +71,7 @@ _ALWAYS = ("STATUS", "WORKFLOW", "RUN")
 _RIGHT = ("AGE", "TIME", "CALLS", "TOKENS")
 # What a narrow terminal goes without, in this order; the columns that are cut without names.
 _LESS = ("curve", "budget", "loop", "exit")
-_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "INPUT", "ERROR", "FILE")
+_SHRINKING = ("WORKFLOW", "KEY", "EXIT", "WHY", "INPUT", "ERROR", "FILE", "LABELS")
 _EMPTY_AS_NULL = ("parent", "key", "loop", "exit_reason", "error", "mark", "origin", "held")
 _TIMES = "write how long ago (7d, 12h, 2w) or a date (2026-11-30)"
 _AGO = re.compile(r"[0-9.]+ *[a-z]+", re.IGNORECASE)
@@ -108,6 +116,8 @@ since_option = click.option("--since", type=_moment, metavar="TIME",
               help="Only runs that cost no more.")  # fmt: skip
 @click.option("--sort", type=click.Choice(SORTS), default="started", show_default=True,
               help="Sort by this, the largest first.")  # fmt: skip
+@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
+              help="Only runs with this label, those of experiments too. Repeatable.")  # fmt: skip
 @click.option("--all", "shows_all", is_flag=True, help="Also the runs of experiments, and tries.")
 @click.option("--reverse", "is_reversed", is_flag=True, help="The other way round.")
 @click.option("--columns", metavar="NAMES", help=f"Which columns: {', '.join(_NAMES)}.")
@@ -116,7 +126,15 @@ since_option = click.option("--since", type=_moment, metavar="TIME",
 @json_option
 @located
 def ls(
-    project: Project, *, limit: int, columns: str | None, as_json: bool, workflow: str, **which: Any
+    project: Project,
+    *,
+    limit: int,
+    columns: str | None,
+    as_json: bool,
+    workflow: str,
+    labels: tuple[str, ...],
+    shows_all: bool,
+    **which: Any,
 ) -> None:
     """List runs, newest first; with TEXT only those that have it in an input, name, file or id.
 
@@ -124,16 +142,20 @@ def ls(
       whorl ls --status waiting
       whorl ls harbour --since 7d
       whorl ls --exit budget --sort cost
+      whorl ls --label experiment=polish --label variant=large
       whorl ls --columns run,input,time,cost
     """
     wanted = _columns(columns) if columns else []
     rows: list[RunRow] = []
     facts: list[dict[str, str]] = []
+    more: int | None = 0
     has_runs = project.has_runs()
     if has_runs:
         with closing(project.open_store()) as store:
-            hidden = () if which.pop("shows_all") else (EXPERIMENT, TRY)
-            rows = store.list_runs(Which(name=workflow, without_key=hidden, **which), limit)
+            asked = Which(name=workflow, labels=tuple(read_labels(labels).items()), **which)
+            hidden = () if shows_all or labels else (EXPERIMENT, TRY)
+            rows = store.list_runs(replace(asked, without_key=hidden), limit)
+            more = store.count_runs(replace(asked, key=EXPERIMENT)) if hidden else 0
             if not as_json:
                 left = list(results.each_left(rows, lambda row: _run_facts(store, row, wanted)))
                 rows, facts = [row for row, _ in left], [fact for _, fact in left]
@@ -143,6 +165,8 @@ def ls(
         say("no such runs" if has_runs else NO_RUNS)
     else:
         print_json([_run_document(row) for row in rows])
+    if more and not as_json:
+        say(f"{plural(more, 'run')} of experiments not listed: --all, or --label experiment=NAME")
 
 
 def _run_document(row: RunRow) -> dict[str, object]:
@@ -216,6 +240,7 @@ def _run_facts(store: SqliteStore, row: RunRow, wanted: list[str]) -> dict[str, 
         "error": line(row.error, 60),
         "file": line(row.file, 60),
         "origin": row.origin,
+        "labels": line(", ".join(f"{n}={v}" for n, v in row.labels.items()), 60),
     }
 
 

@@ -60,6 +60,8 @@ _UNFIT = (
 @options.workflow_option
 @click.option("--explore", multiple=True, metavar="LOOP=N",
               help="Let a loop go on to N iterations past its rule.")  # fmt: skip
+@click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
+              help="A label to find the run by: `whorl ls --label NAME=VALUE`.")  # fmt: skip
 @click.option("--runtime", type=click.Choice(["local", "temporal"]),
               help="Where it is driven, instead of [runtime] kind.")  # fmt: skip
 @click.option("--cold", is_flag=True, help="Leave out what loops remember from earlier runs.")
@@ -78,6 +80,7 @@ def run_command(
     key: str,
     workflow: str,
     explore: tuple[str, ...],
+    labels: tuple[str, ...],
     runtime: str | None,
     cold: bool,
     show: Show,
@@ -110,6 +113,7 @@ def run_command(
         sources=dict(reading.sources),
         cold=cold,
         explore=_explored(reading.workflow, explore),
+        labels=preflight.check_labels(options.read_labels(labels)),
     )
     if reading.warnings:
         from whorl.interfaces.cli.diagnostics import render_all
