@@ -18,8 +18,9 @@ from temporalio.client import Client
 from waiting import PATIENCE_S
 from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.temporal.connection import connect
 from whorl.runtimes.temporal.runtime import TemporalRuntime
-from whorl.runtimes.temporal.worker import connect, working
+from whorl.runtimes.temporal.worker import working
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

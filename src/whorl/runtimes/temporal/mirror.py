@@ -20,7 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from whorl.errors import Fenced, StoreError, UsageError
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import Entry, NewRun, RunId, records_in
+from whorl.runtimes.journal.journal import Entry, NewRun, RunId
 from whorl.runtimes.journal.sealing import RunSealing
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.decoder import Decoder, underivable
@@ -255,7 +255,6 @@ class Mirror:
             *about,
             sources=begun.sources,
             behaviour=begun.behaviour,
-            memories=records_in(events),
             origin=begun.origin,
             created_at=at,
         )

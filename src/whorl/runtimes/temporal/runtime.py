@@ -24,12 +24,14 @@ from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.sealing import opened, opened_state
 from whorl.runtimes.local import Start, new_run_id, raise_objection
 from whorl.runtimes.temporal import messages
+from whorl.runtimes.temporal.connection import answering
 from whorl.runtimes.temporal.limits import check_runnable
+from whorl.runtimes.temporal.memory import ClusterMemories
 from whorl.runtimes.temporal.messages import Beginning, id_of
 from whorl.runtimes.temporal.mirror import Mirror
 from whorl.runtimes.temporal.schedules import bring_schedules
 from whorl.runtimes.temporal.streams import shown_text
-from whorl.runtimes.temporal.worker import answering, has_pollers
+from whorl.runtimes.temporal.worker import has_pollers
 from whorl.runtimes.temporal.workflow import how_to_begin
 
 if TYPE_CHECKING:
@@ -82,6 +84,7 @@ class TemporalRuntime:
     def __post_init__(self) -> None:
         heard = self.watcher.entries if self.watcher is not None else lambda run, entries: None
         self.mirror = Mirror(self.client, self.store, heard, self.redacted)
+        self._memories = ClusterMemories(self.client, self.settings)
         self._plans: dict[str, Plan] = {}
         self._following: dict[RunId, tuple[int, asyncio.Task[None]]] = {}
         # The runs that `follow_all` has joined those who follow them; None: it is not asked to.
@@ -103,6 +106,8 @@ class TemporalRuntime:
         )
         beginning = replace(beginning, **self._ways())
         with answering(self.settings):
+            if not start.cold:
+                beginning = await self._memories.begun(beginning)
             is_new = await self._begin(beginning)
             self._keep(run)
             await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
@@ -228,7 +233,9 @@ class TemporalRuntime:
             seq=len(events),
             **self._ways(),
         )
-        return await self._begin(beginning)
+        is_new = await self._begin(beginning)
+        await self._memories.keep(made.id, made.memories)
+        return is_new
 
     async def refresh(self, run: RunId | None = None) -> None:
         """Brings what is new into the store."""
