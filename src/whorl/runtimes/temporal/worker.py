@@ -24,9 +24,11 @@ from whorl.runtimes.temporal.activities import Activities
 from whorl.runtimes.temporal.connection import answering, connect
 from whorl.runtimes.temporal.lanes import Lane
 from whorl.runtimes.temporal.memory import ClusterMemories, Memory
+from whorl.runtimes.temporal.metering import Metering
 from whorl.runtimes.temporal.places import check_place
 from whorl.runtimes.temporal.schedules import Fire
 from whorl.runtimes.temporal.workflow import PARENT, STATUS, WORKFLOW, Run
+from whorl.runtimes.turns import CPU_MAX_S
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -155,10 +157,11 @@ async def working(
     queue: str = "",
     calls_only: bool = False,
     runner: WorkflowRunner | None = None,
+    cpu_max_s: float = CPU_MAX_S,
     fired: Callable[[dict[str, Any], float], dict[str, Any]] = lambda schedule, due: {},
 ) -> AsyncIterator[None]:
     """Works until it is left; then it takes nothing new, and waits for its calls (`grace`)."""
-    memories = ClusterMemories(client, settings)
+    memories, metering = ClusterMemories(client, settings), Metering(client, cpu_max_s)
     activities, is_whole = Activities(workers, fired, memories), not calls_only and not queue
     async with AsyncExitStack() as stack:
         calls = Worker(
@@ -181,7 +184,7 @@ async def working(
                 workflows=[Run],
                 activities=[activities.prepare],
                 no_remote_activities=True,
-                workflow_runner=runner or UnsandboxedWorkflowRunner(),
+                workflow_runner=runner or metering,
                 # No task of a run fails because the machine that it is on is busy for two seconds.
                 debug_mode=True,
                 max_cached_workflows=CACHED_MAX,

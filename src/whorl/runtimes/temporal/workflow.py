@@ -76,6 +76,9 @@ class Run:
         self._is_queued = bool(self._beginning.at_once) and not self._has_place
         self._is_in_lane = bool(self._beginning.at_once)
         self._parting = 0
+        # Tasks whose intents are put off until the worker's task has ended.
+        self._held: list[Perform] = []
+        self._is_rested = False
         # What loops remember for later runs, and nobody has been told yet.
         self._records: list[tuple[str, Record]] = []
 
@@ -145,6 +148,8 @@ class Run:
             self._awake, arrived, self._arrived = False, self._arrived, []
             self._pilot.arrive_together(arrived)
             self._carry_out()
+            if self._is_rested:
+                self._go_on()
             self._show_status()
             self._remember()
             is_heard = not self._parting and not self._records
@@ -244,10 +249,33 @@ class Run:
                 case Cancel(address):
                     self._drop(self._timers, address)
                     self._drop(self._calls, address)
-        if wanted:
-            self._preparing += 1
-            self._begun += 1
-            asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
+        if not wanted:
+            return
+        self._prepared += 1
+        most = self._beginning.intents_max
+        if not self._held and (not most or self._prepared % most):
+            self._begin_to_prepare(wanted)
+            return
+        if not self._held:
+            asyncio.create_task(self._rest())  # noqa: RUF006 - the SDK keeps it
+        self._held += wanted
+
+    def _begin_to_prepare(self, wanted: list[Perform]) -> None:
+        self._preparing += 1
+        self._begun += 1
+        asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
+
+    async def _rest(self) -> None:
+        """Has the worker's task end, so that what it has done stands in the history."""
+        await workflow.sleep(LEAVE_S)
+        self._awake = self._is_rested = True
+
+    def _go_on(self) -> None:
+        """Has those intents made that were put off, and are still wanted."""
+        held, self._held, self._is_rested = self._held, [], False
+        wanted = [perform for perform in held if self._pilot.is_asked(perform)]
+        if wanted and not self._machine.done:
+            self._begin_to_prepare(wanted)
 
     def _drop(self, tasks: dict[str, asyncio.Task[None]], address: str) -> None:
         task = tasks.pop(address, None)
@@ -257,12 +285,7 @@ class Run:
     async def _prepare(self, wanted: list[Perform]) -> None:
         """Has intents made: what tasks do and may cost depends on a worker's settings."""
         performs = [messages.perform_to_json(perform) for perform in wanted]
-        self._prepared += 1
         try:
-            most = self._beginning.intents_max
-            if most and self._prepared % most == 0:
-                # The worker's task ends here, and what it has done stands in the history.
-                await workflow.sleep(LEAVE_S)
             events = await workflow.execute_local_activity(
                 messages.PREPARE,
                 args=[self._beginning.run, performs, self._secrets(), self._now()],

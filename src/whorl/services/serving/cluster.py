@@ -192,6 +192,7 @@ async def open_worker(
     from whorl.runtimes.temporal.connection import connect
     from whorl.runtimes.temporal.memory import ClusterMemories
     from whorl.runtimes.temporal.worker import set_up, working
+    from whorl.runtimes.turns import CPU_MAX_S
 
     settings = providers.settings.runtime.temporal
     providers.tool_pins = tool_pins
@@ -201,7 +202,13 @@ async def open_worker(
     await set_up(client)
     try:
         async with working(
-            client, settings, workers, queue=queue, calls_only=calls_only, fired=fired
+            client,
+            settings,
+            workers,
+            queue=queue,
+            calls_only=calls_only,
+            fired=fired,
+            cpu_max_s=providers.settings.limits.get("cpu", CPU_MAX_S),
         ):
             yield
     finally:
