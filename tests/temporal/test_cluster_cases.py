@@ -55,7 +55,7 @@ def test_cases_mean_the_same(part: int, server: Server, tmp_path: Path) -> None:
         # A worker that is silent for this long has never heard of the call.
         more["heartbeat_s"] = 60.0
         more |= {
-            "queues": dict.fromkeys(OF_FOLDERS, mirror.name),
+            "queues": dict.fromkeys((*OF_FOLDERS, "ask"), mirror.name),
             "encrypt_with": Secret(new_key()),
         }
         async with server.runtime(mirror, workers, **more) as runtime:

@@ -47,6 +47,9 @@ RETENTION_DAYS = 30
 NAMESPACE_S = 60.0
 NAMESPACE_POLL_S = 0.2
 CACHED_MAX = 500
+# Runs are driven by one processor of a worker: more tasks at once would each take longer, until
+# the server takes them for lost. Those that wait for their turn wait on the server.
+TASKS_MAX = 10
 # How long the server waits for the worker that has a run in memory before it asks another one.
 STICKY_S = 2.0
 # Streamed text travels with heartbeats, which the SDK holds back for most of their timeout.
@@ -188,6 +191,7 @@ async def working(
                 # No task of a run fails because the machine that it is on is busy for two seconds.
                 debug_mode=True,
                 max_cached_workflows=CACHED_MAX,
+                max_concurrent_workflow_tasks=TASKS_MAX,
                 sticky_queue_schedule_to_start_timeout=timedelta(seconds=STICKY_S),
             )
             await stack.enter_async_context(runs)
