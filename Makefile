@@ -158,7 +158,7 @@ FRAMEWORKS := langgraph langgraph-checkpoint-sqlite burr pydantic-graph dbos 'pr
 lock: .venv/.uv
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 pyproject.toml -o requirements/run.txt
-	printf 'temporalio>=1.30\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+	printf 'temporalio>=1.30\nobstore>=0.8\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/run.txt - -o requirements/temporal.txt
 	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-emit-index-url \
 		--python-version 3.11 --group dev --extra mcp --extra otel --extra xslt pyproject.toml -o requirements/dev.txt
@@ -168,7 +168,7 @@ lock: .venv/.uv
 		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/peers.txt
 	printf '%s\n' $(FRAMEWORKS) | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --python-version 3.11 - -o requirements/frameworks.txt
-	printf 'temporalio\ntemporal-bin\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
+	printf 'temporalio\ntemporal-bin\nobstore\nmoto[s3]\nflask\nflask-cors\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/cluster.txt
 	printf 'furo\nmyst-parser\nsphinx\nsphinx-copybutton\n' | $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --python-version 3.11 -c requirements/dev.txt - -o requirements/site.txt

@@ -28,8 +28,9 @@ from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
 from whorl.runtimes.journal.journal import Entry, RunId
 from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.temporal.connection import connect
 from whorl.runtimes.temporal.runtime import TemporalRuntime
-from whorl.runtimes.temporal.worker import connect, set_up, working
+from whorl.runtimes.temporal.worker import set_up, working
 
 ITERATIONS = 50
 LOOPS, SHORT = 100, 3

@@ -18,8 +18,9 @@ from temporalio.client import Client
 from waiting import PATIENCE_S
 from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.temporal.connection import connect
 from whorl.runtimes.temporal.runtime import TemporalRuntime
-from whorl.runtimes.temporal.worker import connect, working
+from whorl.runtimes.temporal.worker import working
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -113,13 +114,14 @@ class Server:
     ) -> AsyncIterator[TemporalRuntime]:
         """A runtime on a mirror, and with `workers` somebody who does its work."""
         options = {name: more.pop(name) for name in ("rate", "events_max") if name in more}
+        limits = {name: more.pop(name) for name in ("cpu_max_s",) if name in more}
         # A machine that is busy with other tests may keep a worker from beating for long.
         settings = self.settings(queue or mirror.name, **{"heartbeat_s": PATIENCE_S, **more})
         client = changed(await connect(settings))
         async with AsyncExitStack() as stack:
             store = await stack.enter_async_context(SqliteStore(mirror, is_mirror=True))
             if workers is not None:
-                await stack.enter_async_context(working(client, settings, workers))
+                await stack.enter_async_context(working(client, settings, workers, **limits))
             yield TemporalRuntime(client, store, settings, patience_s=PATIENCE_S * 3, **options)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
 
 from conformance.replies import Script, ScriptedWorkers
@@ -29,6 +30,7 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.temporal.limits import check_runnable
+from whorl.runtimes.temporal.messages import INTENTS_MAX
 from whorl.runtimes.temporal.mirror import Mirror
 from whorl.runtimes.temporal.payloads import new_key
 
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 
     from temporal.cluster import Server
     from whorl.ir import Workflow
+    from whorl.language import Json
+    from whorl.providers.task import Effect
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.temporal.messages import Beginning
     from whorl.runtimes.temporal.runtime import TemporalRuntime
@@ -263,6 +267,73 @@ def test_large_values_lie_in_a_folder_and_are_encrypted(
         assert run in "".join(database.iterdump())
     stored += [file.read_bytes() for file in server.folder.glob("temporal.db*")]
     assert not any(b"plainly readable" in data for data in stored)
+
+
+TINY = """
+whorl: 1
+name: tiny
+steps:
+  l:
+    repeat:
+      until: [iteration >= {n}]
+      at_most: {n}
+      steps:
+        write: {{use: nothing}}
+outputs: {{text: "{{{{ l.write }}}}"}}
+"""
+
+
+class _Effortless(ScriptedWorkers):
+    """Their tasks have no effects: a workflow has them done in its own tasks."""
+
+    def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
+        return "none"
+
+
+def test_many_steps_without_effects_are_several_tasks_of_a_worker(
+    server: Server, tmp_path: Path
+) -> None:
+    """What a task has done stands in the history at its end: a long one would be lost whole."""
+    steps = 2 * INTENTS_MAX + 10
+
+    async def go() -> None:
+        workers = _Effortless(Script({"write": "a draft"}))
+        async with server.runtime(tmp_path / "tiny.db", workers, events_max=300) as runtime:
+            run, _ = await runtime.start(_workflow(TINY.format(n=steps)), Start())
+            assert await runtime.drive(run) == "succeeded"
+            kinds = frozenset({"iteration.finished"})
+            assert len(list(runtime.store.read(run, kinds=kinds))) == steps
+            histories = (await record("", run, runtime)).histories()
+            markers = [_longest_stretch(history) for history in histories]
+            assert len(markers) > 1
+            assert max(markers) <= INTENTS_MAX
+
+    asyncio.run(go())
+
+
+def _longest_stretch(history: Any) -> int:
+    """The most markers that follow upon the end of one task."""
+    longest = count = 0
+    for event in history.events:
+        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+            count = 0
+        count += event.event_type == EventType.EVENT_TYPE_MARKER_RECORDED
+        longest = max(longest, count)
+    return longest
+
+
+def test_a_run_that_computes_too_long_is_ended(server: Server, tmp_path: Path) -> None:
+    async def go() -> None:
+        workers = _Effortless(Script({"write": "a draft"}))
+        async with server.runtime(tmp_path / "cpu.db", workers, cpu_max_s=0.02) as runtime:
+            run, _ = await runtime.start(_workflow(TINY.format(n=10_000)), Start())
+            assert await runtime.drive(run) == "failed"
+            [ended] = runtime.store.read(run, kinds=frozenset({"run.finished"}))
+            error: Any = ended.event.body["error"]
+            assert error["code"] == "R105"
+            assert "computed for 0.02 s of CPU" in error["message"]
+
+    asyncio.run(go())
 
 
 NEEDS = {

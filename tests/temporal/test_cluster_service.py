@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from contextlib import ExitStack
+from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -311,7 +312,7 @@ def test_schedules_and_webhooks_outlive_a_restart_of_everything(tmp_path: Path, 
         added = whorl(tmp_path, "hook", "add", "tick.yaml").communicate(timeout=PATIENCE_S)[0]
         secret = next(line for line in added.splitlines() if line.startswith("whsec_"))
         before = _called(client, secret, "order-1")
-        new = {"workflow": "tick.yaml", "every": "2s", "overlap": "parallel"}
+        new = {"workflow": "tick.yaml", "every": "2s", "overlap": "parallel", "backfill": True}
         client.post("/schedules", new, 201)
         client.post("/schedules", new, 409)
         wait_until(lambda: len(_fired(client)) >= 2)
@@ -322,6 +323,10 @@ def test_schedules_and_webhooks_outlive_a_restart_of_everything(tmp_path: Path, 
         assert _called(client, secret, "order-1") == before
         assert _called(client, secret, "order-2") != before
         wait_until(lambda: len(_fired(client) - known) >= 2)
+        # What was due while nobody was there is made up for.
+        wait_until(lambda: _gaps(client) == {2.0})
+        if everything.temporal is not None:
+            assert asyncio.run(_made_up_for(everything.temporal)) == timedelta(days=366)
         for run in _fired(client):
             assert client.wait(run)["status"] == "succeeded"
         assert client.post("/schedules/tick/pause", {}, 200)["paused"]
@@ -334,6 +339,20 @@ def test_schedules_and_webhooks_outlive_a_restart_of_everything(tmp_path: Path, 
 def _fired(client: Client) -> set[str]:
     listed = client.get("/schedules")["schedules"]
     return {each["run"] for each in listed[0]["firings"] if each["state"] == "started"}
+
+
+async def _made_up_for(server: Server) -> timedelta:
+    """How long the server may have been away."""
+    client = await Temporal.connect(server.address)
+    about = await client.get_schedule_handle("whorl/tick").describe()
+    return about.schedule.policy.catchup_window
+
+
+def _gaps(client: Client) -> set[float]:
+    """The seconds between one time at which a run was started and the next."""
+    firings = client.get("/schedules")["schedules"][0]["firings"]
+    dues = sorted(each["due"] for each in firings if each["state"] == "started")
+    return {after - before for before, after in pairwise(dues)}
 
 
 def _called(client: Client, secret: str, delivery: str) -> str:

@@ -47,6 +47,18 @@ def test_every_key_of_allow_is_known_to_give_a_right_or_none() -> None:
     assert [right.kind for right in rights] == ["commands", "network", "files"]
 
 
+def test_a_bucket_of_a_cluster_is_named_with_its_keys() -> None:
+    temporal = {"values": "s3://b/p", "s3_endpoint": "https://s3.example", "s3_secret": "env:S"}
+    _, rights = part_rights({"runtime": {"kind": "temporal", "temporal": temporal}})
+
+    words = "keeps large values of runs in s3://b/p"
+    assert [right.text for right in rights][1:] == [
+        f"'https://s3.example' {words}, with the variable S"
+    ]
+    _, rights = part_rights({"runtime": {"kind": "temporal", "temporal": {"values": "s3://b/p"}}})
+    assert [right.text for right in rights][1:] == [f"Amazon S3 {words}"]
+
+
 @pytest.mark.parametrize("value", [None, 1, "text", [], [{}], True])
 @pytest.mark.parametrize("section", SECTIONS)
 def test_what_has_the_wrong_type_gives_no_settings(section: str, value: Any) -> None:

@@ -262,6 +262,35 @@ def test_keys_connectors_and_limits_that_are_wrong(table: dict[str, Any], words:
     assert words in str(caught.value)
 
 
+S3 = "s3://bucket/prefix"
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"values": "gs://bucket"}, 'values must be a folder that all share, or "s3://'),
+        ({"values": "s3://"}, 'values must be a folder that all share, or "s3://'),
+        ({"values": S3, "s3_key": "k"}, "s3_key and s3_secret go together"),
+        ({"values": "/folder", "s3_region": "r"}, "s3_region is for a bucket: set values"),
+        ({"values": S3, "s3_endpoint": "minio:9000"}, "must begin with https:// or http://"),
+        ({"values": S3, "s3_key": "env:NONE"}, "names the variable 'NONE', which is not set"),
+    ],
+)
+def test_a_place_for_large_values_that_is_wrong(table: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(words)):
+        settings_from({"runtime": {"temporal": table}}, {})
+
+
+def test_the_keys_of_a_bucket_are_secrets() -> None:
+    table = {"values": S3, "s3_key": "env:K", "s3_secret": "a-long-secret-of-a-bucket"}
+    settings = settings_from({"runtime": {"temporal": table}}, {"K": "the-key-of-a-bucket"})
+
+    assert settings.runtime.temporal.values == S3
+    said = [secret.reveal() for secret in settings.secrets()]
+    assert said == ["the-key-of-a-bucket", "a-long-secret-of-a-bucket"]
+    assert "of-a-bucket" not in repr(settings)
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
-from whorl.errors import ProviderError
+from whorl.errors import ProviderError, StoreError
 from whorl.language import LanguageError
 from whorl.language.libraries import Amendment, open_library
 from whorl.language.schema import fit
@@ -53,6 +53,13 @@ class Memory(OwnTask):
         memories = self._context.memories()
         if memories is None:
             raise ProviderError("there is no store that could remember anything", code="P114")
+        try:
+            return await self._performed(memories, inputs, request)
+        except StoreError as fault:
+            words = f"{fault}; {fault.help}" if fault.help else str(fault)
+            raise ProviderError(words, code=fault.code, retryable=True) from fault
+
+    async def _performed(self, memories: Memories, inputs: Inputs, request: Request) -> Reply:
         operation, namespace = inputs.needed("operation"), inputs.needed("namespace")
         done: dict[str, Json] = {"status": "success", "operation": operation}
         done["namespace"] = namespace
@@ -65,7 +72,7 @@ class Memory(OwnTask):
             inputs.refuse("operation", f"must be read, write or amend, not {operation!r}")
         query = inputs.text("query")
         limit = min(inputs.count("limit") or USUAL_FOUND, FOUND_MAX)
-        matches = search(memories.memory(key_of(namespace)), query)[:limit]
+        matches = search(await memories.recall(key_of(namespace)), query)[:limit]
         return Reply(done | {"query": query, "memories": [*matches], "num_results": len(matches)})
 
 

@@ -127,6 +127,10 @@ class Pilot:
                 self.arrive(self._intent(perform, at))
         return list(wanted.values()), others
 
+    def is_asked(self, perform: Perform) -> bool:
+        """Whether a task still waits for its intent."""
+        return self._asked.get(perform.address) is perform
+
     def _is_sure(self, perform: Perform) -> bool:
         return perform.kind in self._effects and not is_limited(self.machine, perform.address)
 

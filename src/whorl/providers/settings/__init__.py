@@ -171,9 +171,9 @@ class ServerSettings:
 class TemporalSettings:
     """`[runtime.temporal]`: the server, and what its clients and workers agree on.
 
-    `queues` has the kinds of tasks that need a certain machine, `values` is the folder for what is
-    large, `encrypt_with` the key for all that leaves, `grace_s` how long a worker that is told to
-    stop waits for its calls.
+    `queues` has the kinds of tasks that need a certain machine, `values` is the folder, or the
+    bucket with its `s3_` keys, for what is large, `encrypt_with` the key for all that leaves,
+    `grace_s` how long a worker that is told to stop waits for its calls.
     """
 
     address: str = "127.0.0.1:7233"
@@ -187,6 +187,15 @@ class TemporalSettings:
     calls_at_once: int = 100
     grace_s: float = 300.0
     queues: Mapping[str, str] = field(default_factory=dict)
+    s3_endpoint: str = ""
+    s3_region: str = ""
+    s3_key: Secret | None = None
+    s3_secret: Secret | None = None
+
+    @property
+    def secrets(self) -> list[Secret]:
+        given = (self.api_key, self.encrypt_with, self.s3_key, self.s3_secret)
+        return [secret for secret in given if secret]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +281,7 @@ class Settings:
             secrets += [text for text in env.values() if isinstance(text, Secret)]
         for key in self.keys.values():
             secrets += key.secrets
-        temporal = self.runtime.temporal
-        secrets += [text for text in (temporal.api_key, temporal.encrypt_with) if text]
+        secrets += self.runtime.temporal.secrets
         return tuple(dict.fromkeys(secrets))
 
 

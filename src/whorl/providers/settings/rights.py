@@ -169,7 +169,15 @@ def _runtime(value: object) -> Part:
     inner = table.get("temporal")
     cluster: Mapping[str, object] = inner if isinstance(inner, dict) else {}
     where = str(cluster.get("address", "this machine"))
-    return {}, [Right("addresses", f"{where} drives runs{_credentials(cluster)}")]
+    rights = [Right("addresses", f"{where} drives runs{_credentials(cluster)}")]
+    values = str(cluster.get("values", ""))
+    if "://" in values:
+        endpoint = str(cluster.get("s3_endpoint", ""))
+        place = shown_url(endpoint) if endpoint else "Amazon S3"
+        keys = {"api_key": cluster.get("s3_key"), "password": cluster.get("s3_secret")}
+        words = f"{place} keeps large values of runs in {values}{_credentials(keys)}"
+        rights.append(Right("addresses", words))
+    return {}, rights
 
 
 def _workflows(value: object) -> Part:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TEMPORAL = (
     *("address", "namespace", "queue", "tls", "api_key", "values", "encrypt_with", "heartbeat"),
-    *("calls_at_once", "grace", "queues"),
+    *("calls_at_once", "grace", "queues", "s3_endpoint", "s3_region", "s3_key", "s3_secret"),
 )
 _SECONDS_MAX = 86_400.0
 # Chooses for a call, whatever the file says.
@@ -41,10 +41,28 @@ def runtime_from(section: Table) -> RuntimeSettings:
         calls_at_once=table.count("calls_at_once") or usual.calls_at_once,
         grace_s=_seconds(table, "grace", usual.grace_s),
         queues=dict(table.text_table("queues")),
+        s3_endpoint=table.text("s3_endpoint"),
+        s3_region=table.text("s3_region"),
+        s3_key=_secret(table, "s3_key"),
+        s3_secret=_secret(table, "s3_secret"),
     )
-    if temporal.values.partition("://")[1]:
-        refuse(f"{table.place} values must be a folder that all share: mount a bucket as one")
+    _check_values(table, temporal)
     return RuntimeSettings("temporal" if kind == "temporal" else "local", temporal)
+
+
+def _check_values(table: Table, temporal: TemporalSettings) -> None:
+    scheme, has_scheme, bucket = temporal.values.partition("://")
+    is_bucket = scheme == "s3" and not bucket.startswith("/") and bool(bucket)
+    if has_scheme and not is_bucket:
+        wanted = 'a folder that all share, or "s3://BUCKET/PREFIX"'
+        refuse(f"{table.place} values must be {wanted}, not {temporal.values!r:.80}")
+    if bool(temporal.s3_key) != bool(temporal.s3_secret):
+        refuse(f"{table.place} s3_key and s3_secret go together")
+    given = [name for name in table.values if name.startswith("s3_")]
+    if given and not is_bucket:
+        refuse(f'{table.place} {given[0]} is for a bucket: set values = "s3://BUCKET/PREFIX"')
+    if temporal.s3_endpoint and not temporal.s3_endpoint.startswith(("http://", "https://")):
+        refuse(f"{table.place} s3_endpoint must begin with https:// or http://")
 
 
 def _secret(table: Table, key: str) -> Secret | None:

@@ -78,7 +78,11 @@ runtime.temporal.namespace  text   of the runs
 runtime.temporal.queue   text      on which calls wait
 runtime.temporal.tls     truth     whether the connection is encrypted
 runtime.temporal.api_key  text     env:VARIABLE
-runtime.temporal.values  text      a folder that all workers share, for large values
+runtime.temporal.values  text      a shared folder, or s3://BUCKET/PREFIX, for large values
+runtime.temporal.s3_endpoint  text  the address of the bucket's server; Amazon's without it
+runtime.temporal.s3_region  text   of the bucket
+runtime.temporal.s3_key  text      env:VARIABLE; without it AWS_ACCESS_KEY_ID, or the machine's role
+runtime.temporal.s3_secret  text   env:VARIABLE; the other half of s3_key
 runtime.temporal.encrypt_with  text  env:VARIABLE; everything in Temporal is unreadable without it
 runtime.temporal.heartbeat  duration  a call whose worker is silent for this long is in doubt
 runtime.temporal.calls_at_once  whole  of one worker

@@ -116,7 +116,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
             if start:
                 await asyncio.sleep(0)
             rows += map(encode, events[start : start + _ENCODED_AT_ONCE])
-        past = Append(run.id, 0, events, rows, memories=_written(run.memories))
+        past = Append(run.id, 0, events, rows, memories=self._written(run.memories))
         packed = None if run.state is None else _packed(run.state)
         job = Change(lambda tables: tables.create(clean, past, texts, packed), run.id, events)
         return cast("tuple[RunId, bool]", await self._change(job))
@@ -153,7 +153,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
             rows = await self._aside(lambda: [encode(event, is_large=True) for event in events])
         else:
             rows = [encode(event) for event in events]
-        job = Append(run, owner, events, rows, after, messages, _written(records_in(events)))
+        job = Append(run, owner, events, rows, after, messages, self._written(records_in(events)))
         writer = self._started()
         if writer.is_for_one_run and not self._waiting:
             outcomes = writer.commit_now([job])
@@ -163,6 +163,11 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
                     raise fault
                 return cast("int", last)
         return cast("int", await self._change(job))
+
+    def _written(self, memories: Sequence[Record]) -> list[tuple[Record, str]]:
+        """What is remembered of a run; of one that others drive, they remember it."""
+        kept = () if self.is_mirror else memories
+        return [(replace(each, key=whole(each.key)), to_text(each.record)) for each in kept]
 
     async def _aside(self, work: Callable[[], T]) -> T:
         return await beside(work)
@@ -177,6 +182,9 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
 
     async def discard(self, run: RunId, owner: int, messages: Sequence[int]) -> None:
         await self._ask(lambda tables: tables.discard(run, owner, messages), run)
+
+    async def recall(self, key: str) -> list[Json]:
+        return self.memory(key)
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
         kept, text = Record(whole(key), record, keep), to_text(record)
@@ -341,10 +349,6 @@ def _check_id(run: str) -> None:
     if _ID.fullmatch(run) is None:
         words = f"{run[:140]!r} cannot be the id of a run"
         raise UsageError(words, help="use 1 to 128 letters, digits, '_' and '-'", code="W902")
-
-
-def _written(memories: Sequence[Record]) -> list[tuple[Record, str]]:
-    return [(replace(kept, key=whole(kept.key)), to_text(kept.record)) for kept in memories]
 
 
 def _packed(state: Json) -> bytes:

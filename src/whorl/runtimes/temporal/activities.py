@@ -16,12 +16,14 @@ from whorl.runtimes.journal.replies import finished_body
 from whorl.runtimes.journal.sealing import redaction_of
 from whorl.runtimes.performing import Performing
 from whorl.runtimes.temporal import messages
+from whorl.runtimes.temporal.messages import Beginning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from whorl.language import Json
     from whorl.runtimes.performing import Workers
+    from whorl.runtimes.temporal.memory import ClusterMemories
 
 
 # So much of what a task has streamed is shown to those who look on.
@@ -40,15 +42,21 @@ class Activities:
     """`fired` makes of a schedule and a time what is to be started."""
 
     def __init__(
-        self, workers: Workers, fired: Callable[[dict[str, Any], float], dict[str, Any]]
+        self,
+        workers: Workers,
+        fired: Callable[[dict[str, Any], float], dict[str, Any]],
+        memories: ClusterMemories,
     ) -> None:
         self._workers = workers
         self._fired = fired
+        self._memories = memories
 
     @activity.defn(name=messages.FIRE)
     async def fire(self, schedule: dict[str, Any], due: float) -> dict[str, Any]:
         """The runs that a schedule starts at a time, as its file is now."""
-        return await asyncio.to_thread(self._fired, schedule, due)
+        made = await asyncio.to_thread(self._fired, schedule, due)
+        begun = [Beginning.from_json(each) for each in made.get("runs", ())]
+        return made | {"runs": [(await self._memories.begun(each)).to_json() for each in begun]}
 
     @activity.defn(name=messages.PREPARE)
     async def prepare(

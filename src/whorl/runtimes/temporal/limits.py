@@ -25,14 +25,6 @@ def check_runnable(plan: Plan, settings: TemporalSettings) -> None:
                 f"step {place!r} works in a folder ({task.kind}), which workers do not share",
                 f'name the queue of those who do: [runtime.temporal.queues] {task.kind} = "NAME"',
             )
-        if task.kind == "memory":
-            raise _refused(f"step {place!r} keeps a memory, which the cluster has no place for")
-    for key, loop in plan.loops.items():
-        if loop.memory is not None and loop.memory.across_runs:
-            place = key.partition(":")[2] or key
-            raise _refused(
-                f"loop {place!r} remembers across runs, which the cluster has no place for"
-            )
     if plan.is_confidential and not settings.encrypt_with:
         raise _refused(
             "the workflow has secret inputs or outputs, which Temporal would keep readable",
@@ -40,6 +32,5 @@ def check_runnable(plan: Plan, settings: TemporalSettings) -> None:
         )
 
 
-def _refused(words: str, advice: str = "") -> UsageError:
-    usual = 'run it with [runtime] kind = "local"'
-    return UsageError(words, help=f"{advice}, or {usual}" if advice else usual, code="W920")
+def _refused(words: str, advice: str) -> UsageError:
+    return UsageError(words, help=f'{advice}, or run it with [runtime] kind = "local"', code="W920")

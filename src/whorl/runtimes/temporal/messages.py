@@ -36,12 +36,22 @@ LANE = "whorl.lane"
 ENTER = "enter"
 LEAVE = "leave"
 TURN = "turn"
+MEMORY = "whorl.memory"
+ADD = "add"
+AMEND = "amend"
+ALL = "all"
+ABOUT = "about"
 # Between two executions the state is handed on; Temporal's own limit is 51,200 events.
 EVENTS_MAX = 8_000
+# Intents are made within the task of a worker, which knows no events of it before its end: it ends
+# after so many of them, so that none takes long, is lost as a whole, or makes a history too long.
+INTENTS_MAX = 200
 HEARTBEAT_S = 10.0
 # The kinds of tasks that have effects with whatever inputs, and the calls that one counts as.
 EFFECTS = {"ask": 1, "judge": 1, "agent": 1, "tool": 1}
 EFFECTS |= {"http": 1, "connector": 1, "run": 1, "javascript": 1, "memory": 0, "file_write": 0}
+# Temporal takes names of 1,000 bytes.
+_KEY_MAX = 400
 _PLANS_MAX = 64
 _PLANS: dict[str, Plan] = {}
 
@@ -53,7 +63,8 @@ class Beginning:
     The first one of a run has its `first` events alone; one that goes on has the `state` after
     `seq` entries with this hash, and the id of the execution `before`, unless that one named it.
     A fork also has the entries of its `past`. It is driven by a machine that can do what the one
-    of version `behaviour` did, and handed on after `events_max` events. `effects` are the kinds of
+    of version `behaviour` did, and handed on after `events_max` events; a worker makes
+    `intents_max` intents for it at a stretch, or any number (0). `effects` are the kinds of
     tasks whose intents need no worker. `queue` takes calls, unless `queues` has another one for
     their kind. With `at_once`, only so many of its workflow run at
     once, of which it may have a place already. `rate` is how much faster than the server's its time
@@ -77,6 +88,7 @@ class Beginning:
     queues: dict[str, str] = field(default_factory=dict)
     effects: dict[str, int] = field(default_factory=dict)
     heartbeat_s: float = HEARTBEAT_S
+    intents_max: int = 0
     first: list[Any] = field(default_factory=list)
     past: list[Any] = field(default_factory=list)
     state: str | None = None
@@ -115,6 +127,7 @@ class Beginning:
             self,
             behaviour=BEHAVIOUR,
             effects=EFFECTS,
+            intents_max=INTENTS_MAX,
             state=pilot.machine.snapshot(),
             seq=pilot.seq,
             hash=pilot.digest,
@@ -125,6 +138,12 @@ class Beginning:
             # A run that goes on after its end waits for nobody.
             at_once=0 if before else self.at_once,
         )
+
+    def memory_keys(self) -> list[str]:
+        """The keys under which loops of its workflow remember across runs."""
+        loops = _plan(self.digest, self.workflow).loops.values()
+        memories = [loop.memory for loop in loops if loop.memory is not None]
+        return list(dict.fromkeys(each.key for each in memories if each.across_runs))
 
     @property
     def run_queue(self) -> str:
@@ -145,6 +164,13 @@ def run_queue(queue: str, behaviour: int = BEHAVIOUR) -> str:
     return f"{queue}-{behaviour}"
 
 
+def memory_id(queue: str, key: str) -> str:
+    """The id of the workflow that holds what is remembered under a key."""
+    is_short = len(key.encode()) <= _KEY_MAX
+    name = key if is_short else f"sha256/{hashlib.sha256(key.encode()).hexdigest()}"
+    return f"{MEMORY}/{queue}/{name}"
+
+
 def id_of(key: str) -> RunId:
     """The id of the one run that is ever started with a key."""
     return RunId(f"key-{hashlib.sha256(key.encode()).hexdigest()[:32]}")
@@ -158,6 +184,7 @@ def ways(settings: TemporalSettings) -> dict[str, Any]:
         "heartbeat_s": settings.heartbeat_s,
         "behaviour": BEHAVIOUR,
         "effects": EFFECTS,
+        "intents_max": INTENTS_MAX,
         "events_max": EVENTS_MAX,
     }
 

@@ -20,7 +20,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from whorl.errors import Fenced, StoreError, UsageError
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import Entry, NewRun, RunId, records_in
+from whorl.runtimes.journal.journal import Entry, NewRun, RunId
 from whorl.runtimes.journal.sealing import RunSealing
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.decoder import Decoder, underivable
@@ -52,7 +52,8 @@ _RUNS = f"WorkflowType = '{messages.RUN}'"
 
 @dataclass(eq=False)
 class Mirror:
-    """Brings runs into a store; `heard` is told of entries that are new there.
+    """Brings runs into a store; `heard` is told of entries that are new there, and `brought` of
+    runs of which somebody, here or elsewhere, has written some.
 
     `redacted` takes the operator's secrets out of what was not fed, or not by a worker.
     """
@@ -61,6 +62,7 @@ class Mirror:
     store: SqliteStore
     heard: Callable[[RunId, list[Entry]], None] = lambda run, entries: None
     redacted: Callable[[Json], Json] = lambda value: value
+    brought: Callable[[RunId], None] = lambda run: None
     _snapshots: dict[RunId, int] = field(default_factory=dict)
     _turns: dict[RunId, asyncio.Event] = field(default_factory=dict)
 
@@ -140,6 +142,7 @@ class Mirror:
                 for event in events:
                     await decoder.take(event)
                 await self._keep(decoder)
+                self.brought(run)
             if decoder.next and decoder.next not in unread:
                 unread.append(decoder.next)
         return decoder
@@ -255,7 +258,6 @@ class Mirror:
             *about,
             sources=begun.sources,
             behaviour=begun.behaviour,
-            memories=records_in(events),
             origin=begun.origin,
             labels=begun.labels,
             created_at=at,

@@ -1,19 +1,16 @@
 """Values on their way through Temporal: JSON in the order of its keys, large ones elsewhere.
 
-Temporal takes values of 2 MB at most, so what is large lies under its content hash in a folder
+Temporal takes values of 2 MB at most, so what is large lies under its content hash in a place
 that all workers and readers share. With a key, everything is encrypted before it leaves.
 """
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import hashlib
 import json
-import os
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cryptography.exceptions import InvalidTag
@@ -33,13 +30,15 @@ from whorl.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from whorl.runtimes.temporal.places import Place
+
 LARGE = 64 * 1024
 _JSON = "json/plain"
 _ENCRYPTED = b"whorl/encrypted"
 _ELSEWHERE = b"whorl/file"
 _NONCE = 12
 _NO_KEY = ("it is encrypted", "set `encrypt_with`")
-_NO_FOLDER = ("it is large, and lies in a folder", "set `values`")
+_NO_PLACE = ("it is large, and lies elsewhere", "set `values`")
 
 
 class _OrderedJson(EncodingPayloadConverter):
@@ -78,14 +77,14 @@ class _Converter(CompositePayloadConverter):
     def __init__(self) -> None:
         usual = DefaultPayloadConverter().converters.values()
         ours = (_OrderedJson() if c.encoding == _JSON else c for c in usual)
-        super().__init__(*ours, _Closed(_ENCRYPTED, *_NO_KEY), _Closed(_ELSEWHERE, *_NO_FOLDER))
+        super().__init__(*ours, _Closed(_ENCRYPTED, *_NO_KEY), _Closed(_ELSEWHERE, *_NO_PLACE))
 
 
 class Codec(PayloadCodec):
-    """Encrypts what leaves, and puts what is large into a folder. Raises StoreError R920."""
+    """Encrypts what leaves, and puts what is large into a place. Raises StoreError R920."""
 
-    def __init__(self, folder: str = "", key: str = "") -> None:
-        self._folder = Path(folder) if folder else None
+    def __init__(self, place: Place | None = None, key: str = "") -> None:
+        self._place = place
         self._cipher = AESGCM(_key(key)) if key else None
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
@@ -99,14 +98,18 @@ class Codec(PayloadCodec):
             nonce, text = secrets.token_bytes(_NONCE), payload.SerializeToString()
             data = nonce + self._cipher.encrypt(nonce, text, None)
             payload = Payload(metadata={"encoding": _ENCRYPTED}, data=data)
-        if self._folder is None or len(payload.data) <= LARGE:
+        if self._place is None or len(payload.data) <= LARGE:
             return payload
-        name = await asyncio.to_thread(_write, self._folder, payload.SerializeToString())
+        data = payload.SerializeToString()
+        name = hashlib.sha256(data).hexdigest()
+        await self._place.put(name, data)
         return Payload(metadata={"encoding": _ELSEWHERE}, data=name.encode())
 
     async def _decoded(self, payload: Payload) -> Payload:
         if payload.metadata.get("encoding") == _ELSEWHERE:
-            payload = Payload.FromString(await asyncio.to_thread(self._read, payload.data.decode()))
+            if self._place is None:
+                raise _unreadable(*_NO_PLACE)
+            payload = Payload.FromString(await self._place.get(payload.data.decode()))
         if payload.metadata.get("encoding") != _ENCRYPTED:
             return payload
         if self._cipher is None:
@@ -120,20 +123,12 @@ class Codec(PayloadCodec):
             raise _unreadable(why, "look at `encrypt_with`") from None
         return clear
 
-    def _read(self, name: str) -> bytes:
-        if self._folder is None:
-            raise _unreadable(*_NO_FOLDER)
-        try:
-            return (self._folder / name).read_bytes()
-        except OSError as fault:
-            raise _unreadable(f"it is not in the folder: {fault}", "look at `values`") from fault
 
-
-def converter(folder: str = "", key: str = "") -> DataConverter:
+def converter(place: Place | None = None, key: str = "") -> DataConverter:
     """What all clients and workers of a runtime read and write values with."""
     ours = dataclasses.replace(DataConverter.default, payload_converter_class=_Converter)
-    if folder or key:
-        ours = dataclasses.replace(ours, payload_codec=Codec(folder, key))
+    if place is not None or key:
+        ours = dataclasses.replace(ours, payload_codec=Codec(place, key))
     if key:
         encoded = DefaultFailureConverterWithEncodedAttributes
         ours = dataclasses.replace(ours, failure_converter_class=encoded)
@@ -151,23 +146,6 @@ def _key(text: str) -> bytes:
     except ValueError:
         key = b""
     return key if len(key) == 32 else hashlib.sha256(text.encode()).digest()
-
-
-def _write(folder: Path, data: bytes) -> str:
-    """Stores a value once, whole or not at all; gives its name."""
-    name = hashlib.sha256(data).hexdigest()
-    path = folder / name
-    if path.exists():
-        return name
-    folder.mkdir(parents=True, exist_ok=True)
-    unfinished = folder / f"{name}.{secrets.token_hex(4)}"
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
-    return name
 
 
 def _unreadable(why: str, advice: str) -> StoreError:

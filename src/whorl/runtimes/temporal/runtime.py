@@ -24,12 +24,14 @@ from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.sealing import opened, opened_state
 from whorl.runtimes.local import Start, new_run_id, raise_objection
 from whorl.runtimes.temporal import messages
+from whorl.runtimes.temporal.connection import answering
 from whorl.runtimes.temporal.limits import check_runnable
+from whorl.runtimes.temporal.memory import ClusterMemories
 from whorl.runtimes.temporal.messages import Beginning, id_of
 from whorl.runtimes.temporal.mirror import Mirror
 from whorl.runtimes.temporal.schedules import bring_schedules
 from whorl.runtimes.temporal.streams import shown_text
-from whorl.runtimes.temporal.worker import answering, has_pollers
+from whorl.runtimes.temporal.worker import has_pollers
 from whorl.runtimes.temporal.workflow import how_to_begin
 
 if TYPE_CHECKING:
@@ -44,7 +46,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 
-POLL_S = 0.05
+# Whoever waits for news looks at the store that often, too, which others may have written to.
+NEWS_S = 0.5
 STREAM_S = 0.2
 # How long somebody waits for a worker who tells what has become of a start or a request.
 PATIENCE_S = 30.0
@@ -81,7 +84,10 @@ class TemporalRuntime:
 
     def __post_init__(self) -> None:
         heard = self.watcher.entries if self.watcher is not None else lambda run, entries: None
-        self.mirror = Mirror(self.client, self.store, heard, self.redacted)
+        self.mirror = Mirror(self.client, self.store, heard, self.redacted, self._tell)
+        # Who waits for news of a run.
+        self._waiting: dict[RunId, set[asyncio.Future[None]]] = {}
+        self._memories = ClusterMemories(self.client, self.settings)
         self._plans: dict[str, Plan] = {}
         self._following: dict[RunId, tuple[int, asyncio.Task[None]]] = {}
         # The runs that `follow_all` has joined those who follow them; None: it is not asked to.
@@ -103,6 +109,8 @@ class TemporalRuntime:
         )
         beginning = replace(beginning, **self._ways())
         with answering(self.settings):
+            if not start.cold:
+                beginning = await self._memories.begun(beginning)
             is_new = await self._begin(beginning)
             self._keep(run)
             await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
@@ -143,7 +151,7 @@ class TemporalRuntime:
                 is_late = row.last_seq == before and time.monotonic() < deadline
                 if following.done() or (not is_late and self._is_at_rest(row)):
                     return self.store.run(run).status
-                await asyncio.sleep(POLL_S)
+                await self._news(run, following)
         return "stopped"
 
     def _is_at_rest(self, row: RunRow) -> bool:
@@ -228,7 +236,9 @@ class TemporalRuntime:
             seq=len(events),
             **self._ways(),
         )
-        return await self._begin(beginning)
+        is_new = await self._begin(beginning)
+        await self._memories.keep(made.id, made.memories)
+        return is_new
 
     async def refresh(self, run: RunId | None = None) -> None:
         """Brings what is new into the store."""
@@ -250,7 +260,7 @@ class TemporalRuntime:
                 while self.store.version() == version and not following.done():
                     if self._stopping.is_set():
                         return
-                    await asyncio.sleep(POLL_S)
+                    await self._news(run, following)
 
     async def follow_all(self) -> None:
         """Brings what comes of all runs, until it is cancelled."""
@@ -311,6 +321,25 @@ class TemporalRuntime:
 
     def stop(self) -> None:
         self._stopping.set()
+
+    def _tell(self, run: RunId) -> None:
+        for waiting in self._waiting.pop(run, ()):
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def _news(self, run: RunId, following: asyncio.Task[None]) -> None:
+        """Waits until something of a run was brought, or it is followed no longer; not for long."""
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(run, set()).add(waiting)
+        try:
+            await asyncio.wait(
+                {waiting, following}, timeout=NEWS_S, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            others = self._waiting.get(run, set())
+            others.discard(waiting)
+            if not others:
+                self._waiting.pop(run, None)
 
     @asynccontextmanager
     async def _followed(self, run: RunId) -> AsyncIterator[asyncio.Task[None]]:
@@ -384,7 +413,7 @@ class TemporalRuntime:
                 while not is_there() and not following.done():
                     if time.monotonic() > deadline:
                         raise await self._unheard(run)
-                    await asyncio.sleep(POLL_S)
+                    await self._news(run, following)
 
     async def _unheard(self, run: RunId) -> StoreError:
         queue = messages.run_queue(self.settings.queue)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from temporalio.api.operatorservice.v1 import (
 )
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest, RegisterNamespaceRequest
-from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
@@ -22,14 +21,19 @@ from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.activities import Activities
+from whorl.runtimes.temporal.connection import answering, connect
 from whorl.runtimes.temporal.lanes import Lane
-from whorl.runtimes.temporal.payloads import converter
+from whorl.runtimes.temporal.memory import ClusterMemories, Memory
+from whorl.runtimes.temporal.metering import Metering
+from whorl.runtimes.temporal.places import check_place
 from whorl.runtimes.temporal.schedules import Fire
 from whorl.runtimes.temporal.workflow import PARENT, STATUS, WORKFLOW, Run
+from whorl.runtimes.turns import CPU_MAX_S
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
+    from collections.abc import AsyncIterator, Callable
 
+    from temporalio.client import Client
     from temporalio.worker import WorkflowRunner
 
     from whorl.providers.settings import TemporalSettings
@@ -38,45 +42,18 @@ if TYPE_CHECKING:
 
 # The machine does for a run what the one did that began it, if that is one of these versions.
 DRIVEN = (BEHAVIOUR, BEHAVIOUR - 1)
-CONNECT_S = 10.0
 # How long a namespace that is made here keeps the histories of runs that have ended.
 RETENTION_DAYS = 30
 NAMESPACE_S = 60.0
 NAMESPACE_POLL_S = 0.2
 CACHED_MAX = 500
+# Runs are driven by one processor of a worker: more tasks at once would each take longer, until
+# the server takes them for lost. Those that wait for their turn wait on the server.
+TASKS_MAX = 10
 # How long the server waits for the worker that has a run in memory before it asks another one.
 STICKY_S = 2.0
 # Streamed text travels with heartbeats, which the SDK holds back for most of their timeout.
 THROTTLE_S = 0.3
-
-
-async def connect(settings: TemporalSettings) -> Client:
-    """A client of the server. Raises StoreError R922 where it does not answer."""
-    key = settings.encrypt_with.reveal() if settings.encrypt_with is not None else ""
-    try:
-        async with asyncio.timeout(CONNECT_S):
-            return await Client.connect(
-                settings.address,
-                namespace=settings.namespace,
-                tls=settings.tls,
-                api_key=None if settings.api_key is None else settings.api_key.reveal(),
-                data_converter=converter(settings.values, key),
-            )
-    except (RuntimeError, TimeoutError) as fault:
-        words = f"Temporal does not answer at {settings.address!r}: {fault or 'no answer in time'}"
-        advice = "look at [runtime.temporal] address; `temporal server start-dev` starts one to try"
-        raise StoreError(words, code="R922", help=advice) from fault
-
-
-@contextmanager
-def answering(settings: TemporalSettings) -> Iterator[None]:
-    """Gives what goes wrong with the server the code that says so."""
-    try:
-        yield
-    except RPCError as fault:
-        words = f"Temporal at {settings.address!r} has refused: {fault}"
-        advice = "look at [runtime.temporal]; a `whorl worker` sets up what the namespace lacks"
-        raise StoreError(words, code="R922", help=advice) from fault
 
 
 async def set_up(client: Client, *, is_needed: bool = False) -> list[str]:
@@ -152,6 +129,8 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
         yield "Temporal", True, place
         words = f"{', '.join(missing)} missing: `whorl worker --setup`" if missing else "are there"
         yield "search attributes", not missing, words
+        if settings.values:
+            yield "values", *await _place_finding(settings)
         runs = f"{settings.queue}-{BEHAVIOUR}"
         queues = {runs: False} | dict.fromkeys([settings.queue, *settings.queues.values()], True)
         for queue, is_of_calls in queues.items():
@@ -163,6 +142,15 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
             yield f"queue {queue}", has_any, words
 
 
+async def _place_finding(settings: TemporalSettings) -> tuple[bool, str]:
+    """Whether a large value can be kept, and read again."""
+    try:
+        await check_place(settings)
+    except StoreError as fault:
+        return False, f"{fault}; {fault.help}"
+    return True, f"{settings.values} can be written and read"
+
+
 @asynccontextmanager
 async def working(
     client: Client,
@@ -172,17 +160,19 @@ async def working(
     queue: str = "",
     calls_only: bool = False,
     runner: WorkflowRunner | None = None,
+    cpu_max_s: float = CPU_MAX_S,
     fired: Callable[[dict[str, Any], float], dict[str, Any]] = lambda schedule, due: {},
 ) -> AsyncIterator[None]:
     """Works until it is left; then it takes nothing new, and waits for its calls (`grace`)."""
-    activities, is_whole = Activities(workers, fired), not calls_only and not queue
+    memories, metering = ClusterMemories(client, settings), Metering(client, cpu_max_s)
+    activities, is_whole = Activities(workers, fired, memories), not calls_only and not queue
     async with AsyncExitStack() as stack:
         calls = Worker(
             client,
             task_queue=queue or settings.queue,
             activities=[activities.perform, activities.fire],
             # What drives no machine waits for any version of us.
-            workflows=[Fire, Lane] if is_whole else [],
+            workflows=[Fire, Lane, Memory] if is_whole else [],
             workflow_runner=UnsandboxedWorkflowRunner(),
             max_concurrent_activities=settings.calls_at_once,
             graceful_shutdown_timeout=timedelta(seconds=settings.grace_s),
@@ -197,10 +187,11 @@ async def working(
                 workflows=[Run],
                 activities=[activities.prepare],
                 no_remote_activities=True,
-                workflow_runner=runner or UnsandboxedWorkflowRunner(),
+                workflow_runner=runner or metering,
                 # No task of a run fails because the machine that it is on is busy for two seconds.
                 debug_mode=True,
                 max_cached_workflows=CACHED_MAX,
+                max_concurrent_workflow_tasks=TASKS_MAX,
                 sticky_queue_schedule_to_start_timeout=timedelta(seconds=STICKY_S),
             )
             await stack.enter_async_context(runs)

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from temporalio import workflow
 from temporalio.common import (
@@ -29,9 +29,14 @@ from temporalio.exceptions import TimeoutError as OutOfTime
 
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
+    from whorl.runtimes.journal.journal import records_in
+    from whorl.runtimes.journal.sealing import redacted, redaction_of
     from whorl.runtimes.pilot import Arrival, Call
     from whorl.runtimes.temporal import messages
     from whorl.runtimes.temporal.messages import Beginning
+
+if TYPE_CHECKING:
+    from whorl.runtimes.journal.journal import Record
 
 STATUS = SearchAttributeKey.for_keyword("WhorlStatus")
 WORKFLOW = SearchAttributeKey.for_keyword("WhorlWorkflow")
@@ -63,7 +68,7 @@ class Run:
         self._early: list[dict[str, Any]] | None = []
         self._arrived: list[Arrival] = []
         self._begun = 0
-        self._preparing = 0
+        self._preparing = self._prepared = 0
         self._calls: dict[str, asyncio.Task[None]] = {}
         self._timers: dict[str, asyncio.Task[None]] = {}
         self._has_place = self._beginning.has_place
@@ -71,6 +76,11 @@ class Run:
         self._is_queued = bool(self._beginning.at_once) and not self._has_place
         self._is_in_lane = bool(self._beginning.at_once)
         self._parting = 0
+        # Tasks whose intents are put off until the worker's task has ended.
+        self._held: list[Perform] = []
+        self._is_rested = False
+        # What loops remember for later runs, and nobody has been told yet.
+        self._records: list[tuple[str, Record]] = []
 
     @workflow.signal(name=messages.TURN)
     def turn(self) -> None:
@@ -138,8 +148,12 @@ class Run:
             self._awake, arrived, self._arrived = False, self._arrived, []
             self._pilot.arrive_together(arrived)
             self._carry_out()
+            if self._is_rested:
+                self._go_on()
             self._show_status()
-            if self._machine.done and not self._calls and not self._parting:
+            self._remember()
+            is_heard = not self._parting and not self._records
+            if self._machine.done and not self._calls and is_heard:
                 pilot = self._pilot
                 return {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
             if self._is_full() and not self._is_under_way():
@@ -162,7 +176,7 @@ class Run:
     def _is_under_way(self) -> bool:
         """Whether something was promised that a restored machine would not ask for again."""
         machine = self._machine
-        is_busy = self._calls or self._preparing or self._parting
+        is_busy = self._calls or self._preparing or self._parting or self._records
         return bool(is_busy or machine.done or machine.in_flight())
 
     def _arrive(self, event: Event) -> None:
@@ -179,9 +193,45 @@ class Run:
             self._parting += 1
             asyncio.create_task(self._part())  # noqa: RUF006 - the SDK keeps it
 
+    def _remember(self) -> None:
+        """Has kept what loops remember across runs, one record after the other."""
+        entries, was_busy = self._pilot.take_entries(), bool(self._records)
+        before = self._pilot.seq - len(entries)
+        for number, event in enumerate(entries, start=before + 1):
+            if "remember" not in event.body:
+                continue
+            redaction = redaction_of(self._secrets())
+            body = event.body if redaction is None else redacted(event.body, redaction)
+            records = records_in([replace(event, body=body)])
+            self._records += ((f"{self._beginning.run} {number}", each) for each in records)
+        if self._records and not was_busy:
+            asyncio.create_task(self._tell_memories())  # noqa: RUF006 - the SDK keeps it
+
+    async def _tell_memories(self) -> None:
+        while self._records:
+            once, record = self._records[0]
+            name = messages.memory_id(self._beginning.queue, record.key)
+            memory = workflow.get_external_workflow_handle(name)
+            try:
+                await memory.signal(messages.ADD, args=[record.record, once, record.keep])
+            except FailureError:
+                # There is none yet, or it was forgotten.
+                with suppress(WorkflowAlreadyStartedError):
+                    await workflow.start_child_workflow(
+                        messages.MEMORY,
+                        {},
+                        id=name,
+                        task_queue=self._beginning.queue,
+                        memo={"key": record.key},
+                        parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                    )
+                continue
+            self._records.pop(0)
+        self._awake = True
+
     def _carry_out(self, at: float | None = None) -> None:
         """Does what the machine wants; intents that are made at once have the time `at`, or now."""
-        self._pilot.take_entries()
+        self._remember()
         if self._is_queued and not self._machine.done:
             return
         now = self._now() if at is None else at
@@ -199,10 +249,33 @@ class Run:
                 case Cancel(address):
                     self._drop(self._timers, address)
                     self._drop(self._calls, address)
-        if wanted:
-            self._preparing += 1
-            self._begun += 1
-            asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
+        if not wanted:
+            return
+        self._prepared += 1
+        most = self._beginning.intents_max
+        if not self._held and (not most or self._prepared % most):
+            self._begin_to_prepare(wanted)
+            return
+        if not self._held:
+            asyncio.create_task(self._rest())  # noqa: RUF006 - the SDK keeps it
+        self._held += wanted
+
+    def _begin_to_prepare(self, wanted: list[Perform]) -> None:
+        self._preparing += 1
+        self._begun += 1
+        asyncio.create_task(self._prepare(wanted))  # noqa: RUF006 - the SDK keeps it
+
+    async def _rest(self) -> None:
+        """Has the worker's task end, so that what it has done stands in the history."""
+        await workflow.sleep(LEAVE_S)
+        self._awake = self._is_rested = True
+
+    def _go_on(self) -> None:
+        """Has those intents made that were put off, and are still wanted."""
+        held, self._held, self._is_rested = self._held, [], False
+        wanted = [perform for perform in held if self._pilot.is_asked(perform)]
+        if wanted and not self._machine.done:
+            self._begin_to_prepare(wanted)
 
     def _drop(self, tasks: dict[str, asyncio.Task[None]], address: str) -> None:
         task = tasks.pop(address, None)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def cluster_schedules(project: Project, store: SqliteStore) -> ScheduleTable:
     """The schedules of a cluster, which its server fires."""
     check_installed()
+    from whorl.runtimes.temporal.connection import connect
     from whorl.runtimes.temporal.schedules import ClusterSchedules
-    from whorl.runtimes.temporal.worker import connect
 
     settings = project.settings().runtime.temporal
     return ClusterSchedules(store, lambda: connect(settings), settings.queue, _times_of)

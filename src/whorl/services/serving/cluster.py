@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.runtime import Runtime
-    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.sqlite import MemoryRow, SqliteStore
+    from whorl.runtimes.temporal.memory import ClusterMemories
     from whorl.runtimes.temporal.mirror import Mirror
 
 T = TypeVar("T")
@@ -51,8 +52,8 @@ async def open_cluster(
 ) -> AsyncIterator[Runtime]:
     """The runtime of a cluster; for a server it follows all runs."""
     check_installed()
+    from whorl.runtimes.temporal.connection import connect
     from whorl.runtimes.temporal.runtime import TemporalRuntime
-    from whorl.runtimes.temporal.worker import connect
 
     settings = providers.settings.runtime.temporal
     runtime = TemporalRuntime(
@@ -98,8 +99,8 @@ def _with_mirror(
     async def done() -> T:
         from whorl.providers.redaction import redact
         from whorl.runtimes.sqlite import SqliteStore
+        from whorl.runtimes.temporal.connection import answering, connect
         from whorl.runtimes.temporal.mirror import Mirror
-        from whorl.runtimes.temporal.worker import answering, connect
 
         client = await connect(settings)
         async with SqliteStore(path, seals=seals, is_mirror=True) as store:
@@ -127,10 +128,37 @@ def _with_mirror(
 async def set_up_cluster(settings: TemporalSettings) -> list[str]:
     """Makes what a namespace lacks; gives what that was. Raises StoreError R922."""
     check_installed()
-    from whorl.runtimes.temporal.worker import answering, connect, set_up
+    from whorl.runtimes.temporal.connection import answering, connect
+    from whorl.runtimes.temporal.worker import set_up
 
     with answering(settings):
         return await set_up(await connect(settings), is_needed=True)
+
+
+def cluster_memory(settings: TemporalSettings) -> list[tuple[MemoryRow, list[Json]]]:
+    """What runs of a cluster remember under each key, and the newest record of each."""
+
+    async def listed() -> list[tuple[MemoryRow, list[Json]]]:
+        return await (await _memories(settings)).all()
+
+    return asyncio.run(listed())
+
+
+def forget_on_cluster(settings: TemporalSettings, key: str) -> int:
+    """Deletes what runs of a cluster remember under a key; gives how many records there were."""
+
+    async def forgotten() -> int:
+        return await (await _memories(settings)).forget(key)
+
+    return asyncio.run(forgotten())
+
+
+async def _memories(settings: TemporalSettings) -> ClusterMemories:
+    check_installed()
+    from whorl.runtimes.temporal.connection import connect
+    from whorl.runtimes.temporal.memory import ClusterMemories
+
+    return ClusterMemories(await connect(settings), settings)
 
 
 async def cluster_findings(settings: TemporalSettings) -> list[tuple[str, bool, str]]:
@@ -161,16 +189,26 @@ async def open_worker(
     check_installed()
     from whorl.providers.tools.known import KnownTools
     from whorl.runtimes.temporal.activities import tool_pins
-    from whorl.runtimes.temporal.worker import connect, set_up, working
+    from whorl.runtimes.temporal.connection import connect
+    from whorl.runtimes.temporal.memory import ClusterMemories
+    from whorl.runtimes.temporal.worker import set_up, working
+    from whorl.runtimes.turns import CPU_MAX_S
 
     settings = providers.settings.runtime.temporal
     providers.tool_pins = tool_pins
     providers.known_tools = KnownTools(known_tools)
     client = await connect(settings)
+    providers.memories = ClusterMemories(client, settings)
     await set_up(client)
     try:
         async with working(
-            client, settings, workers, queue=queue, calls_only=calls_only, fired=fired
+            client,
+            settings,
+            workers,
+            queue=queue,
+            calls_only=calls_only,
+            fired=fired,
+            cpu_max_s=providers.settings.limits.get("cpu", CPU_MAX_S),
         ):
             yield
     finally:

@@ -23,7 +23,8 @@ from whorl.runtimes.sqlite.listing import EXPERIMENT
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.language import Json
+    from whorl.runtimes.sqlite import MemoryRow, SqliteStore
     from whorl.services.copies import Copied
     from whorl.services.project import Project
 
@@ -201,10 +202,8 @@ def memory() -> None:
 @located
 def memory_ls(project: Project, *, as_json: bool) -> None:
     """List the keys under which something is remembered."""
-    has_runs, memories = project.has_runs(), []
-    if has_runs:
-        with closing(project.open_store()) as store:
-            memories = [(row, store.memory(row.key)[-1:]) for row in store.memories()]
+    has_runs = project.has_runs()
+    memories = _remembered(project) if has_runs else []
     if as_json:
         print_json([asdict(row) | {"newest": newest} for row, newest in memories])
     elif not memories:
@@ -225,14 +224,28 @@ def memory_ls(project: Project, *, as_json: bool) -> None:
 @located
 def memory_rm(project: Project, *, key: str, as_json: bool) -> None:
     """Delete everything that is remembered under KEY."""
-    with closing(project.open_store()) as store:
-        keys = [row.key for row in store.memories()]
+    keys = [row.key for row, _ in _remembered(project)]
     if key not in keys:
         words = f"keys: {', '.join(keys)}" if keys else "nothing is remembered at all"
         advice = did_you_mean(key, keys) or words
         raise UsageError(f"nothing is remembered under {key!r}", help=advice)
-    number = _change(project, lambda store: store.forget(key))
+    if project.is_on_cluster:
+        from whorl.services.serving.cluster import forget_on_cluster
+
+        number = forget_on_cluster(project.settings().runtime.temporal, key)
+    else:
+        number = _change(project, lambda store: store.forget(key))
     if as_json:
         print_json({"key": key, "records": number})
     else:
         click.echo(f"deleted {plural(number, 'record')} of {key!r}")
+
+
+def _remembered(project: Project) -> list[tuple[MemoryRow, list[Json]]]:
+    """What is remembered under each key, and the newest record of each."""
+    if project.is_on_cluster:
+        from whorl.services.serving.cluster import cluster_memory
+
+        return cluster_memory(project.settings().runtime.temporal)
+    with closing(project.open_store()) as store:
+        return [(row, store.memory(row.key)[-1:]) for row in store.memories()]

@@ -1,0 +1,250 @@
+"""What runs of a cluster remember for later ones: a workflow of Temporal for each key.
+
+It lives until somebody forgets what it holds, and costs no worker anything while nobody asks.
+Records are added by signals and read by queries, which see all that was signalled before them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from temporalio import workflow
+from temporalio.client import WorkflowQueryRejectedError
+from temporalio.common import QueryRejectCondition
+from temporalio.service import RPCError, RPCStatusCode
+
+from whorl.lazily import dataclass
+
+with workflow.unsafe.imports_passed_through():
+    from whorl.errors import StoreError
+    from whorl.runtimes.sqlite import MemoryRow
+    from whorl.runtimes.sqlite.tables.memory import RECORDS_MAX
+    from whorl.runtimes.temporal import messages
+    from whorl.runtimes.temporal.connection import answering
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from temporalio.client import Client
+
+    from whorl.language import Json
+    from whorl.language.libraries import Amendment
+    from whorl.providers.context import Change
+    from whorl.providers.settings import TemporalSettings
+    from whorl.runtimes.journal.journal import Record
+    from whorl.runtimes.temporal.messages import Beginning
+
+# An answer has about so many bytes: whoever wants all asks again for the rest.
+PAGE = 48 * 1024
+# All of a memory is handed on as one value; Temporal takes 2 MB, or what lies elsewhere.
+BYTES_MAX = 1_500_000
+# Whoever has changed records asks soon after that whether it was done.
+DONE_MAX = 200
+
+
+@workflow.defn(name=messages.MEMORY)
+class Memory:
+    """The records under one key, oldest first."""
+
+    @workflow.init
+    def __init__(self, kept: dict[str, Any]) -> None:
+        # Of each record: what it was to be added once for, when that was, its bytes, and itself.
+        self._rows: list[list[Any]] = kept.get("rows", [])
+        self._changes: int = kept.get("changes", 0)
+        self._done: list[str] = kept.get("done", [])
+
+    @workflow.signal(name=messages.ADD)
+    def add(self, record: Any, once: str, keep: int) -> None:
+        """Adds a record, unless that is done already, and lets the oldest go."""
+        if self._has(once):
+            return
+        size = len(json.dumps(record, ensure_ascii=False).encode())
+        self._rows.append([once, workflow.time(), size, record])
+        self._rows = self._rows[max(0, len(self._rows) - min(max(0, keep), RECORDS_MAX)) :]
+        self._changes += 1
+
+    @workflow.signal(name=messages.AMEND)
+    def amend(self, change: dict[str, Any]) -> None:
+        """Changes the records, if nobody has since they were read."""
+        if change["seen"] != self._changes:
+            return
+        gone = set(change["drops"])
+        self._rows = [row for row in self._rows if _id_of(row[3]) not in gone]
+        self._changes += 1
+        self._done = [*self._done, change["name"]][-DONE_MAX:]
+        if (record := change["record"]) is not None:
+            self.add(record, _id_of(record), change["keep"])
+
+    @workflow.query(name=messages.ALL)
+    def all(self, start: int) -> dict[str, Any]:
+        """The records from a place on, as many as an answer should have."""
+        page: list[Any] = []
+        size = 0
+        for row in self._rows[start:]:
+            size += row[2]
+            if page and size > PAGE:
+                break
+            page.append(row[3])
+        rest = len(self._rows) - start - len(page)
+        return {"changes": self._changes, "records": page, "rest": rest}
+
+    @workflow.query(name=messages.ABOUT)
+    def about(self, name: str) -> dict[str, Any]:
+        """How much there is, and whether a record was added, or a change made, under a name."""
+        return {
+            "records": len(self._rows),
+            "bytes": sum(row[2] for row in self._rows),
+            "at": self._rows[-1][1] if self._rows else 0.0,
+            "is_there": self._has(name),
+            "is_done": name in self._done,
+        }
+
+    @workflow.run
+    async def run(self, kept: dict[str, Any]) -> None:
+        await workflow.wait_condition(lambda: workflow.info().is_continue_as_new_suggested())
+        rows = {"rows": self._rows, "changes": self._changes, "done": self._done}
+        workflow.continue_as_new(rows)
+
+    def _has(self, once: str) -> bool:
+        return any(row[0] == once for row in self._rows)
+
+
+def _id_of(record: Any) -> str:
+    return str(record.get("id", "")) if isinstance(record, dict) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMemories:
+    """Implements `Memories` on a cluster. Raises StoreError R922 where it does not answer."""
+
+    client: Client
+    settings: TemporalSettings
+
+    async def recall(self, key: str) -> list[Json]:
+        """The records under a key, oldest first."""
+        return (await self._read(key))[1]
+
+    async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:
+        """Adds a record and keeps the newest ones; False: it was added before."""
+        about = await self._ask(key, messages.ABOUT, once) or {}
+        if about.get("is_there"):
+            return False
+        self._check_size(key, about, record)
+        await self._tell(key, messages.ADD, record, once, keep)
+        return True
+
+    async def amend(self, key: str, change: Change, *, keep: int) -> Amendment:
+        """Changes the records under a key in one step, which nobody else comes between."""
+        while True:
+            seen, records = await self._read(key)
+            amendment = await asyncio.to_thread(change, records)
+            record, drops = amendment.record, sorted(amendment.drops)
+            if record is None and not drops:
+                return amendment
+            name = secrets.token_hex(8)
+            self._check_size(key, await self._ask(key, messages.ABOUT, name) or {}, record)
+            gone = drops if record is None else [*drops, str(record["id"])]
+            told = {"seen": seen, "name": name, "record": record, "drops": gone, "keep": keep}
+            await self._tell(key, messages.AMEND, told)
+            if (await self._ask(key, messages.ABOUT, name) or {}).get("is_done"):
+                return amendment
+
+    async def keep(self, run: str, records: Sequence[Record]) -> None:
+        """Adds the records that a run has when it begins, once."""
+        for number, each in enumerate(records):
+            await self.remember(each.key, each.record, once=f"{run} {number}", keep=each.keep)
+
+    async def forget(self, key: str) -> int:
+        """Deletes all records under a key; gives how many there were."""
+        about = await self._ask(key, messages.ABOUT, "")
+        if about is None:
+            return 0
+        with answering(self.settings):
+            await self.client.get_workflow_handle(self._id(key)).terminate("it is forgotten")
+        return int(about["records"])
+
+    async def all(self) -> list[tuple[MemoryRow, list[Json]]]:
+        """What is remembered under each key, and the newest record of each."""
+        found = []
+        query = f"WorkflowType = '{messages.MEMORY}' AND ExecutionStatus = 'Running'"
+        with answering(self.settings):
+            listed = [each async for each in self.client.list_workflows(query)]
+            ours = [each for each in listed if each.id.startswith(self._id(""))]
+            keys = sorted([str(await each.memo_value("key")) for each in ours])
+        for key in keys:
+            about = await self._ask(key, messages.ABOUT, "")
+            if about is None or not about["records"]:
+                continue
+            page = await self._ask(key, messages.ALL, about["records"] - 1) or {"records": []}
+            row = MemoryRow(key, about["records"], about["at"], about["bytes"])
+            found.append((row, page["records"][-1:]))
+        return found
+
+    async def begun(self, beginning: Beginning) -> Beginning:
+        """The same start of a run, with what its loops remember from earlier ones."""
+        recalled = {key: await self.recall(key) for key in beginning.memory_keys()}
+        memory = {key: records for key, records in recalled.items() if records}
+        if not memory:
+            return beginning
+        first, *rest = beginning.first
+        first = first | {"body": first["body"] | {"memory": memory}}
+        return replace(beginning, first=[first, *rest])
+
+    async def _read(self, key: str) -> tuple[int, list[Json]]:
+        """How often the records were changed, and all of them as they were at one time."""
+        while True:
+            records: list[Json] = []
+            changes = None
+            while page := await self._ask(key, messages.ALL, len(records)):
+                changes = page["changes"] if changes is None else changes
+                if page["changes"] != changes:
+                    break
+                records += page["records"]
+                if not page["rest"]:
+                    return changes, records
+            if page is None:
+                return 0, []
+
+    async def _ask(self, key: str, query: str, given: Any) -> dict[str, Any] | None:
+        """What a memory says; None: there is none under this key."""
+        handle = self.client.get_workflow_handle(self._id(key))
+        try:
+            with answering(self.settings):
+                found: dict[str, Any] = await handle.query(
+                    query, given, reject_condition=QueryRejectCondition.NOT_OPEN
+                )
+        except WorkflowQueryRejectedError:
+            return None
+        except StoreError as fault:
+            cause = fault.__cause__
+            if isinstance(cause, RPCError) and cause.status == RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+        return found
+
+    async def _tell(self, key: str, signal: str, *given: Any) -> None:
+        """Tells the memory under a key, which is made where there is none."""
+        with answering(self.settings):
+            await self.client.start_workflow(
+                messages.MEMORY,
+                {},
+                id=self._id(key),
+                task_queue=self.settings.queue,
+                memo={"key": key},
+                start_signal=signal,
+                start_signal_args=given,
+            )
+
+    def _check_size(self, key: str, about: dict[str, Any], record: Json) -> None:
+        size = about.get("bytes", 0) + len(json.dumps(record, ensure_ascii=False).encode())
+        if size > BYTES_MAX and not self.settings.values:
+            words = f"the memory {key!r} would have {size:,} bytes, more than Temporal takes"
+            advice = "say where large values lie: [runtime.temporal] values"
+            raise StoreError(words, code="R920", help=advice)
+
+    def _id(self, key: str) -> str:
+        return messages.memory_id(self.settings.queue, key)

@@ -1,0 +1,199 @@
+"""What runs remember for later ones, on a real server: loops, `memory` steps, commands."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from conformance.replies import Script, ScriptedWorkers
+from temporal.cluster import whorl, worker
+from waiting import PATIENCE_S
+from whorl.dialects import read_workflow
+from whorl.errors import StoreError
+from whorl.language.libraries import Amendment
+from whorl.runtimes.journal.forking import Fork
+from whorl.runtimes.local import Start
+from whorl.runtimes.temporal import memory as memory_module
+from whorl.runtimes.temporal.memory import ClusterMemories
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from temporal.cluster import Server
+    from whorl.language import Json
+    from whorl.runtimes.temporal.runtime import TemporalRuntime
+
+pytestmark = pytest.mark.slow
+
+LESSONS = """
+whorl: 1
+name: lessons
+steps:
+  try:
+    repeat:
+      until: iteration >= 3
+      at_most: 3
+      memory: {keep: 5, across_runs: true, record: {n: "{{ iteration }}", said: "{{ write }}"}}
+      steps:
+        write: {ask: "Write {{ past | length }}"}
+outputs: {text: "{{ try.write }}"}
+"""
+ORKA = """
+orchestrator: {id: notes, strategy: sequential, agents: [keep, find]}
+agents:
+  - id: keep
+    type: memory
+    namespace: facts
+    config: {operation: write}
+    prompt: "{{ input }}"
+  - id: find
+    type: memory
+    namespace: facts
+    config: {operation: read}
+    prompt: "capital"
+"""
+PROJECT = """
+[defaults]
+provider = "fake"
+[providers.fake]
+kind = "scripted"
+model = "m"
+replies = [{{match = ".", replies = ["a draft"]}}]
+[runtime]
+kind = "temporal"
+[runtime.temporal]
+address = "{address}"
+queue = "{queue}"
+"""
+
+
+def _memories(runtime: TemporalRuntime) -> ClusterMemories:
+    return ClusterMemories(runtime.client, runtime.settings)
+
+
+def _prompts(runtime: TemporalRuntime, run: Any) -> list[Json]:
+    events = [entry.event for entry in runtime.store.read(run)]
+    inputs: list[Any] = [e.body["inputs"] for e in events if e.kind == "task.started"]
+    return [each["prompt"] for each in inputs]
+
+
+def test_a_loop_begins_with_what_earlier_runs_remember(server: Server, tmp_path: Path) -> None:
+    workers = ScriptedWorkers(Script({"write": "a draft"}))
+    workflow = read_workflow(LESSONS, "lessons.yaml").workflow
+
+    async def go() -> None:
+        async with server.runtime(tmp_path / "lessons.db", workers, events_max=15) as runtime:
+            prompts = []
+            for start in (Start(), Start(), Start(cold=True)):
+                run, _ = await runtime.start(workflow, start)
+                assert await runtime.drive(run) == "succeeded"
+                prompts.append(_prompts(runtime, run))
+
+            assert prompts == [
+                ["Write 0", "Write 1", "Write 2"],
+                ["Write 3", "Write 4", "Write 5"],
+                ["Write 0", "Write 1", "Write 2"],
+            ]
+            [(row, newest)] = await _memories(runtime).all()
+            assert (row.records, newest) == (5, [{"number": 3, "n": 3, "said": "a draft"}])
+            records: Any = await _memories(runtime).recall(row.key)
+            assert [record["n"] for record in records] == [2, 3, 1, 2, 3]
+            # The mirror has the entries alone: what is remembered is the cluster's.
+            assert runtime.store.memories() == []
+
+            fork, _ = await runtime.fork(run, Fork("try[3]"))
+            assert await runtime.drive(fork) == "succeeded"
+            records = await _memories(runtime).recall(row.key)
+            assert [record["n"] for record in records] == [3, 1, 2, 3, 3]
+
+    asyncio.run(go())
+
+
+def test_records_are_added_once_and_changed_by_one_at_a_time(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Several answers make up all that there is.
+    monkeypatch.setattr(memory_module, "PAGE", 40)
+    key = "memory/" + "long " * 200
+
+    def counted(records: list[Json]) -> Amendment:
+        last: Any = records[-1]
+        changed = {"id": "count", "n": last["n"] + 1}
+        return Amendment(changed["n"], changed)
+
+    async def go() -> None:
+        workers = ScriptedWorkers(Script({}))
+        async with server.runtime(tmp_path / "records.db", workers) as runtime:
+            memories = _memories(runtime)
+            assert await memories.recall(key) == []
+            assert await memories.forget(key) == 0
+            added = [
+                await memories.remember(key, {"id": name, "n": 0}, once=name, keep=20)
+                for name in ("a", "b", "a", "count")
+            ]
+            assert added == [True, True, False, True]
+
+            values = [
+                (await each).value
+                for each in [
+                    asyncio.create_task(memories.amend(key, counted, keep=20)) for _ in range(5)
+                ]
+            ]
+            assert sorted(values, key=str) == [1, 2, 3, 4, 5]
+            records: Any = await memories.recall(key)
+            assert [(each["id"], each["n"]) for each in records] == [
+                ("a", 0),
+                ("b", 0),
+                ("count", 5),
+            ]
+            drop = Amendment(None, None, frozenset({"a", "b"}))
+            await memories.amend(key, lambda records: drop, keep=20)
+            assert await memories.forget(key) == 1
+            assert await memories.recall(key) == []
+            await memories.remember(key, {"id": "a"}, once="a", keep=20)
+            assert await memories.recall(key) == [{"id": "a"}]
+
+    asyncio.run(go())
+
+
+def test_a_memory_that_grows_too_large_says_what_to_set(server: Server, tmp_path: Path) -> None:
+    text = "x" * 400_000
+
+    async def go() -> None:
+        workers = ScriptedWorkers(Script({}))
+        async with server.runtime(tmp_path / "large.db", workers) as runtime:
+            memories = _memories(runtime)
+            for once in "abc":
+                await memories.remember("k", {"id": once, "t": text}, once=once, keep=9)
+            with pytest.raises(StoreError, match="more than Temporal takes") as fault:
+                await memories.remember("k", {"id": "d", "t": text}, once="d", keep=9)
+            assert "values" in fault.value.help
+
+            assert len(await memories.recall("k")) == 3
+
+    asyncio.run(go())
+
+
+def test_steps_and_commands_share_what_is_remembered(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "whorl.toml").write_text(PROJECT.format(address=server.address, queue="facts"))
+    (tmp_path / "notes.yml").write_text(ORKA)
+
+    def said(*words: str, code: int = 0) -> str:
+        process = whorl(tmp_path, *words)
+        text, _ = process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == code, text
+        return text
+
+    with worker(tmp_path):
+        said("run", "notes.yml", "Paris is the capital of France")
+        found = said("run", "notes.yml", "Rome is the capital of Italy")
+        assert "Paris is the capital of France" in found
+        [row] = json.loads(said("memory", "ls", "--json"))
+        assert (row["key"], row["records"]) == ("memory/facts", 2)
+        assert row["newest"][0]["content"] == "Rome is the capital of Italy"
+        assert "deleted 2 records" in said("memory", "rm", "memory/facts")
+        assert "nothing is remembered" in said("memory", "ls")
+        said("memory", "rm", "memory/facts", code=2)

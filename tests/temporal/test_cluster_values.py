@@ -1,0 +1,114 @@
+"""Large values in a bucket, on a real server that speaks S3."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.error import URLError
+
+import pytest
+
+from conformance.replies import Script, ScriptedWorkers
+from waiting import PATIENCE_S
+from whorl.dialects import read_workflow
+from whorl.errors import StoreError
+from whorl.providers.redaction import Secret
+from whorl.runtimes.local import Start
+from whorl.runtimes.temporal.places import place_of
+from whorl.runtimes.temporal.worker import findings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from temporal.cluster import Server
+
+pytestmark = pytest.mark.slow
+
+SECRET = "a-secret-of-the-bucket"
+TEXT = "whorl: 1\nname: n\nsteps: {write: {ask: Hi}}\noutputs: {text: '{{ write }}'}\n"
+
+
+@pytest.fixture(scope="module")
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """The settings of an empty bucket."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    program = Path(sys.executable).with_name("moto_server")
+    log = tmp_path_factory.mktemp("bucket") / "log"
+    with log.open("wb") as told:
+        command = [program, "-H", "127.0.0.1", "-p", str(port)]
+        process = subprocess.Popen(command, stdout=told, stderr=told)
+        try:
+            url = f"http://127.0.0.1:{port}"
+            _await_answer(url, process, log)
+            made = urllib.request.Request(f"{url}/large", method="PUT")
+            urllib.request.urlopen(made, timeout=PATIENCE_S)
+            keys = {"s3_key": Secret("somebody"), "s3_secret": Secret(SECRET)}
+            yield {"s3_endpoint": url, "s3_region": "us-east-1", **keys}
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _await_answer(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline and process.poll() is None:
+        with suppress(URLError, ConnectionError):
+            urllib.request.urlopen(url, timeout=PATIENCE_S)
+            return
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
+
+
+def test_a_large_reply_lies_in_the_bucket(
+    server: Server, tmp_path: Path, bucket: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    large = "plainly readable " * 200_000
+    workers = ScriptedWorkers(Script({"write": large}))
+    more = {"values": "s3://large/of/runs", **bucket}
+
+    async def go() -> None:
+        async with server.runtime(tmp_path / "bucket.db", workers, **more) as runtime:
+            run, _ = await runtime.start(read_workflow(TEXT, "n.yaml").workflow, Start())
+            assert await runtime.drive(run) == "succeeded"
+            finished = [e.event for e in runtime.store.read(run, kinds=frozenset({"run.finished"}))]
+            assert finished[0].body["outputs"] == {"text": large}
+            history = await runtime.client.get_workflow_handle(run).fetch_history()
+            assert sum(event.ByteSize() for event in history.events) < 20_000
+            told = "".join(str(entry.event) for entry in runtime.store.read(run))
+            assert SECRET not in told + caplog.text + str(history) + repr(runtime.settings)
+
+            found = {what: (ok, words) async for what, ok, words in findings(runtime.settings)}
+            assert found["values"] == (True, "s3://large/of/runs can be written and read")
+
+    asyncio.run(go())
+    listed = urllib.request.urlopen(f"{bucket['s3_endpoint']}/large", timeout=PATIENCE_S)
+    assert b"<Key>of/runs/" in listed.read()
+
+
+def test_a_bucket_that_is_not_there_is_told(server: Server, bucket: dict[str, Any]) -> None:
+    settings = server.settings("q", values="s3://nowhere", **bucket)
+
+    async def go() -> None:
+        place = place_of(settings)
+        assert place is not None
+        with pytest.raises(StoreError, match="cannot be read at s3://nowhere") as fault:
+            await place.get("name")
+        assert (fault.value.code, "values" in fault.value.help) == ("R920", True)
+        assert "\n" not in str(fault.value)
+
+        found = {what: (ok, words) async for what, ok, words in findings(settings)}
+        ok, words = found["values"]
+        assert not ok
+        assert "s3://nowhere" in words
+        assert SECRET not in words
+
+    asyncio.run(go())
