@@ -18,6 +18,7 @@ from bench import (
     experiments,
     fair,
     first_token,
+    growth,
     langgraph_side,
     logic_apps,
     long_run,
@@ -25,6 +26,7 @@ from bench import (
     records,
     soak,
     start_up,
+    watchers,
     whorl_side,
 )
 
@@ -122,9 +124,11 @@ BENCHMARKS: dict[str, Callable[[bool], None]] = {
     "many": many,
     "stored": stored,
     "long": long_run.measure,
+    "growth": growth.measure,
     "start": start_up.measure,
     "logic": logic_apps.measure,
     "crowd": crowd.measure,
+    "watchers": watchers.measure,
     "fair": fair.measure,
     "first-token": first_token.measure,
     "prices": prices.measure,

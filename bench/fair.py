@@ -47,7 +47,7 @@ _OTHERS = {
     "      at_most: {iterations: 1000}\n      steps:\n        a: {value: \"{{ 'x' * 900000 }}\"}\n"
     "        b: {value: '{{ range(90000) | list }}'}\n        m: {ask: '{{ a[:99] }}'}\n",
 }
-_CONFIGURATION = """
+CONFIGURATION = """
 [defaults]
 provider = "fake"
 model = "m"
@@ -80,7 +80,7 @@ def measure(full: bool) -> None:
 
 
 def _write(folder: Path) -> list[str]:
-    (folder / "whorl.toml").write_text(_CONFIGURATION)
+    (folder / "whorl.toml").write_text(CONFIGURATION)
     files = {name: _REPEAT.format(name=name, value=text) for name, text in _EXPRESSIONS.items()}
     files |= _OTHERS
     for name, text in files.items():
@@ -99,21 +99,13 @@ class Found:
 
 
 def _attacked(server: subprocess.Popen[str], names: list[str]) -> Found:
-    assert server.stdout is not None
-    address = ""
-    while not address:
-        line = server.stdout.readline()
-        assert line, "the server has ended"
-        match = re.search(r"http://([\d.:]+)/#\S*?([\w-]{16,})", line)
-        if match:
-            address, token = match[1], match[2]
-    threading.Thread(target=lambda: [*server.stdout], daemon=True).start()  # type: ignore[misc]
+    address, token = find_address(server)
     started: list[str] = []
 
     def start_all() -> None:
         for number in range(RUNS):
             body = json.dumps({"workflow": names[number % len(names)]})
-            started.append(_ask(address, "POST", "/api/runs", body, token)["run"])
+            started.append(ask(address, "POST", "/api/runs", body, token)["run"])
 
     starting = threading.Thread(target=start_all)
     starting.start()
@@ -123,11 +115,21 @@ def _attacked(server: subprocess.Popen[str], names: list[str]) -> Found:
     end = time.perf_counter() + SECONDS
     while time.perf_counter() < end or starting.is_alive():
         begun, held = time.perf_counter(), _held_up_ms(server.pid)
-        worst = max(worst, _ask(address, "GET", "/healthz")["stall_ms"])
+        worst = max(worst, ask(address, "GET", "/healthz")["stall_ms"])
         times.append((time.perf_counter() - begun) * 1000)
         own.append(max(0.0, times[-1] - (_held_up_ms(server.pid) - held)))
         time.sleep(0.02)
     return Found(times, own, worst, len(started))
+
+
+def find_address(server: subprocess.Popen[str]) -> tuple[str, str]:
+    """Where a server that has begun is, and the token that it lets in; the rest of it is read."""
+    assert server.stdout is not None
+    while line := server.stdout.readline():
+        if match := re.search(r"http://([\d.:]+)/#\S*?([\w-]{16,})", line):
+            threading.Thread(target=lambda: [*server.stdout], daemon=True).start()  # type: ignore[misc]
+            return match[1], match[2]
+    raise AssertionError("the server has ended")
 
 
 def _held_up_ms(server: int) -> float:
@@ -142,10 +144,11 @@ def _held_up_ms(server: int) -> float:
     return delays / 1e6
 
 
-def _ask(address: str, method: str, path: str, body: str | None = None, token: str = "") -> dict:  # type: ignore[type-arg]
+def ask(address: str, method: str, path: str, body: str | None = None, token: str = "") -> dict:  # type: ignore[type-arg]
+    """What a server answers."""
     connection = http.client.HTTPConnection(address, timeout=60)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
-    connection.request(method, path, body, headers if body else {})
+    connection.request(method, path, body, headers if token else {})
     answer = json.loads(connection.getresponse().read())
     connection.close()
     return answer  # type: ignore[no-any-return]

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import platform
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +48,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found")
     parser.add_argument("--svg", type=Path, metavar="FILE", help="draw it")
     options = parser.parse_args()
+    when = f"{date.today()}, Python {platform.python_version()}, {os.cpu_count()} cores"
     found: dict[str, Any] = {}
     for program, (title, *sizes) in PROGRAMS.items():
         size = sizes[options.full]
@@ -55,12 +59,13 @@ def main() -> None:
             print(line(peer, rows[peer], rows["by hand"]), flush=True)
         found[program] = {"title": title, "size": size, "peers": rows}
         print()
+    print(f"  {when}")
     for peer, settings in settings_of(found).items():
         print(f"  {peer}: {settings}")
     if options.json:
         options.json.write_text(json.dumps(found, indent=1) + "\n")
     if options.svg:
-        options.svg.write_text(picture(found))
+        options.svg.write_text(picture(found, when))
 
 
 def measured(peer: str, program: str, size: int, patience_s: float) -> dict[str, Any]:

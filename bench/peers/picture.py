@@ -1,4 +1,7 @@
-"""Draws what was found of the peers: CPU as multiples of a loop by hand, on a logarithmic scale."""
+"""Draws what was found of the peers: CPU as multiples of a loop by hand, on a logarithmic scale.
+
+Each has its version; the day on which it was measured, and on what, stand below.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,11 @@ import math
 from html import escape
 from typing import Any
 
-_LEFT, _WIDTH, _ROW = 150, 420, 20
+_LEFT, _WIDTH, _ROW = 200, 370, 20
 _STYLE = "font: 12px system-ui, sans-serif; fill: #24292f"
 
 
-def picture(found: dict[str, Any]) -> str:
+def picture(found: dict[str, Any], when: str) -> str:
     """The table as SVG."""
     parts: list[str] = []
     top = 24
@@ -25,7 +28,8 @@ def picture(found: dict[str, Any]) -> str:
         most = max([10.0, *ratios.values()])
         for peer, row in program["peers"].items():
             top += _ROW
-            parts.append(_text(_LEFT - 8, top, peer, "text-anchor: end"))
+            words = f"{peer} {row['version']}" if "version" in row else peer
+            parts.append(_text(_LEFT - 8, top, words, "text-anchor: end"))
             if peer not in ratios:
                 parts.append(_text(_LEFT, top, row["missing"]))
                 continue
@@ -36,6 +40,8 @@ def picture(found: dict[str, Any]) -> str:
             words = f"{ratios[peer]:.1f}x, {row['bytes'] / 1000:,.0f} kB"
             parts.append(_text(_LEFT + width + 6, top, words))
         top += 2 * _ROW
+    parts.append(_text(8, top, when))
+    top += _ROW
     size = f'width="720" height="{top}" viewBox="0 0 720 {top}"'
     title = "<title>CPU as multiples of a loop by hand, logarithmic, and what is stored</title>"
     body = "\n".join([title, '<rect width="100%" height="100%" fill="#fff"/>', *parts])

@@ -114,6 +114,47 @@ def test_help_loads_only_click(folder: Path) -> None:
     assert sorted(loaded & {*NEVER, "apsw", "asyncio", "json", "ssl", "yaml"}) == []
 
 
+POSTPONED = """
+import atexit, sys
+from whorl.interfaces.cli import main
+atexit.register(lambda: print(*sys.modules, file=open("modules.txt", "w")))
+main()
+"""
+
+USED = """
+import sys
+from whorl.postponed import postpone
+postpone()
+import asyncio, shutil, ssl
+assert "_ssl" not in sys.modules and "zlib" not in sys.modules
+assert asyncio.sslproto is sys.modules["asyncio.sslproto"]
+from ssl import SSLContext
+assert ssl.create_default_context().__class__ is SSLContext
+assert asyncio.sslproto.SSLAgainErrors == (ssl.SSLWantReadError, ssl.SSLSyscallError)
+assert shutil.which("python-that-is-not-there") is None
+assert not hasattr(shutil, "nothing")
+assert [type(one).__name__ for one in (ssl, shutil, asyncio.sslproto)] == ["module"] * 3
+assert ssl.__spec__.loader is ssl.__loader__ and "Source" in type(ssl.__loader__).__name__
+"""
+
+
+def test_a_small_run_does_not_load_what_its_event_loop_imports_for_others(folder: Path) -> None:
+    argv = [sys.executable, "-I", "-c", POSTPONED, "run", "tiny.yaml"]
+    subprocess.run(argv, cwd=folder, check=True, capture_output=True, timeout=PATIENCE_S)
+    loaded = set((folder / "modules.txt").read_text().split())
+
+    assert {"asyncio", "ssl", "shutil"} <= loaded  # imported, and not loaded:
+    assert sorted(loaded & {"_ssl", "bz2", "lzma", "secrets"}) == []
+
+
+def test_what_is_postponed_is_loaded_when_it_is_used() -> None:
+    argv = [sys.executable, "-I", "-c", USED]
+    ended = subprocess.run(argv, check=False, capture_output=True, text=True, timeout=PATIENCE_S)
+
+    assert ended.stderr == ""
+    assert ended.returncode == 0
+
+
 ENDING = """
 import atexit, gc, sys, threading
 from whorl.interfaces.cli import main

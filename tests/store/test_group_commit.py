@@ -81,6 +81,32 @@ def test_the_event_loop_is_woken_once_per_commit(store: SqliteStore) -> None:
     assert asyncio.run(write()) == 1
 
 
+@pytest.mark.parametrize(
+    ("runs", "commit_s", "by"), [(1, 0.005, "loop"), (1, 0.05, "thread"), (2, 0.005, "thread")]
+)
+def test_a_run_alone_is_committed_by_the_event_loop_where_that_is_not_slow(
+    path: Path, runs: int, commit_s: float, by: str
+) -> None:
+    now = 0.0
+    by_loop: list[bool] = []
+
+    def hook(point: str, run: str, events: Sequence[Event]) -> None:
+        nonlocal now
+        if point == "inside":
+            now += commit_s
+            by_loop.append(threading.current_thread() is threading.main_thread())
+
+    async def write() -> None:
+        async with SqliteStore(path, crash_hook=hook, monotonic=lambda: now) as store:
+            owned = [await started(store, f"run-{n}") for n in range(runs)]
+            for number in range(40):
+                await store.append(*owned[0], iteration(number + 1))
+
+    asyncio.run(write())
+
+    assert by_loop[-10:] == [by == "loop"] * 10
+
+
 @pytest.mark.parametrize(("point", "stored"), [("before", 1), ("inside", 1), ("after", 4)])
 def test_nothing_is_acknowledged_when_the_writer_dies(
     path: Path, point: str, stored: int, monkeypatch: pytest.MonkeyPatch

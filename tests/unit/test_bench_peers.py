@@ -46,10 +46,13 @@ def test_a_row_compares_with_a_loop_by_hand() -> None:
 def test_the_picture_has_a_bar_for_everyone_who_was_measured() -> None:
     peers = {"by hand": ROW, "A <b>": ROW | {"cpu_s": 20.0}, "C": {"missing": "not installed"}}
 
-    drawn = ET.fromstring(picture({"one": {"title": "one", "size": 10, "peers": peers}}))
+    found = {"one": {"title": "one", "size": 10, "peers": peers}}
+    drawn = ET.fromstring(picture(found, "a day"))
 
     texts = ["".join(one.itertext()) for one in drawn.iter() if one.tag.endswith("text")]
-    assert "A <b>" in texts
+    assert "A <b> 1.0" in texts
+    assert "C" in texts
+    assert texts[-1] == "a day"
     assert "10.0x, 4 kB" in texts
     assert "not installed" in texts
     assert sum(one.tag.endswith("rect") for one in drawn.iter()) == 3

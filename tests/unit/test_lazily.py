@@ -8,6 +8,7 @@ import inspect
 import pickle
 import pkgutil
 import re
+import threading
 from contextlib import suppress
 from dataclasses import KW_ONLY, FrozenInstanceError, InitVar, field
 from importlib import import_module
@@ -222,3 +223,30 @@ def test_a_regex_is_compiled_when_it_is_asked() -> None:
     assert found.pattern == "A+"
     with pytest.raises(re.error):
         lazily.regex("(").match("")
+
+
+def test_what_is_imported_meanwhile_compiles_its_patterns_when_it_uses_them() -> None:
+    compiled = re.compile
+
+    with lazily.later_patterns():
+        wrong = re.compile("(")
+        right = re.compile("a+", re.IGNORECASE)
+
+    assert re.compile is compiled
+    assert right.match("AA") is not None
+    with pytest.raises(re.error):
+        wrong.match("")
+
+
+def test_patterns_are_compiled_at_once_where_another_thread_could_be_given_one() -> None:
+    end = threading.Event()
+    other = threading.Thread(target=end.wait)
+    other.start()
+    try:
+        with lazily.later_patterns():
+            found = re.compile("a+")
+    finally:
+        end.set()
+        other.join()
+
+    assert isinstance(found, re.Pattern)

@@ -81,6 +81,8 @@ def is_limited(machine: State, address: str) -> bool:
 
 
 def fits(scope: Budgeted, amount: dict[str, Any]) -> bool:
+    if not scope["limits"]:
+        return True
     return all(lack <= NOTHING for lack in over(scope, amount, reserved=True).values())
 
 
@@ -93,11 +95,14 @@ def reserve(
     most can use money that is not there, whatever a server does with the limit that it is sent.
     """
     scopes = [scope for _, scope in keyed_scopes(machine, frame["loop"])]
-    if not all(fits(scope, amount) for scope in scopes):
-        return False
+    for scope in scopes:
+        if not fits(scope, amount):
+            return False
     frame["reserve"] = amount
-    kept = {name: max(amount_in(amount.get(name)), amount_in(at_worst.get(name))) for name in NAMES}
-    frame["held"] = {name: number for name, number in kept.items() if number}
+    frame["held"] = {}
+    for name in NAMES if amount or at_worst else ():
+        if number := max(amount_in(amount.get(name)), amount_in(at_worst.get(name))):
+            frame["held"][name] = number
     for scope in scopes:
         scope["begun"] = True
         held = scope["reserved"]
@@ -262,6 +267,8 @@ def _send_or_refuse(machine: State, key: str) -> bool:
         # Asked for again, should the loop be continued.
         return True
     for scope, budgeted in scopes:
+        if not budgeted["limits"]:
+            continue
         for name, lack in over(budgeted, intent["reserve"]).items():
             if lack > NOTHING:
                 del frame["intent"]

@@ -5,6 +5,7 @@
   are found when they are used, only `__init__` is compiled, for classes that are used a lot, and
   the others are the same few functions for all.
 - `regex`: a regular expression of the program itself, compiled when it is first asked.
+- `later_patterns`: the same for those of a module of somebody else, while it is imported.
 - `TypedDict`: the types of its fields are for those who check them, and are never looked at here.
 - `begin_loading`, `end_loading`: what a command loads is there to stay, so that Python need not
   look for garbage in it.
@@ -15,13 +16,15 @@ from __future__ import annotations
 import dataclasses
 import gc
 import re
+import threading
+from contextlib import contextmanager
 from operator import attrgetter
 from reprlib import recursive_repr
 from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from dataclasses import Field, dataclass
     from inspect import Signature
     from typing import TypedDict
@@ -55,9 +58,17 @@ else:
         """What the standard library has, for those who only check types before a program runs."""
 
 
-__all__ = ["TypedDict", "begin_loading", "dataclass", "end_loading", "regex"]
+__all__ = [
+    "TypedDict",
+    "begin_loading",
+    "dataclass",
+    "end_loading",
+    "later_patterns",
+    "regex",
+]
 
 _MISSING = dataclasses.MISSING
+_COMPILE = re.compile
 # How annotations of what is no field of an object begin, and what the standard library calls it.
 _KINDS = {
     "ClassVar": dataclasses._FIELD_CLASSVAR,  # type: ignore[attr-defined]
@@ -307,10 +318,28 @@ class _Regex:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = getattr(re.compile(*self._given), name)
+        found = getattr(_COMPILE(*self._given), name)
         # It is looked up once.
         setattr(self, name, found)
         return found
+
+
+@contextmanager
+def later_patterns() -> Iterator[None]:
+    """What a command imports meanwhile has its regular expressions compiled when first asked.
+
+    Another thread might be given such a one, too: where there is any, nothing is changed, nor is
+    it in a program that uses the library.
+    """
+    if gc.get_threshold()[0] != _LOADED_MAX or threading.active_count() > 1:
+        yield
+        return
+    before = re.compile
+    re.compile = regex
+    try:
+        yield
+    finally:
+        re.compile = before
 
 
 def begin_loading() -> None:

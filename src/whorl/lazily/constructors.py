@@ -69,7 +69,10 @@ def compiled_init(made: type, frozen: bool, slots: bool) -> Callable[..., None]:
             kw_only=one.kw_only,
         )
         fields.append((name, dataclasses.InitVar if kind == "_FIELD_INITVAR" else object, copied))
-    more = {"__post_init__": None} if hasattr(made, "__post_init__") else {}
+    # A class that says what it is for has no signature made of it.
+    more: dict[str, Any] = {"__doc__": "The `__init__` of another class."}
+    if hasattr(made, "__post_init__"):
+        more["__post_init__"] = None
     like = dataclasses.make_dataclass(
         made.__name__, fields, namespace=more, repr=False, eq=False, frozen=frozen, slots=slots
     )

@@ -132,16 +132,19 @@ class Driver:
             await self._take_arrived()
         try:
             while not self._stopping:
-                self._buffer.add(machine.take_notes())
+                if notes := machine.take_notes():
+                    self._buffer.add(notes)
                 if self._buffer.is_full:
                     await self._write()
                     # A run that never waits for anything lets others have their turn.
                     await asyncio.sleep(0)
-                intents = self._carry_out(machine.poll())
-                if intents:
+                commands = machine.poll()
+                if commands and (intents := self._carry_out(commands)):
                     await self._feed(intents, now=True)
                 elif self._buffer and (self._buffer.must_be_written() or self._is_over()):
                     await self._write()
+                    if self._to_send and not self._stopping:
+                        self._send()
                 elif self._to_send:
                     self._send()
                 elif self._repeatable or (self._arrived and self._ready()):
@@ -369,8 +372,11 @@ class Driver:
             timer[1].cancel()
 
     async def _write(self, *, snapshot: bool = True) -> None:
-        work = partial(self._sealed, self._buffer.take())
-        events, has_large = await self.computing.aside(work)
+        taken = self._buffer.take()
+        if self.computing.is_light:
+            events, has_large = self._sealed(taken)
+        else:
+            events, has_large = await self.computing.aside(partial(self._sealed, taken))
         messages, self._messages = self._messages, []
         for attempt in count():
             try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import secrets
+import os
 import time
 from contextlib import suppress
 from dataclasses import KW_ONLY, field, replace
@@ -95,7 +95,7 @@ def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
     limits = ({} if own is None else {"cost_usd": own}) | start.limits
     options: dict[str, Json] = {
         "run": run,
-        "seed": secrets.token_hex(8),
+        "seed": os.urandom(8).hex(),
         "behaviour": BEHAVIOUR,
         "input": start.input,
         "limits": limits or None,
@@ -104,6 +104,8 @@ def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
         "refused": start.refused,
     }
     if plan.awaits_calls:
+        import secrets
+
         options["callback"] = {"url": url, "token": secrets.token_urlsafe(16)}
     return {name: value for name, value in options.items() if value is not None}
 
@@ -123,7 +125,7 @@ def shown_labels(labels: dict[str, str], redacted: Callable[[Json], Json]) -> di
 
 def new_run_id(now: float) -> RunId:
     """An id that sorts by time and says nothing else."""
-    number = int(now * 1000) << 40 | secrets.randbits(40)
+    number = int(now * 1000) << 40 | int.from_bytes(os.urandom(5), "big")
     return RunId("".join([ALPHABET[number >> shift & 31] for shift in range(80, -1, -5)]))
 
 

@@ -9,10 +9,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-import yaml
-
 from whorl.errors import Diagnostic, Span
-from whorl.lazily import dataclass, regex
+from whorl.lazily import dataclass, later_patterns, regex
 from whorl.source import (
     LIMITS,
     Document,
@@ -33,6 +31,12 @@ if TYPE_CHECKING:
 
     from whorl.source import Style
 
+# It compiles patterns as it is imported, which takes longer than all else of it: one is for a
+# reader that is not used where there is libyaml.
+with later_patterns():
+    import yaml
+
+_CONTROL = regex(r"[^\t\n\r\x20-\x7e]")
 _UNPRINTABLE = regex("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAG_DIRECTIVE = regex(r"(?:\A|[\n\r\x85\u2028\u2029])(%TAG)[ \t]")
 _BRACKET_RUN = regex(r"[\[{](?:\s*+[\[{])*+")
@@ -82,7 +86,8 @@ def read_yaml(
 
 def _check_characters(report: Report) -> None:
     text, span = report.lines.text, report.lines.span
-    if control := _UNPRINTABLE.search(text):
+    # The pattern for all characters takes long to compile.
+    if control := (_CONTROL if text.isascii() else _UNPRINTABLE).search(text):
         message = f"the file holds the control character U+{ord(control.group()):04X}"
         advice = "remove it, or write it as an escape in double quotes"
         report.fail(message, span(control.start()), "not allowed in YAML", advice)

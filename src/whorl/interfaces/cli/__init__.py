@@ -10,8 +10,6 @@ import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from whorl.lazily import begin_loading
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -108,6 +106,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # at in small parts: others wait meanwhile.
     gc.set_threshold(20_000, 5, 80)
     if arguments is None:
+        from whorl.postponed import postpone
+
+        postpone()
+        from whorl.lazily import begin_loading
+
         begin_loading()
     from whorl.interfaces.cli.group import build_group, run_safely
     from whorl.interfaces.cli.terminal import make_streams_plain

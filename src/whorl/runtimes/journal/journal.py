@@ -272,7 +272,7 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
 
 
 def records_in(events: Iterable[Event]) -> list[Record]:
-    bodies = (event.body for event in events if event.kind == "iteration.finished")
+    bodies = [event.body for event in events if event.kind == "iteration.finished"]
     notes = [note for body in bodies if isinstance(note := body.get("remember"), dict)]
     return [Record(str(note["key"]), note["record"], int(str(note["keep"]))) for note in notes]
 

@@ -10,7 +10,6 @@ import binascii
 import hashlib
 import hmac
 import os
-import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from contextlib import suppress
 from dataclasses import field
@@ -49,7 +48,7 @@ class Seals:
 
     def seal(self, text: str, *place: str) -> str:
         cipher = self._ready(make=True)
-        nonce = secrets.token_bytes(_NONCE_BYTES)
+        nonce = os.urandom(_NONCE_BYTES)
         sealed = nonce + cipher.encrypt(nonce, text.encode(), _bound(place))
         return f"{_FORMAT}.{self._name}.{urlsafe_b64encode(sealed).decode()}"
 
@@ -93,7 +92,7 @@ class Seals:
         if self.given:
             return _decoded(self.given, VARIABLE)
         if self.file is None:
-            return secrets.token_bytes(_KEY_BYTES)
+            return os.urandom(_KEY_BYTES)
         try:
             if make and not self.file.exists():
                 _make(self.file)
@@ -119,8 +118,8 @@ _ADVICE: Final = f"bring the key back, or set {VARIABLE} to it; the run can be l
 def _make(path: Path) -> None:
     """Writes a new key that nobody else can read; one that another process made first stays."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = urlsafe_b64encode(secrets.token_bytes(_KEY_BYTES)) + b"\n"
-    beside = path.with_name(f".key-{secrets.token_hex(8)}")
+    text = urlsafe_b64encode(os.urandom(_KEY_BYTES)) + b"\n"
+    beside = path.with_name(f".key-{os.urandom(8).hex()}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:

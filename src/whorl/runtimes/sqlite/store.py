@@ -8,7 +8,7 @@ import threading
 import time
 import zlib
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import apsw
@@ -153,7 +153,9 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
             rows = await self._aside(lambda: [encode(event, is_large=True) for event in events])
         else:
             rows = [encode(event) for event in events]
-        job = Append(run, owner, events, rows, after, messages, self._written(records_in(events)))
+        records = records_in(events)
+        memories = self._written(records) if records else ()
+        job = Append(run, owner, events, rows, after, messages, memories)
         writer = self._started()
         if writer.is_for_one_run and not self._waiting:
             outcomes = writer.commit_now([job])
@@ -345,6 +347,8 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
             return self._writer
 
 
+# A run is written to again and again.
+@lru_cache(maxsize=1024)
 def _check_id(run: str) -> None:
     if _ID.fullmatch(run) is None:
         words = f"{run[:140]!r} cannot be the id of a run"

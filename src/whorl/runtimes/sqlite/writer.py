@@ -39,6 +39,8 @@ RESTART_PAGES: Final = 12_000
 _RESTART_WAIT_MS: Final = 1000
 _FEW: Final = 4
 _QUICK_S: Final = 0.002
+# Where a run is alone, a commit may take so many times as long: hardly anybody is held up by it.
+_ALONE: Final = 10
 # What is larger is deflated beside the event loop.
 _SMALL_BYTES: Final = 65_536
 
@@ -107,10 +109,13 @@ class Writer:
 
     def commit_now(self, jobs: list[Job]) -> list[Outcome] | None:
         """The fast lane: commits a few appends in the caller's thread; None: hand them over."""
-        if len(jobs) > _FEW or self._commit_s > _QUICK_S or self._closed:
+        quick_s = _QUICK_S * _ALONE if self.is_for_one_run else _QUICK_S
+        if len(jobs) > _FEW or self._commit_s > quick_s or self._closed:
             return None
-        is_quick = all(isinstance(job, Append) and job.size < _SMALL_BYTES for job in jobs)
-        if not is_quick or not self._turn.acquire(blocking=False):
+        for job in jobs:
+            if not isinstance(job, Append) or job.size >= _SMALL_BYTES:
+                return None
+        if not self._turn.acquire(blocking=False):
             return None
         try:
             if self._fault() is not None or not self._queue.empty() or not self._begin_at_once():
@@ -224,6 +229,8 @@ class Writer:
 
     def _apply(self, jobs: list[Job]) -> list[Outcome]:
         """Runs of appends are written together; everything else keeps its place between them."""
+        if len(jobs) == 1 and isinstance(jobs[0], Append):
+            return self._tables.append_all([jobs[0]])  # type: ignore[return-value]
         outcomes: list[Outcome] = []
         for kind, group in groupby(jobs, key=type):
             if kind is Append:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import secrets
 import stat
 import time
 from contextlib import contextmanager, suppress
@@ -223,7 +222,7 @@ def _new_pipe(folder: Path, run: RunId) -> tuple[Path, int] | None:
     """A pipe of one's own; None where there can be none."""
     if not hasattr(os, "mkfifo"):
         return None
-    name = f"{run}.{secrets.token_hex(4)}"
+    name = f"{run}.{os.urandom(4).hex()}"
     hidden, path = folder / f".{name}", folder / name
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

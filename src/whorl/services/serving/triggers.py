@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -154,7 +154,7 @@ def _split(workflow: Workflow, trigger: Trigger, given: Values, now: float) -> l
 def scope_of(workflow: Workflow, given: Values, now: float) -> MappingScope:
     """The names that a run would begin with."""
     values: dict[str, Json] = check_inputs(workflow, given)
-    values |= {"$now": now, "$seed": secrets.token_hex(8)}
+    values |= {"$now": now, "$seed": os.urandom(8).hex()}
     scope = MappingScope(values)
     for name, value in workflow.variables:
         values[name] = value_of(value, scope)

@@ -162,8 +162,12 @@ class Append:
 
     @property
     def size(self) -> int:
-        bodies = sum(len(row.body) + sum(len(text) for _, text in row.large) for row in self.rows)
-        return bodies + 64 * len(self.rows)
+        size = 64 * len(self.rows)
+        for row in self.rows:
+            size += len(row.body)
+            for _, text in row.large:
+                size += len(text)
+        return size
 
 
 @dataclass(slots=True, eq=False)
