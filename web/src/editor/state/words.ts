@@ -28,7 +28,7 @@ function said(operation: Operation): string {
     case "remove":
       return `${at} removed`;
     case "rename":
-      return `${at} renamed to ${String(operation["name"])}`;
+      return `${operation["port"] === undefined ? at : `${at} ${String(operation["port"])}`} renamed to ${String(operation["name"])}`;
     case "wrap":
       return `${at} wrapped in ${String(operation["name"] ?? operation["kind"])}`;
     case "unwrap":

@@ -30,6 +30,9 @@ const MAPPED: Panel = {
 };
 const CANVAS: Panel = { Panel: CanvasLoop, fields: below("data", "maxIterations exitCondition stabilityThreshold feedbackMode") };
 
+/** The lists of ports of a node, which have tables of their own. */
+export const PORTS: readonly (readonly Key[])[] = below("data", "inputs outputs");
+
 const PANELS: Record<string, Panel> = { "native repeat": SENTENCE, "shodan loop": MAPPED, "studio loop": CANVAS };
 
 export const panelOf = (editor: Editor, node: SketchNode): Panel | undefined => PANELS[`${editor.dialect} ${node.kind}`];

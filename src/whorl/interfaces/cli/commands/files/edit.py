@@ -42,6 +42,8 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--name", metavar="NAME", help="For add, wrap, connect: what it is called.")
 @click.option("--kind", metavar="KIND", help="For wrap: repeat (the default), each, together, if. "
               "For connect: order, data or feedback.")  # fmt: skip
+@click.option("--port", metavar="PORT", help="For rename: the port of the step that gets the name, "
+              "as input:NAME or output:NAME (shodan).")  # fmt: skip
 @click.option("--until", metavar="TEXT", help="For wrap: when the loop ends.")
 @click.option("--at-most", type=click.IntRange(1), metavar="N", help="For wrap: its iterations.")
 @click.option("--field", "fields", metavar="NAME=VALUE", multiple=True,
@@ -298,6 +300,11 @@ def _numbers(words: list[str], _: dict[str, Any]) -> dict[str, Any]:
     return {"at": words[0], "x": whole[0], "y": whole[1]}
 
 
+def _rename(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    port = {"port": options["port"]} if options["port"] else {}
+    return {"at": words[0], "name": words[1], **port}
+
+
 def _remove(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
     inside = "keep" if options["keep"] else "with"
     return {"at": words[0], "inside": inside, "bridge": options["bridge"]}
@@ -312,7 +319,7 @@ _WORDS: dict[str, tuple[range, str, Callable[[list[str], dict[str, Any]], dict[s
     "add": (range(1, 2), "KIND", _add),
     "remove": (range(1, 2), "STEP", _remove),
     "move": (range(1, 100), "STEP...", lambda w, options: {"at": w, **_place(options)}),
-    "rename": (range(2, 3), "STEP NAME", lambda w, _: {"at": w[0], "name": w[1]}),
+    "rename": (range(2, 3), "STEP NAME", _rename),
     "wrap": (range(1, 100), "STEP...", _wrap),
     "unwrap": (range(1, 2), "STEP", lambda w, _: {"at": w[0]}),
     "connect": (range(2, 3), "FROM[:PORT] TO[:PORT]", _connect),
