@@ -1707,6 +1707,13 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
+            /**
              * Readers
              * @default rewire
              * @enum {string}
@@ -2722,6 +2729,13 @@ export interface components {
             at: string;
             /** Name */
             name: string;
+            /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
             /** Text */
             text: string;
         };
@@ -3561,6 +3575,13 @@ export interface components {
             /** Name */
             name: string;
             /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
+            /**
              * Pins
              * @description whether pinned steps are left out
              * @default true
@@ -3583,6 +3604,13 @@ export interface components {
         Unsaved: {
             /** Name */
             name: string;
+            /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
             /** Text */
             text: string;
         };

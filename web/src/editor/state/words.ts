@@ -37,6 +37,10 @@ function said(operation: Operation): string {
       return `${end(operation["from"])} connected to ${end(operation["to"])}`;
     case "disconnect":
       return `${end(operation["from"])} disconnected from ${end(operation["to"])}`;
+    case "extract":
+      return `${at} moved to ${String(operation["file"])}`;
+    case "inline":
+      return `${at} put in its place`;
     case "place":
       return `${at} placed`;
     default:

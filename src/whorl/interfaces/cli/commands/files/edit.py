@@ -107,9 +107,11 @@ def edit(
             write_file(target, other, advice="choose another name", mode="x")
         _write(path, edited.text)
     if as_json:
-        found = [_finding(each) for each in diagnose(project, edited.text, path)]
-        print_json({**answer(text, edited), "diagnostics": found})
+        found = diagnose(project, edited.text, path, edited.others)
+        print_json({**answer(text, edited), "diagnostics": [_finding(each) for each in found]})
     else:
+        for name in edited.others:
+            say(f"{'would write' if only_shows else 'wrote'} {safe(name)}")
         _report(project, path, text, edited, "rewired" if readers == "rewire" else "left")
     return 0
 
@@ -221,13 +223,12 @@ def _report(project: Project, path: str, text: str, edited: Edited, what: str) -
     before, after = (part.splitlines(keepends=True) for part in (text, edited.text))
     for line in difflib.unified_diff(before, after, path, path, n=1):
         click.echo(safe(line.rstrip("\r\n")))
-    for name in edited.others:
-        say(f"wrote {safe(name)}")
     for one in edited.rewired:
         say(f"{what}: {safe(one.path) or 'the workflow'} {safe(one.field)}, line {one.line}")
     if edited.text == text:
         say("nothing changed")
-    mistakes = [each for each in diagnose(project, edited.text, path) if each.severity == "error"]
+    found = diagnose(project, edited.text, path, edited.others)
+    mistakes = [each for each in found if each.severity == "error"]
     if mistakes:
         say(f"the file has {len(mistakes)} mistakes by now; see `whorl validate`")
 
