@@ -76,6 +76,7 @@ CASES = {
     "call-retry": "mcp-cli/items: An item is tried again",
     "described": "mcp-cli/steps: The input goes through steps in order",
     "each-halts": "shodan/loops: A for-each gives what its mappings name",
+    "each-ports": "shodan/loops: For each item of a list, several at once",
     "each-item-timeout": "mcp-cli/items: Each item has its time",
     "each-timeout": "mcp-cli/items: All items together have their time",
     "gate-approves": "steps/waits: Silence may mean yes",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.editing.edit import edit, open_text
 from whorl.dialects.editing.operations import read_operations
-from whorl.dialects.files import ProjectFiles
+from whorl.dialects.files import ProjectFiles, UnsavedFiles
 from whorl.dialects.reader import parse
 from whorl.errors import EditRefused, InvalidWorkflow
 from whorl.source import Mapping, Scalar, Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 
+# By dialect and code: how many operations were not applied.
+Reasons = Counter[tuple[str, str]]
 ROOT = Path(__file__).parents[2]
 SHARED = Path(os.environ.get("WHORL_SHARED", ROOT.parent / "shared"))
 ENDINGS = (".yaml", ".yml", ".json")
@@ -149,11 +152,11 @@ def _outcome(edited: Editor, text: str) -> str:
     return "exact" if edited.text == text else "not undone"
 
 
-def operation(nodes: list[Any], rng: Random) -> dict[str, Any]:
+def operation(nodes: list[Any], rng: Random, ending: str) -> dict[str, Any]:
     """One random operation on the steps of a file."""
     node = rng.choice(nodes)
     word = rng.choice(
-        ["set", "unset", "rename", "wrap", "unwrap", "remove", "move", "place", "add"]
+        ["set", "unset", "rename", "wrap", "unwrap", "remove", "move", "place", "add", "extract"]
     )
     match word:
         case "set":
@@ -176,6 +179,8 @@ def operation(nodes: list[Any], rng: Random) -> dict[str, Any]:
             holders = ["", *(one.path for one in nodes if one.slots)]
             more = {} if rng.random() < 0.5 else {"after": None}
             return {"operation": word, "at": node.path, "into": rng.choice(holders), **more}
+        case "extract":
+            return {"operation": word, "at": node.path, "file": f"zz-part{ending}"}
         case "place":
             return {"operation": word, "at": node.path, "x": rng.randint(-9, 9), "y": 1.5}
         case "add":
@@ -186,9 +191,12 @@ def operation(nodes: list[Any], rng: Random) -> dict[str, Any]:
 
 
 def try_operations(
-    files: list[tuple[str, Path]], rng: Random, count: int
+    files: list[tuple[str, Path]], rng: Random, count: int, *, reasons: Reasons | None = None
 ) -> Counter[tuple[str, str]]:
-    """Applies operations to files at random; counts what became of them, and of their inverses."""
+    """Applies operations to files at random; counts what became of them, and of their inverses.
+
+    `reasons` counts the codes of those that were not applied.
+    """
     told: Counter[tuple[str, str]] = Counter()
     for dialect, path in files:
         text, around = read(path), ProjectFiles(str(path.parent))
@@ -199,22 +207,24 @@ def try_operations(
         nodes = list(changes.sketch.nodes)
         is_valid = not [one for one in changes.check(text) if one.severity == "error"]
         for _ in range(count if nodes else 0):
-            written = operation(nodes, rng)
-            told[dialect, _applied(text, str(path), written, around, is_valid)] += 1
+            written = operation(nodes, rng, path.suffix)
+            try:
+                told[dialect, _applied(text, str(path), written, around, is_valid)] += 1
+            except EditRefused as fault:
+                told[dialect, _refusal(fault)] += 1
+                if reasons is not None:
+                    reasons[dialect, fault.diagnostic.code] += 1
     return told
 
 
 def _applied(
     text: str, file: str, written: dict[str, Any], around: ProjectFiles, is_valid: bool
 ) -> str:
-    try:
-        edited = edit(text, file, read_operations([written]), around)
-    except EditRefused as fault:
-        return _refusal(fault)
+    edited = edit(text, file, read_operations([written]), around)
     if apply(text, edited.patches) != edited.text:
         return "wrong"
-    if is_valid and written["operation"] in ("rename", "wrap", "unwrap", "place"):
-        _, after = open_text(edited.text, file, around)
+    if is_valid and written["operation"] in ("rename", "wrap", "unwrap", "place", "extract"):
+        _, after = open_text(edited.text, file, UnsavedFiles(around, file, edited.others))
         if [one for one in after.check(edited.text) if one.severity == "error"]:
             return "wrong"
     again = editor(edited.text, file)
@@ -247,11 +257,15 @@ def main() -> None:
     """Prints the shares over all files: `python tests/editing/drawn.py 20`, for 20 of each file."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 5
     files = [*own_files(), *corpora()]
-    for title, work in (("changes of texts", try_changes), ("operations", try_operations)):
+    reasons: Reasons = Counter()
+    counted = partial(try_operations, reasons=reasons)
+    for title, work in (("changes of texts", try_changes), ("operations", counted)):
         columns = "".join(f"{word:>12}" for word in ("all", *OUTCOMES, "share"))
         print(f"{title:<18}{columns}")
         for dialect, row in shares(work(files, Random(count), count)).items():
             print(f"  {dialect:<16}" + "".join(f"{row[word]:>12,}" for word in row), flush=True)
+    for (dialect, code), number in sorted(reasons.items()):
+        print(f"  {dialect:<16}{code}: {number}")
 
 
 if __name__ == "__main__":

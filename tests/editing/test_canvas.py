@@ -66,6 +66,57 @@ def test_a_loop_that_is_dropped_on_a_short_edge_covers_no_neighbour() -> None:
     assert {path: after[path] for path in before} == before
 
 
+GRAPH = """\
+version: 1
+metadata: {name: graph}
+nodes:
+  - {id: a, position: {x: 0, y: 0}, data: {nodeType: agent, prompt: One}}
+  - {id: b, position: {x: 240, y: 0}, data: {nodeType: agent, prompt: Two}}
+  - {id: c, position: {x: 240, y: 100}, data: {nodeType: agent, prompt: Three}}
+  - id: old
+    position: {x: 0, y: 400}
+    data:
+      nodeType: loop
+      continueWhile: {output: d.x, operator: ==, value: 1}
+      inlineWorkflow:
+        nodes:
+          - {id: d, position: {x: 0, y: 0}, data: {nodeType: agent, prompt: Four}}
+          - {id: e, position: {x: 300, y: 0}, data: {nodeType: agent, prompt: Five}}
+        edges: []
+edges:
+  - {id: e1, source: a, target: b}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "wanted"),
+    [
+        # On the edge between two nodes: below all that its rim would cover.
+        ({"x": 120, "y": 0}, {"x": 120, "y": 196}),
+        # Over the inside of another loop, which is wider than the node says.
+        ({"x": 400, "y": 420}, {"x": 400, "y": 570}),
+        # Where there is room it stays.
+        ({"x": 600, "y": 0}, {"x": 600, "y": 0}),
+    ],
+)
+def test_a_loop_that_is_dropped_covers_no_other_node(place: Any, wanted: Any) -> None:
+    operation = {"operation": "add", "into": "", "kind": "loop", "place": place}
+    edited = edit(GRAPH, "a.yaml", read_operations([operation]), NoFiles())
+
+    new = edited.sketch.node("loop")
+    assert new is not None
+    assert new.position == (wanted["x"], wanted["y"])
+
+
+def test_a_node_without_a_place_stands_right_of_wide_loops() -> None:
+    operation = {"operation": "add", "into": "", "kind": "agent"}
+    edited = edit(GRAPH, "a.yaml", read_operations([operation]), NoFiles())
+
+    new = edited.sketch.node("agent")
+    assert new is not None
+    assert new.position == (548, 400)
+
+
 def test_a_loop_from_the_palette_brings_its_exit_and_splits_an_edge() -> None:
     edge = {"from": {"at": "task"}, "to": {"at": "refine"}}
     loop = {"operation": "add", "into": "", "kind": "loop", "name": "more", "on_edge": edge}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from drawn import corpora, own_files, read
+from drawn import ROOT, corpora, own_files, read
 
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.dialects.editing.edit import open_text
@@ -37,3 +37,13 @@ def test_each_drawn_step_is_in_the_graph_with_its_holder(dialect: str) -> None:
         assert {path: nodes.get(path) for path in drawn} == drawn, path
 
     assert seen > 10
+
+
+def test_a_loop_over_items_has_the_ports_of_its_own_file() -> None:
+    path = ROOT / "examples/shodan/titles.yaml"
+    files = ProjectFiles(str(path.parent))
+    graph = graph_of(read_workflow(read(path), str(path), files).workflow)
+
+    [ports] = [node.ports for node in graph.nodes if node.path == "titles"]
+    assert ports is not None
+    assert (ports.inputs, ports.outputs) == (["texts"], ["titles"])

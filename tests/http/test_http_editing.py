@@ -213,3 +213,31 @@ def test_names_in_scope_come_with_types_and_readers(editor: Client) -> None:
     assert names["write"]["step"] == "polish/write"
     assert names["write"]["readers"][0]["line"] > 1
     assert refused["error"]["code"] == "C105"
+
+
+def test_a_part_in_a_new_file_is_known_before_it_is_saved(editor: Client, folder: Path) -> None:
+    text = 'whorl: 1\nsteps:\n  a: {ask: "One"}\n  b: {ask: "{{ a }}"}\noutputs: {x: "{{ b }}"}\n'
+    operations = [{"operation": "extract", "at": "a", "file": "part.yaml"}]
+    body = {"name": "whole.yaml", "text": text, "operations": operations}
+    edited = editor.post("/workflows/edit", body, 200)
+    others = {name: other["text"] for name, other in edited["others"].items()}
+    named = {"name": "whole.yaml", "text": edited["text"]}
+
+    assert edited["diagnostics"] == []
+    assert not (folder / "part.yaml").exists()
+    alone = editor.post("/workflows/sketch", named, 200)
+    assert alone["diagnostics"][0]["code"] == "W016"
+    assert editor.post("/workflows/sketch", {**named, "others": others}, 200)["diagnostics"] == []
+    back = [{"operation": "inline", "at": "a"}]
+    again = editor.post("/workflows/edit", {**named, "operations": back, "others": others}, 200)
+    assert again["text"] == text
+
+    saving = {"file": "whole.yaml", "text": edited["text"], "etag": None, "others": others}
+    assert put(editor, **saving)[0] == 200
+    assert (folder / "part.yaml").read_text() == others["part.yaml"]
+    # What is there already, as it is wanted, is no obstacle; anything else is.
+    etag = editor.get("/workflows/etag", file="whole.yaml")["etag"]
+    assert put(editor, **{**saving, "etag": etag})[0] == 200
+    other = {"part.yaml": others["part.yaml"] + "# mine\n"}
+    status, answer = put(editor, **{**saving, "etag": etag, "others": other})
+    assert (status, answer["error"]["code"]) == (422, "C104")

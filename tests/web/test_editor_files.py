@@ -122,3 +122,29 @@ def test_a_broken_file_is_repaired_in_the_source(site: Site, page: Page) -> None
     expect(page.locator(".edit-canvas.is-broken")).to_have_count(0)
 
     expect(page.locator(".edit-changes")).to_have_count(0)
+
+
+def test_a_step_goes_to_a_file_and_back(site: Site, page: Page) -> None:
+    body = site.project / "part.yaml"
+    opened(site, page, "drafts.yaml")
+    title(page, "review").click()
+    form = page.get_by_role("region", name="inspector")
+    form.get_by_text("To a file…").click()
+    form.get_by_label("new file").fill("part.yaml")
+    form.get_by_role("button", name="Extract").click()
+    expect(form.get_by_role("button", name="Open part.yaml")).to_be_visible()
+    expect(form.locator(".inspector-problems")).to_have_count(0)
+    # Both texts are one step of undo, and nothing is on the disk yet.
+    page.keyboard.press("Control+z")
+    expect(form.get_by_text("To a file…")).to_be_visible()
+    assert not body.exists()
+    page.keyboard.press("Control+Shift+z")
+    expect(form.get_by_role("button", name="Inline")).to_be_visible()
+    text = saved(site, page, "drafts.yaml")
+
+    assert "call: part.yaml" in text
+    assert 'ask: "Review {{ write }}"' in body.read_text()
+    form.get_by_role("button", name="Inline").click()
+    expect(form.get_by_text("To a file…")).to_be_visible()
+    assert saved(site, page, "drafts.yaml") == DRAFTS
+    assert body.exists()

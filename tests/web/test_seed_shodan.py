@@ -251,6 +251,65 @@ def test_output_mappings_are_added_and_removed(site: Site, page: Page) -> None:
     assert rows[2]["take"] == "all"
 
 
+def test_ports_of_the_loop_are_a_table_with_their_mappings(site: Site, page: Page) -> None:
+    form = panel(site, page)
+    table = form.get_by_role("group", name="Inputs", exact=True)
+    expect(table.get_by_label("name of input 1")).to_have_value("task")
+    expect(table.get_by_label("type of input 1")).to_have_value("string")
+    expect(table.get_by_role("checkbox", name="required input 1")).to_be_checked()
+    expect(table.get_by_label("default of input 2")).to_have_value("Keep it short")
+    expect(table.locator(".port-mapped")).to_have_text(["→ coder.task", "→ coder.context"])
+    given = form.get_by_role("group", name="Outputs", exact=True)
+    ends = ["← coder.code", "← review.approved", "← iteration count"]
+    expect(given.locator(".port-mapped")).to_have_text(ends)
+
+
+def test_a_renamed_port_takes_its_mappings_along(site: Site, page: Page) -> None:
+    form = panel(site, page)
+    form.get_by_role("group", name="Inputs", exact=True).get_by_label("name of input 1").fill("job")
+    page.keyboard.press("Enter")
+    expect(step(page, LOOP).locator(".port-in")).to_have_text(["job", "guidelines"])
+    expect(form.get_by_label("source of input mapping 1")).to_have_value("job (outer)")
+
+    assert loop_saved(site, page)["inputMappings"][0]["source"]["name"] == "job"
+    page.keyboard.press("Control+z")
+    expect(step(page, LOOP).locator(".port-in")).to_have_text(INPUTS)
+    assert saved(site, page, "edit.yaml") == REVIEW
+
+
+def test_ports_are_added_typed_and_removed(site: Site, page: Page) -> None:
+    form = panel(site, page)
+    table = form.get_by_role("group", name="Inputs", exact=True)
+    table.get_by_role("button", name="Add an input").click()
+    expect(table.get_by_label("name of input 3")).to_have_value("input")
+    expect(table.locator(".port-mapped").last).to_have_text("not mapped")
+    table.get_by_label("name of input 3").fill("tries")
+    table.get_by_label("type of input 3").select_option("number")
+    table.get_by_role("checkbox", name="required input 3").check()
+    table.get_by_text("more of input 3").click()
+    table.get_by_label("default of input 3").fill("4")
+    table.get_by_role("button", name="Remove input 2").click()
+    expect(table.get_by_role("listitem")).to_have_count(2)
+
+    assert loop_saved(site, page)["inputs"] == [
+        {"name": "task", "type": "string", "required": True},
+        {"name": "tries", "type": "number", "required": True, "default": 4},
+    ]
+
+
+def test_ports_inside_are_a_table_too(site: Site, page: Page) -> None:
+    edited(site, page)
+    step(page, f"{LOOP}/coder").locator(".piece-head").first.click()
+    form = page.get_by_role("region", name="inspector")
+    expect(form.get_by_label("name of input 2")).to_have_value("context")
+    form.get_by_label("name of output 1").fill("draft")
+    page.keyboard.press("Enter")
+    expect(step(page, LOOP).locator(".port-out")).to_have_text(OUTPUTS)
+
+    [inner] = loop_saved(site, page)["inlineWorkflow"]["edges"]
+    assert inner["sourceHandle"] == "output:draft"
+
+
 def test_drill_down_opens_the_body_and_leads_out_again(site: Site, page: Page) -> None:
     edited(site, page)
     step(page, LOOP).locator(".piece-head").first.dblclick()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -91,10 +90,20 @@ def name_it(hands: Hands, name: str, path: str) -> None:
 
 
 def write_ports(hands: Hands, ports: tuple[list[Any], list[Any]]) -> None:
+    """The two tables of ports: names, types, and which of them are needed."""
     form = inspector(hands.page)
-    hands.press(form.get_by_text("More fields"))
-    hands.write(form.get_by_label("Inputs", exact=True), json.dumps(ports[0]))
-    hands.write(form.get_by_label("Outputs", exact=True), json.dumps(ports[1]))
+    for title, word, rows in (("Inputs", "input", ports[0]), ("Outputs", "output", ports[1])):
+        table = form.get_by_role("group", name=title, exact=True)
+        for number, row in enumerate(rows, 1):
+            if table.get_by_role("listitem").count() < number:
+                hands.press(table.get_by_role("button", name=f"Add an {word}"))
+                expect(table.get_by_role("listitem")).to_have_count(number)
+            hands.write(table.get_by_label(f"name of {word} {number}"), row["name"])
+            hands.choose(table.get_by_label(f"type of {word} {number}"), row["type"])
+            if row.get("required"):
+                needed = table.get_by_role("checkbox", name=f"required {word} {number}")
+                hands.tick(needed)
+        expect(table.get_by_role("listitem")).to_have_count(len(rows))
 
 
 def tell(hands: Hands, label: str, prompt: str, ports: tuple[list[Any], list[Any]]) -> None:

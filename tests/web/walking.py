@@ -83,6 +83,12 @@ class Hands:
     def choose(self, target: Locator, value: str) -> None:
         raise NotImplementedError
 
+    def tick(self, box: Locator) -> None:
+        self.focus(box)
+        if not box.is_checked():
+            self.page.keyboard.press("Space")
+        expect(box).to_be_checked()
+
     def write(self, target: Locator, text: str) -> None:
         """Replaces what stands in a field, and leaves it there as a person who goes on."""
         self.focus(target)
@@ -147,6 +153,9 @@ class Mouse(Hands):
     def choose(self, target: Locator, value: str) -> None:
         target.select_option(value)
 
+    def tick(self, box: Locator) -> None:
+        box.check()
+
     def pick(self, radio: Locator) -> None:
         radio.check()
 
@@ -164,7 +173,7 @@ class Mouse(Hands):
 
     def remove(self, path: str) -> None:
         self.select(path)
-        inspector(self.page).get_by_role("button", name="Remove").click()
+        inspector(self.page).get_by_role("button", name="Remove", exact=True).click()
         expect(step(self.page, path)).to_have_count(0)
 
     def connect(self, source: tuple[str, str], target: tuple[str, str]) -> None:

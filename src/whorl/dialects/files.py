@@ -10,7 +10,7 @@ from whorl.lazily import dataclass
 from whorl.source.paths import Place, find_beside, list_beside, open_beside, resolve_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 # A project may be a home folder by mistake; loading a file must not read through all of it.
@@ -88,6 +88,39 @@ class NoFiles:
 
     def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
         return ()
+
+
+@dataclass(frozen=True, slots=True)
+class UnsavedFiles:
+    """Files with texts that are not saved yet, by their names as those beside `base` say them."""
+
+    files: SourceFiles
+    base: str
+    texts: Mapping[str, str]
+
+    def _text(self, base: str, reference: str) -> tuple[str, str] | None:
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(base), reference))
+        folder = posixpath.dirname(self.files.real_path(self.base))
+        for name, text in self.texts.items():
+            if path == posixpath.normpath(posixpath.join(folder, name)):
+                return path, text
+        return None
+
+    def real_path(self, file: str) -> str:
+        return self.files.real_path(file)
+
+    def open(self, base: str, reference: str, span: Span) -> Opened:
+        found = self._text(base, reference)
+        if found is None:
+            return self.files.open(base, reference, span)
+        return Opened(found[0], reference, found[1])
+
+    def find(self, base: str, names: Sequence[str]) -> str | None:
+        unsaved = (name for name in names if self._text(base, name) is not None)
+        return next(unsaved, None) or self.files.find(base, names)
+
+    def list(self, base: str, endings: tuple[str, ...]) -> Iterable[Place]:
+        return self.files.list(base, endings)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ _RAW = {
     ("Port", "default"),
     ("Task", "returns"),
     ("Loop", "words"),
+    ("ForEach", "words"),
     ("Workflow", "words"),
     ("Trigger", "schema"),
     ("Trigger", "recurrence"),

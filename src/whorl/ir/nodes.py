@@ -93,7 +93,8 @@ class ForEach(NodeFields):
     """Runs its body for each item; its result is the list of the bodies' results, in order.
 
     It succeeds when at least this part of the items did; a failed item's result is null. With
-    `on_item_failure` halt, no further item begins after one has failed.
+    `on_item_failure` halt, no further item begins after one has failed. `words` are how its dialect
+    speaks of it, as those of a loop are.
     """
 
     items: Value
@@ -105,6 +106,7 @@ class ForEach(NodeFields):
     item_timeout_s: float | None = None
     min_success_rate: float = 1.0
     on_item_failure: Literal["continue", "halt"] = "continue"
+    words: Json = None
 
 
 @dataclass(frozen=True, slots=True)

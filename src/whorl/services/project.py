@@ -169,8 +169,12 @@ class Project:
                     return os.path.relpath(base / named[0], current)
         return file
 
-    def read_text(self, text: str, file: str, workflow: str = "") -> Reading:
-        from whorl.dialects import ProjectFiles, read_workflow
+    def read_text(
+        self, text: str, file: str, workflow: str = "", others: Mapping[str, str] | None = None
+    ) -> Reading:
+        """Reads a text as if it stood in a file; `others` are texts beside it, not saved either."""
+        from whorl.dialects import ProjectFiles, SourceFiles, read_workflow
+        from whorl.dialects.files import UnsavedFiles
 
         # A file inside the project may name all files of it, another one those beside it.
         try:
@@ -179,7 +183,9 @@ class Project:
         except (OSError, RuntimeError, ValueError):
             root = self.root
         table = self.configuration().table
-        files = ProjectFiles(str(root), self._folders(table))
+        files: SourceFiles = ProjectFiles(str(root), self._folders(table))
+        if others:
+            files = UnsavedFiles(files, file, others)
         # The limits of loops that have none of their own.
         limits = self.settings().limits if "limits" in table else {}
         return read_workflow(text, file, files, limits=limits, workflow=workflow)

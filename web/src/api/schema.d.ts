@@ -1707,6 +1707,13 @@ export interface components {
                 [key: string]: unknown;
             }[];
             /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
+            /**
              * Readers
              * @default rewire
              * @enum {string}
@@ -2729,6 +2736,13 @@ export interface components {
             at: string;
             /** Name */
             name: string;
+            /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
             /** Text */
             text: string;
         };
@@ -3582,6 +3596,13 @@ export interface components {
             /** Name */
             name: string;
             /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
+            /**
              * Pins
              * @description whether pinned steps are left out
              * @default true
@@ -3604,6 +3625,13 @@ export interface components {
         Unsaved: {
             /** Name */
             name: string;
+            /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
             /** Text */
             text: string;
         };

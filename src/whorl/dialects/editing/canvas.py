@@ -14,7 +14,7 @@ from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.text import TAKEN, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.dialects.editing.changes import Widget
     from whorl.source import Json, Value
@@ -213,7 +213,7 @@ class CanvasChanges(Changes):
         readers = [one for one in self.reading(level, names) if not _is_in(one[0].path, node.path)]
         if self.rewires:
             self._refuse_readers(node, names)
-        self._list_readers(readers)
+        self.list_readers((one[0], one[1]) for one in readers)
         if operation.get("bridge") and len(own) == 1:
             self.bridge(level, self.id_of(node))
         self.cut_nodes(level, names)
@@ -271,23 +271,24 @@ class CanvasChanges(Changes):
             own = self.level(node)
             # A node of the same id further inside hides the one outside.
             seen = names - set(self.ids(own)) if own != level else names
-            for where, text in _texts(at(self.editor.now.root, *node.where, "data"),
-                                      (*node.where, "data"), ):  # fmt: skip
-                if self.is_own(node, where):
-                    for match in PLACE.finditer(text):
-                        found = self.head_of(node, match[1], seen)
-                        if found is not None:
-                            yield node, where, match.start(1) + found[0], found[1]
+            for where, text in self.texts_of(node):
+                for match in PLACE.finditer(text):
+                    found = self.head_of(node, match[1], seen)
+                    if found is not None:
+                        yield node, where, match.start(1) + found[0], found[1]
         for node in self.sketch.nodes:
             for where in self.mentions(level, node):
                 head = text_of(at(self.editor.now.root, *where)).partition(".")[0]
                 if head in names:
                     yield node, where, 0, head
 
-    def is_own(self, node: SketchNode, where: Keys) -> bool:
-        """Whether a text below a node is its own and not that of a node inside of it."""
-        inner = range(len(node.where) + 1, len(where) + 1)
-        return all(self.sketch.at(where[:length]) is None for length in inner)
+    def texts_of(self, node: SketchNode) -> Iterator[tuple[Keys, str]]:
+        """The texts of a node itself, without those of the nodes inside of it."""
+        data = (*node.where, "data")
+        for where, text in _texts(at(self.editor.now.root, *data), data):
+            inner = range(len(node.where) + 1, len(where) + 1)
+            if all(self.sketch.at(where[:length]) is None for length in inner):
+                yield where, text
 
     def make_rename(self, operation: Operation) -> None:
         node, name = self.node(operation.at[0]), operation.get("name")
@@ -302,7 +303,7 @@ class CanvasChanges(Changes):
                 self.editor.set(list(where), name)
             if self.rewires:
                 self._rewrite(readers, old, name)
-            self._list_readers(readers)
+            self.list_readers((one[0], one[1]) for one in readers)
 
         if self.rewires:
             self.checked(change, is_strict=True)
@@ -331,8 +332,8 @@ class CanvasChanges(Changes):
         for where, text in texts.items():
             self.editor.set(list(where), text)
 
-    def _list_readers(self, readers: list[tuple[SketchNode, Keys, int, str]]) -> None:
-        for node, where, _, _ in readers:
+    def list_readers(self, readers: Iterable[tuple[SketchNode, Keys]]) -> None:
+        for node, where in readers:
             line = line_of(self.editor.now, where)
             note = Rewired(node.path, field_words(node, where), line)
             if note not in self.outcome.rewired:

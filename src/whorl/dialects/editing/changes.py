@@ -72,6 +72,8 @@ class Changes:
     last: ClassVar[tuple[str, ...]] = ()
     # The text of a new file.
     empty: ClassVar[str] = ""
+    # Whether files declare the ports of their steps by name.
+    names_ports: ClassVar[bool] = False
 
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
@@ -114,8 +116,10 @@ class Changes:
 
     def apply(self, operation: Operation) -> None:
         method = getattr(self, f"make_{operation.word}", None)
-        if method is None:
-            what = f"{operation.word!r} is not available for files of this dialect"
+        is_port = "port" in operation.fields
+        if method is None or (is_port and not self.names_ports):
+            what = f"{operation.word!r}{' of a port' if is_port else ''}"
+            what += " is not available for files of this dialect"
             raise refuse(UNAVAILABLE, what, AS_TEXT)
         method(operation)
 

@@ -109,10 +109,11 @@ def open_text(
         if source == editor.text:
             # It is read already, which takes most of the time.
             document = editor.now.document
-            return findings(lambda: reader.read(document, files_beside(files, file)))
-        return findings(lambda: read(source, file, files))
+            return findings(lambda: reader.read(document, files_beside(changes.files, file)))
+        return findings(lambda: read(source, file, changes.files))
 
-    return reader.name, made(editor, file, files, check, rewires=rewires)
+    changes = made(editor, file, files, check, rewires=rewires)
+    return reader.name, changes
 
 
 @lru_cache(maxsize=_PARSED_MAX)

@@ -33,7 +33,7 @@ _FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     | _PLACE,
     "remove": {"at": _TEXT, "inside": _TEXT, "bridge": (bool,)},
     "move": {"at": _PATHS, **_PLACE},
-    "rename": {"at": _TEXT, "name": _TEXT},
+    "rename": {"at": _TEXT, "name": _TEXT, "port": _TEXT},
     "wrap": {"at": _PATHS, "kind": _TEXT, "name": _TEXT, "fields": (dict,)},
     "unwrap": {"at": _TEXT},
     "connect": _END,

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.dialects.shodan.graph import GraphNode
+    from whorl.language import Json
 
 
 ITERATIONS = 10
@@ -70,13 +71,15 @@ def read_loop(level: Level, inner: Level, build: Callable[[Level], ir.Block]) ->
             shape=shape,
             words={
                 "fields": {"max_iterations": "maxIterations", "budget": "--budget"},
-                "ports": {
-                    "inputs": [port.name for port in node.inputs],
-                    "outputs": [port.name for port in node.outputs],
-                },
+                "ports": _port_names(node),
             },
         )
     ]
+
+
+def _port_names(node: GraphNode) -> dict[str, Json]:
+    sides = {"inputs": node.inputs, "outputs": node.outputs}
+    return {side: [port.name for port in ports] for side, ports in sides.items()}
 
 
 def _read_limit(level: Level, node: GraphNode) -> int:
@@ -204,6 +207,7 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
         concurrency=_read_parallel(level, options),
         on_item_failure="halt",
         shape=_gathered(inner),
+        words={"ports": _port_names(node)},
     )
     held = ir.Fields(tuple((name, expression(source)) for name, source in inputs.items()))
     return [ir.Compute(name=inner.held, value=held), each]

@@ -135,6 +135,7 @@ def read_iterator(scope: Scope, region: Region, body: ir.Block) -> list[ir.Node]
         index_name=scope.helper(region.start, "index"),
         concurrency=at_once if mode == "parallel" else 1,
         shape=expression(shape),
+        words={"ports": {"inputs": ["input"], "outputs": ["output"]}},
         **node.common(),
     )
     return [ir.Compute(name=items, value=expression(source)), each]

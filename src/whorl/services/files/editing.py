@@ -14,7 +14,7 @@ import threading
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.dialects.editing.changes import findings
 from whorl.dialects.editing.edit import Edited, edit, open_text
@@ -22,7 +22,7 @@ from whorl.dialects.editing.names import as_json as names_as_json
 from whorl.dialects.editing.operations import read_operations
 from whorl.dialects.editing.palette import changes_of
 from whorl.dialects.editing.sketch import as_json, path_at
-from whorl.dialects.files import ENDINGS, ProjectFiles
+from whorl.dialects.files import ENDINGS, ProjectFiles, UnsavedFiles
 from whorl.dialects.reader import dialects, parse, reader_of
 from whorl.errors import EditRefused, InvalidWorkflow, UsageError
 from whorl.source.editing.patches import in_utf16
@@ -33,9 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from whorl.dialects.editing.changes import Changes
+    from whorl.dialects.files import SourceFiles
     from whorl.errors import Diagnostic
     from whorl.services.project import Project
 
+# Texts of files beside the one that is edited, by their names, which are not saved yet.
+Others: TypeAlias = "Mapping[str, str] | None"
 CHANGED, UNWRITABLE = "C110", "C111"
 _KEPT_BITS = 0o777
 # Of several saves of one process, one looks and writes before the next one looks.
@@ -57,18 +60,19 @@ def etag_of(data: bytes) -> str:
     return f'"sha256:{hashlib.sha256(data).hexdigest()}"'
 
 
-def files_of(project: Project, file: str) -> ProjectFiles:
-    """The files that a file of the project may name."""
+def files_of(project: Project, file: str, others: Others = None) -> SourceFiles:
+    """The files that a file of the project may name; `others` beside it are not saved yet."""
     path = Path(file).resolve()
     root = project.root if path.is_relative_to(project.root) else path.parent
-    return ProjectFiles(str(root), ())
+    files = ProjectFiles(str(root), ())
+    return UnsavedFiles(files, file, others) if others else files
 
 
-def diagnose(project: Project, text: str, file: str) -> list[Diagnostic]:
+def diagnose(project: Project, text: str, file: str, others: Others = None) -> list[Diagnostic]:
     """What the reader says about a text, as if it stood in the file, each with its step."""
-    found = findings(lambda: project.read_text(text, file))
+    found = findings(lambda: project.read_text(text, file, others=others))
     try:
-        changes = open_text(text, file, files_of(project, file))[1] if found else None
+        changes = open_text(text, file, files_of(project, file, others))[1] if found else None
     except EditRefused:
         changes = None
     return found if changes is None else [_placed(each, changes) for each in found]
@@ -110,10 +114,11 @@ def edit_text(
     operations: Sequence[Mapping[str, Any]],
     *,
     rewires: bool = True,
+    others: Others = None,
 ) -> Edited:
     """The text after operations; raises EditRefused or UsageError, and then nothing has changed."""
     read = read_operations(operations)
-    return edit(text, file, read, files_of(project, file), rewires=rewires)
+    return edit(text, file, read, files_of(project, file, others), rewires=rewires)
 
 
 def answer(before: str, edited: Edited) -> dict[str, Any]:

@@ -161,11 +161,18 @@ class Editor:
             self.inverse.insert(0, Step("put_back", (path, spelled, scalar_shape(None))))
         return (*path, index)
 
-    def insert(self, path: Path, index: int, name: str | None, value: Json) -> Path:
-        """Puts a new entry into a container, in the style of the others."""
+    def insert(
+        self, path: Path, index: int, name: str | None, value: Json, *, instead: Piece | None = None
+    ) -> Path:
+        """Puts a new entry into a container, in the style of the others.
+
+        One that is there `instead` of another has the blank lines that were before that one.
+        """
         shape = shape_of_json(value)
         first: EditRefused | None = None
         for piece in entries.fresh(self.now, path, name, shape):
+            if instead is not None and not instead.gap.strip() and not piece.flow:
+                piece = replace(piece, gap=instead.gap, fresh=False)
             try:
                 return self.paste(path, index, piece)
             except EditRefused as fault:

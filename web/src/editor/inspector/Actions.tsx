@@ -3,7 +3,7 @@ import { useState } from "react";
 import { Field } from "../../dialogs/fields";
 import type { Editor, SketchNode } from "../contract";
 import { childrenOf, nameOf } from "./fields";
-import { lossesOf, wrapsOf } from "./loops/panels";
+import { canExtract, canInline, lossesOf, wrapsOf } from "./loops/panels";
 
 export function Actions({ editor, node }: { editor: Editor; node: SketchNode }) {
   const isHolder = node.body === "inline" || node.body === "members";
@@ -17,6 +17,8 @@ export function Actions({ editor, node }: { editor: Editor; node: SketchNode }) 
       )}
       <WrapForm editor={editor} paths={[node.path]} />
       {isHolder && <Unwrap editor={editor} node={node} />}
+      {canExtract(editor.dialect, node) && <ExtractForm editor={editor} node={node} />}
+      {canInline(editor.dialect, node) && <Inline editor={editor} node={node} />}
       <RemoveButton editor={editor} nodes={[node]} />
     </div>
   );
@@ -58,6 +60,43 @@ export function WrapForm({ editor, paths }: { editor: Editor; paths: readonly st
         </button>
       </div>
     </details>
+  );
+}
+
+/** Moves a step to a file of its own, which is called in its place; both are saved together. */
+function ExtractForm({ editor, node }: { editor: Editor; node: SketchNode }) {
+  const ending = editor.file.slice(editor.file.lastIndexOf("."));
+  const usual = `${nameOf(node.path)}${editor.dialect === "studio" ? ".json" : ending}`;
+  const [file, setFile] = useState("");
+  const [isOpen, setOpen] = useState(false);
+  const extract = async () => {
+    if (await editor.apply([{ operation: "extract", at: node.path, file: file || usual }])) setOpen(false);
+  };
+  return (
+    <details className="menu" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary className="button">To a file…</summary>
+      <div className="menu-body">
+        <Field label="new file" help="beside this one; saved together with it">
+          {(id) => <input id={id} className="mono" value={file} placeholder={usual} onChange={(event) => setFile(event.target.value)} />}
+        </Field>
+        <button type="button" className="button button-main" onClick={() => void extract()}>
+          Extract
+        </button>
+      </div>
+    </details>
+  );
+}
+
+/** Puts what a step calls in the place of the call; the file that it is in stays. */
+function Inline({ editor, node }: { editor: Editor; node: SketchNode }) {
+  const inline = async () => {
+    const made = await editor.apply([{ operation: "inline", at: node.path }]);
+    if (made) editor.select(made.select);
+  };
+  return (
+    <button type="button" className="button" title={`puts what ${node.file} holds here; the file stays as it is`} onClick={() => void inline()}>
+      Inline
+    </button>
   );
 }
 

@@ -3,7 +3,8 @@ import { textOf } from "../../app/values";
 import { visible } from "../../journal/words";
 import type { Editor, Json, SketchNode } from "../contract";
 import { childrenOf, kindOf, othersOf, put, rowsOf, widgetFor, type Field, type Row } from "./fields";
-import { panelOf } from "./loops/panels";
+import { panelOf, PORTS } from "./loops/panels";
+import { Ports } from "./loops/Ports";
 import { AnyWidget } from "./widgets/Widgets";
 
 interface StepProps {
@@ -14,8 +15,10 @@ interface StepProps {
 export function StepForm({ editor, node }: StepProps) {
   const panel = panelOf(editor, node);
   const form: readonly Field[] = kindOf(editor, node.kind)?.form ?? [];
-  const { shown, folded } = rowsOf(form, node, panel?.fields ?? []);
-  const others = othersOf(form, node.fields, node.body === "inline" ? childrenOf(editor, node.path) : null, panel?.fields ?? []);
+  const hasPorts = editor.dialect === "shodan" && form.some(({ field }) => PORTS.some((keys) => keys.join() === field.join()));
+  const elsewhere = [...(panel?.fields ?? []), ...(hasPorts ? PORTS : [])];
+  const { shown, folded } = rowsOf(form, node, elsewhere);
+  const others = othersOf(form, node.fields, node.body === "inline" ? childrenOf(editor, node.path) : null, elsewhere);
   const Panel = panel?.Panel;
   return (
     <>
@@ -23,6 +26,7 @@ export function StepForm({ editor, node }: StepProps) {
       {shown.map((row) => (
         <FormRow key={row.field.field.join(".")} editor={editor} at={node.path} row={row} />
       ))}
+      {hasPorts && <Ports editor={editor} node={node} />}
       {folded.length > 0 && (
         <details className="inspector-more">
           <summary>{shown.length > 0 || panel ? "More fields" : "Fields"}</summary>

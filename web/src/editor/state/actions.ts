@@ -1,7 +1,7 @@
 /** What changes the open file: operations one request at a time, typing, undo, and reading it. */
 import { ApiError } from "../../api";
 import type { Diagnostic, Edited, Operation, Sketch } from "../contract";
-import type { Calls, Sketched } from "./calls";
+import type { Calls, Others, Sketched } from "./calls";
 import { pushed, redone, undone, type Shot } from "./history";
 import { readDraft } from "./drafts";
 import { drillIn, isReadOnly, reselected, say, shotOf, type EditorStore, type Refused } from "./store";
@@ -60,9 +60,9 @@ export function actionsOf(store: EditorStore, calls: Calls) {
   }
 
   async function check(): Promise<void> {
-    const { file, text } = store.getState();
+    const { file, text, others } = store.getState();
     try {
-      const found = await calls.sketch(file, text);
+      const found = await calls.sketch(file, text, others);
       if (store.getState().text === text) show(found);
     } catch (fault) {
       if (store.getState().text === text) store.setState({ notice: (fault as Error).message });
@@ -165,9 +165,9 @@ export function actionsOf(store: EditorStore, calls: Calls) {
 
   async function send(operations: Operation[], readers: Readers, isQuiet = false): Promise<Edited | null> {
     for (let turn = 0; turn < TRIES_MAX; turn += 1) {
-      const { file, text, selected } = store.getState();
+      const { file, text, others, selected } = store.getState();
       try {
-        const edited = await calls.edit({ name: file, text, operations, readers, validate: false });
+        const edited = await calls.edit({ name: file, text, others, operations, readers, validate: false });
         // Somebody has typed meanwhile: the operation is made again on what is there now.
         if (store.getState().text !== text) continue;
         take(edited, operations, selected);
@@ -191,7 +191,7 @@ export function actionsOf(store: EditorStore, calls: Calls) {
     const wanted = follows ? edited.select.filter((path) => known.has(path)) : [];
     const selected = wanted.length > 0 ? wanted : reselected(before.sketch, sketch, before.selected);
     const flash = { lines: changedLines(edited.text, edited.patches), turn: before.flash.turn + 1 };
-    store.setState({ text: edited.text, sketch, selected, drill: drillIn(sketch, before.drill), refused: null, flash });
+    store.setState({ text: edited.text, others: { ...before.others, ...othersOf(edited) }, sketch, selected, drill: drillIn(sketch, before.drill), refused: null, flash });
     say(store, happened(operations, edited));
     checkSoon();
   }
@@ -210,7 +210,7 @@ export function actionsOf(store: EditorStore, calls: Calls) {
     if (!found) return say(store, `nothing to ${word}`);
     open = { about: "", until: 0 };
     const { shot, history } = found;
-    store.setState({ history, text: shot.text, diagnostics: shot.diagnostics, selected: shot.selected, drill: shot.drill, refused: null });
+    store.setState({ history, text: shot.text, others: shot.others, diagnostics: shot.diagnostics, selected: shot.selected, drill: shot.drill, refused: null });
     if (shot.sketch) store.setState({ sketch: shot.sketch, isBroken: false });
     else void check();
     say(store, `${word}: done`);
@@ -239,6 +239,11 @@ export function actionsOf(store: EditorStore, calls: Calls) {
     },
     stop: () => clearTimeout(checking),
   };
+}
+
+/** The texts of the new files that operations made. */
+export function othersOf({ others }: Edited): Others {
+  return Object.fromEntries(Object.entries(others).map(([name, made]) => [name, made["text"] ?? ""]));
 }
 
 /** Settings of one field that follow each other quickly are one step. */

@@ -9,10 +9,14 @@ export type Sketched = Schemas["Sketched"];
 export type Edited = Schemas["Edited"];
 export type Saved = Schemas["Saved"];
 
+/** New files beside the open one, by name, that are saved together with it. */
+export type Others = { [name: string]: string };
+
 export interface EditRequest {
   name: string;
   text: string;
   operations: Operation[];
+  others?: Others;
   readers?: "rewire" | "leave";
   validate?: boolean;
 }
@@ -29,10 +33,10 @@ export function callsOf(client: Client) {
   return {
     project: () => client.project(),
     load: (file: string) => send<Sketched>("GET", named("sketch", file)),
-    sketch: (name: string, text: string) => send<Sketched>("POST", "/api/workflows/sketch", { name, text }),
+    sketch: (name: string, text: string, others: Others = {}) => send<Sketched>("POST", "/api/workflows/sketch", { name, text, others }),
     edit: (request: EditRequest) => send<Edited>("POST", "/api/workflows/edit", request),
     etag: async (file: string) => (await client.again<Schemas["Etag"]>(named("etag", file))).etag,
-    save: (file: string, text: string, etag: string | null) => send<Saved>("PUT", "/api/workflows/source", { file, text, etag }),
+    save: (file: string, text: string, etag: string | null, others: Others = {}) => send<Saved>("PUT", "/api/workflows/source", { file, text, etag, others }),
     make: (request: { file: string; convert: string }) => send<Saved>("POST", "/api/workflows", request),
     palette: (dialect: string) => send<Palette>("GET", `/api/palette?dialect=${encodeURIComponent(dialect)}`),
   };

@@ -1,4 +1,5 @@
 /** Drafts: what is not saved yet, kept in the browser for each file. */
+import type { Others } from "./calls";
 
 export interface Draft {
   text: string;
@@ -8,6 +9,8 @@ export interface Draft {
   base: string;
   etag: string | null;
   changes: number;
+  /** New files that belong to it. */
+  others?: Others;
   /** When it was kept, in milliseconds. */
   at: number;
 }

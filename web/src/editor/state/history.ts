@@ -1,9 +1,11 @@
 /** Undo and redo as whole texts: whatever an operation did, going back gives the same bytes. */
 import type { Diagnostic, Operation, Sketch } from "../contract";
+import type { Others } from "./calls";
 
 /** What was on the screen at one time. */
 export interface Shot {
   text: string;
+  others: Others;
   /** Absent where it has to be drawn anew. */
   sketch: Sketch | null;
   diagnostics: Diagnostic[];

@@ -1,11 +1,13 @@
 /** One's own changes, made again on a text that somebody else has written meanwhile. */
 import { applyPatch, createPatch } from "diff";
 import { ApiError } from "../../api";
-import type { Calls } from "./calls";
+import { othersOf } from "./actions";
+import type { Calls, Others } from "./calls";
 import type { Change } from "./history";
 
 export interface Replayed {
   text: string;
+  others: Others;
   /** What could not be made again, in words. */
   refused: string[];
 }
@@ -13,6 +15,7 @@ export interface Replayed {
 /** Operations are carried out on the other text; what was typed is merged by lines. */
 export async function replay(calls: Calls, name: string, onto: string, changes: readonly Change[]): Promise<Replayed> {
   let text = onto;
+  let others: Others = {};
   const refused: string[] = [];
   for (const change of changes) {
     if (!("operations" in change)) {
@@ -23,11 +26,13 @@ export async function replay(calls: Calls, name: string, onto: string, changes: 
     }
     try {
       const { operations } = change;
-      text = (await calls.edit({ name, text, operations, validate: false })).text;
+      const edited = await calls.edit({ name, text, others, operations, validate: false });
+      text = edited.text;
+      others = { ...others, ...othersOf(edited) };
     } catch (fault) {
       if (!(fault instanceof ApiError) || fault.status !== 422) throw fault;
       refused.push(`${change.operations.map((one) => one.operation).join(", ")}: ${fault.message}`);
     }
   }
-  return { text, refused };
+  return { text, others, refused };
 }

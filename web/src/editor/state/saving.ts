@@ -3,12 +3,19 @@ import { ApiError } from "../../api";
 import type { Actions } from "./actions";
 import type { Calls } from "./calls";
 import { keepDraft } from "./drafts";
-import { changesSince } from "./history";
+import { changesSince, type Step } from "./history";
 import { replay } from "./merging";
-import { isDirty, say, type EditorStore, type Version } from "./store";
+import { isDirty, say, type EditorState, type EditorStore, type Version } from "./store";
 
 const LOOK_MS = 5_000;
 const KEEP_MS = 400;
+
+/** Files that are on the disk are no longer the editor's, whatever is undone and made again. */
+function withoutOthers({ others, history }: EditorState, names: readonly string[]): Pick<EditorState, "others" | "history"> {
+  const left = (all: EditorState["others"]) => Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name)));
+  const strip = (steps: readonly Step[]) => steps.map((step) => ({ ...step, shot: { ...step.shot, others: left(step.shot.others) } }));
+  return { others: left(others), history: { past: strip(history.past), future: strip(history.future) } };
+}
 
 export type Saving = ReturnType<typeof savingOf>;
 
@@ -25,9 +32,9 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
     clearTimeout(keeping);
     const state = store.getState();
     if (!state.isOpen || state.offer || !state.canSave) return;
-    const { text, saved, history, project, file } = state;
+    const { text, others, saved, history, project, file } = state;
     const before = history.past.at(-1)?.shot.text ?? saved.text;
-    const draft = isDirty(state) ? { text, before, base: saved.text, etag: saved.etag, changes: changes().length, at: Date.now() } : null;
+    const draft = isDirty(state) ? { text, before, base: saved.text, etag: saved.etag, changes: changes().length, others, at: Date.now() } : null;
     if (!keepDraft(project, file, draft)) store.setState({ notice: "the browser has no room to keep a draft: save soon" });
   }
 
@@ -35,7 +42,7 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
   function resume(): void {
     const { offer, saved } = store.getState();
     if (!offer) return;
-    store.setState({ offer: null });
+    store.setState({ offer: null, others: offer.others ?? {} });
     if (offer.before !== saved.text && offer.before !== offer.text) actions.replaceText(offer.before);
     actions.replaceText(offer.text);
     if (offer.etag !== saved.etag) store.setState({ saved: { text: offer.base, etag: offer.etag }, conflict: saved });
@@ -52,13 +59,13 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
   /** Saves the text, with every change that was made before; false where it was not. */
   async function save(): Promise<boolean> {
     await actions.settled();
-    const { file, text, saved, isSaving, canSave, offer } = store.getState();
+    const { file, text, others, saved, isSaving, canSave, offer } = store.getState();
     if (isSaving || !canSave || offer) return false;
     if (text === saved.text && saved.etag !== null) return true;
     store.setState({ isSaving: true });
     try {
-      const { etag } = await calls.save(file, text, saved.etag);
-      store.setState({ saved: { text, etag }, conflict: null, notice: "" });
+      const { etag } = await calls.save(file, text, saved.etag, others);
+      store.setState((state) => ({ saved: { text, etag }, conflict: null, notice: "", ...withoutOthers(state, Object.keys(others)) }));
       keep();
       say(store, "saved");
       return true;
@@ -119,9 +126,9 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
   async function replayMine(): Promise<void> {
     const { conflict, file } = store.getState();
     if (!conflict) return;
-    const { text, refused } = await replay(calls, file, conflict.text, changes());
+    const { text, others, refused } = await replay(calls, file, conflict.text, changes());
     const left = refused.length > 0 ? `could not be made again: ${refused.join("; ")}` : "";
-    store.setState({ saved: conflict, conflict: null, notice: left });
+    store.setState({ saved: conflict, conflict: null, notice: left, others });
     actions.replaceText(text);
   }
 

@@ -1,6 +1,7 @@
 /** The open file: its text, its picture, what was changed, and what is saved. */
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type { Diagnostic, Edited, Operation, Palette, Sketch } from "../contract";
+import type { Others } from "./calls";
 import type { Draft } from "./drafts";
 import { NO_HISTORY, type History, type Shot } from "./history";
 import type { LineRange } from "./words";
@@ -33,6 +34,8 @@ export interface EditorState {
   canSave: boolean;
   palette: Palette;
   text: string;
+  /** New files that the text names, and that are saved before it. */
+  others: Others;
   saved: Version;
   /** The last picture that could be drawn. */
   sketch: Sketch;
@@ -78,6 +81,7 @@ export function createEditorStore(file: string): EditorStore {
     canSave: false,
     palette: { groups: [] },
     text: "",
+    others: {},
     saved: { text: "", etag: null },
     sketch: NOTHING,
     isBroken: false,
@@ -109,8 +113,8 @@ export const isReadOnly = (state: EditorState): boolean => !state.canSave || sta
 
 export const errorsOf = (state: EditorState): number => state.diagnostics.filter((one) => one.severity === "error").length;
 
-export function shotOf({ text, sketch, isBroken, diagnostics, selected, drill }: EditorState): Shot {
-  return { text, sketch: isBroken ? null : sketch, diagnostics, selected, drill };
+export function shotOf({ text, others, sketch, isBroken, diagnostics, selected, drill }: EditorState): Shot {
+  return { text, others, sketch: isBroken ? null : sketch, diagnostics, selected, drill };
 }
 
 export function say(store: EditorStore, words: string): void {

@@ -28,7 +28,7 @@ function said(operation: Operation): string {
     case "remove":
       return `${at} removed`;
     case "rename":
-      return `${at} renamed to ${String(operation["name"])}`;
+      return `${operation["port"] === undefined ? at : `${at} ${String(operation["port"])}`} renamed to ${String(operation["name"])}`;
     case "wrap":
       return `${at} wrapped in ${String(operation["name"] ?? operation["kind"])}`;
     case "unwrap":
@@ -37,6 +37,10 @@ function said(operation: Operation): string {
       return `${end(operation["from"])} connected to ${end(operation["to"])}`;
     case "disconnect":
       return `${end(operation["from"])} disconnected from ${end(operation["to"])}`;
+    case "extract":
+      return `${at} moved to ${String(operation["file"])}`;
+    case "inline":
+      return `${at} put in its place`;
     case "place":
       return `${at} placed`;
     default:

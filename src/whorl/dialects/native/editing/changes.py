@@ -6,10 +6,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.editing.changes import Changes
-from whorl.dialects.editing.operations import CONNECTED, Operation, refuse
+from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation, refuse
 from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode, at, joined
 from whorl.dialects.native.context import NAMES, RESERVED
 from whorl.dialects.native.editing import palette
+from whorl.dialects.native.editing.calls import extract, inline
 from whorl.dialects.native.editing.rewiring import Rewiring
 from whorl.dialects.native.editing.scope import names_at
 from whorl.dialects.native.editing.sketch import draw
@@ -219,6 +220,15 @@ class NativeChanges(Changes):
 
         self.soundly(change)
         self.outcome.select = list(moved.values())
+
+    def make_extract(self, operation: Operation) -> None:
+        extract(self, self.node(operation.at[0]), operation.get("file"))
+
+    def make_inline(self, operation: Operation) -> None:
+        node = self.node(operation.at[0])
+        if node.kind != "call":
+            self.refuse_at(UNAVAILABLE, f"{node.path!r} calls no other file", node.where)
+        inline(self, node)
 
     def ends(self, operation: Operation) -> tuple[SketchNode, SketchNode]:
         ends = (operation.get(end).get("at", "") for end in ("from", "to"))

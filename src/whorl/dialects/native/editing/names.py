@@ -61,12 +61,24 @@ class Mention:
     is_key: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class NamePlace:
+    """A name that a text reads: where, from which step, and whose it is, where a node's."""
+
+    where: Keys
+    viewer: str
+    name: NameUse
+    offset: int
+    origin: Node | None
+
+
 class Names:
     """The readers of all steps of a file, as far as it can be read."""
 
     def __init__(self, document: Document, files: Files) -> None:
         self.readers: list[Reader] = []
         self.vague: list[tuple[Keys, str]] = []
+        self.uses: list[NamePlace] = []
         self.paths: dict[int, str] = {}
         self._texts: dict[int, Keys] = dict(_texts(document.root, ()))
         self.workflow: ir.Workflow | None = None
@@ -95,6 +107,8 @@ class Names:
             return
         where = self._texts[id(scalar)]
         for name in names:
+            offset, origin = start + name.offset, use.view.origin(name.name)
+            self.uses.append(NamePlace(where, _address(use.path), name, offset, origin))
             reader = self._reader(use, name, scalar.text, start)
             if reader is None:
                 continue

@@ -13,7 +13,9 @@ from whorl.dialects.reading.fields import text_of
 from whorl.dialects.shodan.editing import palette
 from whorl.dialects.shodan.editing.docks import Dock, frame
 from whorl.dialects.shodan.editing.files import extract, inline
+from whorl.dialects.shodan.editing.ports import PortName, side_of
 from whorl.dialects.shodan.editing.rims import Rim
+from whorl.dialects.shodan.editing.room import GAP, drawn, uncovered
 from whorl.dialects.shodan.editing.sketch import INLINE, draw
 from whorl.dialects.shodan.graph import COUNT
 from whorl.dialects.shodan.ports import USUAL
@@ -34,6 +36,7 @@ class ShodanChanges(CanvasChanges):
     size_at = ("style",)
     new, groups, titles, needs = palette.NEW, palette.GROUPS, palette.TITLES, palette.NEEDS
     looks, ports, empty = palette.LOOKS, palette.PORTS, palette.EMPTY
+    names_ports = True
 
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
@@ -106,15 +109,45 @@ class ShodanChanges(CanvasChanges):
             for index in range(len(listed) if isinstance(listed, Sequence) else 0):
                 yield from ((*data, name, index, side, "node") for side in ("source", "target"))
 
+    def make_rename(self, operation: Operation) -> None:
+        port = operation.get("port")
+        if port is None:
+            super().make_rename(operation)
+            return
+        node, (side, name) = self.node(operation.at[0]), side_of(port)
+        if not side:
+            raise refuse(UNKNOWN, f"{port[:60]!r} is no port", "write input:NAME or output:NAME")
+
+        def change() -> None:
+            found = PortName(self, node, side, name).rename(operation.get("name"))
+            self.list_readers(found)
+
+        if self.rewires:
+            self.checked(change, is_strict=True)
+        else:
+            change()
+        self.outcome.select = [node.path]
+
     def make_add(self, operation: Operation) -> None:
         into = operation.get("into")
         level, more = ((), {}) if not into else self._inside(self.node(into))
         node = self.new_node(level, operation)
+        place = operation.get("place")
+        if node["type"] == "loop" and place is not None:
+            x, y = (place.get(axis, 0) for axis in "xy")
+            node["position"] = {"x": x, "y": uncovered(self.sketch, into, x, y)}
         self.append(level, "nodes", {**node, **more})
         name = str(node["id"])
         if operation.get("on_edge"):
             self.split(level, operation.get("on_edge"), name, name)
         self.outcome.select = [joined(into, name)]
+
+    def free_position(self, level: Keys) -> dict[str, Json]:
+        """Right of all others, however wide what stands there is drawn."""
+        nodes = (node for node in self.sketch.nodes if self.level(node) == level and node.position)
+        boxes = [drawn(self.sketch, node) for node in nodes if not at(node.value, "parentId")]
+        right = max((x + max(width + GAP, 240) for x, _, width, _ in boxes), default=0)
+        return {"x": right, "y": max((y for _, y, _, _ in boxes), default=0)}
 
     def _inside(self, loop: SketchNode) -> tuple[Keys, dict[str, Json]]:
         """The level inside of a loop, and what a node there has beside its own fields."""

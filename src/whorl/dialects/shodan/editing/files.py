@@ -6,6 +6,7 @@ import json
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
+from whorl.dialects.editing.bodies import check_new_file, give_file, text_of_file
 from whorl.dialects.editing.operations import UNAVAILABLE, refuse
 from whorl.dialects.editing.sketch import SketchNode, at
 from whorl.dialects.reader import parse
@@ -13,13 +14,12 @@ from whorl.dialects.shodan.editing.sketch import INLINE
 from whorl.errors import Diagnostic, EditRefused, InvalidWorkflow
 from whorl.source import Mapping, plain
 from whorl.source.editing import spelling
-from whorl.source.editing.text import TAKEN, UNEXACT, UNREADABLE
+from whorl.source.editing.text import UNEXACT, UNREADABLE
 
 if TYPE_CHECKING:
     from whorl.dialects.editing.changes import Changes
     from whorl.source import Json
 
-_ENDINGS = (".yaml", ".yml", ".json")
 _REF = ("data", "workflowRef")
 
 
@@ -29,14 +29,11 @@ def extract(changes: Changes, loop: SketchNode, file: str) -> None:
     inside = at(changes.editor.now.root, *where)
     if not isinstance(inside, Mapping):
         changes.refuse_at(UNAVAILABLE, f"{loop.path!r} is no inline loop", loop.where)
-    if not file.endswith(_ENDINGS) or file.startswith("/") or ".." in file.split("/"):
-        raise refuse(UNAVAILABLE, f"{file[:120]!r} is no file beside this one", "such as body.yaml")
-    if _text_of(changes, loop, file) is not None:
-        raise refuse(TAKEN, f"there is a file {file[:120]!r} already", "choose another name")
+    check_new_file(changes, loop, file)
     text = _written(changes, inside, file)
     changes.editor.cut(changes.path(where))
     changes.editor.set([*loop.where, *_REF], file)
-    changes.outcome.others[file] = text
+    give_file(changes, file, text)
     changes.outcome.select = [loop.path]
 
 
@@ -64,7 +61,7 @@ def _written(changes: Changes, inside: Mapping, file: str) -> str:
 
 def inline(changes: Changes, loop: SketchNode) -> None:
     """Puts what a loop names in a file right into the loop; the file stays as it is."""
-    text = _text_of(changes, loop, loop.file) if loop.body == "file" else None
+    text = text_of_file(changes, loop, loop.file) if loop.body == "file" else None
     if text is None or loop.kind != "loop":
         message = f"{loop.path!r} names no file that can be read"
         changes.refuse_at(UNAVAILABLE, message, loop.where)
@@ -83,12 +80,3 @@ def inline(changes: Changes, loop: SketchNode) -> None:
 
     changes.soundly(change)
     changes.outcome.select = [loop.path]
-
-
-def _text_of(changes: Changes, loop: SketchNode, file: str) -> str | None:
-    value = at(changes.editor.now.root, *loop.where)
-    assert value is not None
-    try:
-        return changes.files.open(changes.files.real_path(changes.file), file, value.span).text
-    except InvalidWorkflow:
-        return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.dialects.editing.canvas import CanvasChanges
-from whorl.dialects.editing.operations import CONNECTED, Operation, refuse
+from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation, refuse
 from whorl.dialects.editing.sketch import Sketch, SketchNode, at, joined
 from whorl.dialects.reading.fields import text_of
 from whorl.dialects.studio.editing import palette
+from whorl.dialects.studio.editing.calls import extract, inline
 from whorl.dialects.studio.editing.sketch import draw, outputs_of
 from whorl.dialects.studio.kinds import CLOSED_BY
 from whorl.dialects.studio.texts import heads
@@ -217,6 +218,15 @@ class StudioChanges(CanvasChanges):
             end["position"] = {"x": right + 240, "y": points[0][1]}
         self.append((), "nodes", begin)
         self.append((), "nodes", end | {"data": dict(self.new[closing[1]])})
+
+    def make_extract(self, operation: Operation) -> None:
+        extract(self, self.node(operation.at[0]), operation.get("file"))
+
+    def make_inline(self, operation: Operation) -> None:
+        node = self.node(operation.at[0])
+        if node.kind != "subworkflow":
+            self.refuse_at(UNAVAILABLE, f"{node.path!r} calls no other file", node.where)
+        inline(self, node)
 
     def make_unwrap(self, operation: Operation) -> None:
         node = self.node(operation.at[0])

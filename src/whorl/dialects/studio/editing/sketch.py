@@ -74,7 +74,7 @@ def _nodes(
             parent=paths[around.start] if around is not None else "",
             title=text_of(at(item, "data", "label")) or name,
             body="members" if region is not None else "file" if kind == "subworkflow" else "none",
-            file=text_of(at(item, "data", "workflowName")) if kind == "subworkflow" else "",
+            file=_file(item) if kind == "subworkflow" else "",
             position=number_pair(at(item, "position"), "x", "y"),
             size=number_pair(item, "width", "height"),
             inputs=() if kind == "input" else ("input",),
@@ -83,6 +83,12 @@ def _nodes(
             slots={"": ("nodes",)} if kind in CLOSED_BY else {},
         )
     return sorted(found.values(), key=lambda node: node.path.count("/"))
+
+
+def _file(item: Value) -> str:
+    """The file that a node calls, by the rule of the reader."""
+    name = text_of(at(item, "data", "workflowId")) or text_of(at(item, "data", "workflowName"))
+    return name if not name or name.endswith((".json", ".yaml", ".yml")) else f"{name}.json"
 
 
 def outputs_of(kind: str, branches: list[str]) -> tuple[str, ...]:

@@ -38,12 +38,14 @@ def _may_write(state: State) -> None:
         raise Refusal(429, "C112", "more than 10 files were saved within a second", "try again")
 
 
-def _findings(state: State, text: str, file: str) -> list[Any]:
+def _findings(state: State, text: str, file: str, others: editing.Others = None) -> list[Any]:
     root = str(state.project.root)
-    return [finding(each, root) for each in editing.diagnose(state.project, text, file)]
+    return [finding(each, root) for each in editing.diagnose(state.project, text, file, others)]
 
 
-def _sketched(state: State, name: str, text: str, etag: str | None) -> schemas.Sketched:
+def _sketched(
+    state: State, name: str, text: str, etag: str | None, others: editing.Others = None
+) -> schemas.Sketched:
     path = str(state.file(name))
     dialect, sketch = editing.sketch_text(state.project, text, path)
     return schemas.Sketched(
@@ -52,7 +54,7 @@ def _sketched(state: State, name: str, text: str, etag: str | None) -> schemas.S
         text=text,
         etag=etag,
         sketch=sketch,
-        diagnostics=_findings(state, text, path),
+        diagnostics=_findings(state, text, path, others),
     )
 
 
@@ -71,7 +73,7 @@ def show_sketch(state: State, query: Annotated[FileQuery, Query()]) -> schemas.S
 @router.post("/workflows/sketch", dependencies=[Depends(no_query)])
 def sketch(state: State, request: schemas.Unsaved) -> schemas.Sketched:
     """The same for a text that is not saved."""
-    return _sketched(state, request.name, request.text, None)
+    return _sketched(state, request.name, request.text, None, request.others)
 
 
 @router.post("/workflows/edit", dependencies=[Depends(no_query)], responses=_REFUSED)
@@ -84,9 +86,10 @@ def edit(state: State, request: schemas.Edit) -> schemas.Edited:
         path,
         request.operations,
         rewires=request.readers == "rewire",
+        others=request.others,
     )
-    answer = editing.answer(request.text, edited)
-    found = _findings(state, edited.text, path) if request.checked else None
+    answer, others = editing.answer(request.text, edited), request.others | edited.others
+    found = _findings(state, edited.text, path, others) if request.checked else None
     return schemas.Edited(**answer, diagnostics=found)
 
 
@@ -108,8 +111,18 @@ def show_etag(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Eta
 def save(state: State, request: schemas.Saving) -> schemas.Saved:
     """Saves a file; one that has changed meanwhile is answered with 409 and what it is now."""
     for name, text in request.others.items():
-        _save(state, posixpath.join(posixpath.dirname(request.file), name), text, None)
+        _save_new(state, posixpath.join(posixpath.dirname(request.file), name), text)
     return _save(state, request.file, request.text, request.etag)
+
+
+def _save_new(state: State, file: str, text: str) -> None:
+    """Saves a file beside another one; that it is there already, as it is wanted, is as good."""
+    try:
+        _save(state, file, text, None)
+    except editing.Changed as fault:
+        if fault.text != text:
+            message = f"there is a file {safe(file)!r} already, and it says something else"
+            raise Refusal(422, "C104", message, "undo, and choose another name") from None
 
 
 def _save(state: State, file: str, text: str, etag: str | None) -> schemas.Saved:

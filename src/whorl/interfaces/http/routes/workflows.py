@@ -313,12 +313,12 @@ def _node(
         case=case,
         when=line(node.when.source, 200) if node.when is not None else None,
         loop=_loop(node) if isinstance(node, Loop) else None,
-        ports=_ports(node) if isinstance(node, Loop) else None,
+        ports=_ports(node) if isinstance(node, Loop | ForEach) else None,
         settings=_settings(node),
     )
 
 
-def _ports(loop: Loop) -> schemas.GraphPorts | None:
+def _ports(loop: Loop | ForEach) -> schemas.GraphPorts | None:
     words: Any = loop.words or {}
     ports = words.get("ports")
     if not ports or not any(ports.values()):

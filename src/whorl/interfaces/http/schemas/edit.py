@@ -15,6 +15,9 @@ class Unsaved(Closed):
 
     name: FileName
     text: Source
+    others: dict[FileName, Source] = Field(
+        default_factory=dict, max_length=10, description="files beside it that are not saved either"
+    )
 
 
 class Edit(Unsaved):

@@ -11,6 +11,9 @@ export interface Choice {
   value: Json;
 }
 
+/** The two lists of ports that a node has. */
+export type Side = "inputs" | "outputs";
+
 /** What nodes give without saying so. */
 const GIVEN: Record<string, string[]> = {
   agent: ["output", "response", "structured", "exitCode"],
@@ -98,10 +101,18 @@ export function moveRow(at: string, keys: Key[], rows: readonly Mapped[], from: 
   return set(at, keys, [...rest.slice(0, to), row, ...rest.slice(to)]);
 }
 
-/** A free name for a new output of the loop. */
-export function freeTarget(rows: readonly Mapped[], wanted: string): string {
-  const taken = new Set(rows.map((row) => row["target"]));
+/** A name that no row has under a key. */
+export function freeName(rows: readonly Mapped[], key: string, wanted: string): string {
+  const taken = new Set(rows.map((row) => row[key]));
   let name = wanted;
   for (let number = 2; taken.has(name); number += 1) name = `${wanted}_${number}`;
   return name;
+}
+
+/** Where the mappings of a loop lead one of its ports, or have it from. */
+export function mappedTo(loop: SketchNode, side: Side, name: string): string[] {
+  const rows = rowsIn(valueAt(loop.fields, ["data", side === "inputs" ? "inputMappings" : "outputMappings"]));
+  if (side === "outputs") return rows.filter((row) => row["target"] === name).map((row) => labelOf(row["source"]));
+  const isFrom = (row: Mapped) => valueAt(row["source"], ["type"]) === "outer" && valueAt(row["source"], ["name"]) === name;
+  return rows.filter(isFrom).map((row) => labelOf(row["target"]));
 }

@@ -30,6 +30,9 @@ const MAPPED: Panel = {
 };
 const CANVAS: Panel = { Panel: CanvasLoop, fields: below("data", "maxIterations exitCondition stabilityThreshold feedbackMode") };
 
+/** The lists of ports of a node, which have tables of their own. */
+export const PORTS: readonly (readonly Key[])[] = below("data", "inputs outputs");
+
 const PANELS: Record<string, Panel> = { "native repeat": SENTENCE, "shodan loop": MAPPED, "studio loop": CANVAS };
 
 export const panelOf = (editor: Editor, node: SketchNode): Panel | undefined => PANELS[`${editor.dialect} ${node.kind}`];
@@ -45,6 +48,18 @@ const WRAPS: Record<string, readonly Wrap[]> = {
 
 /** The holders that steps of a dialect can be put into. */
 export const wrapsOf = (dialect: string): readonly Wrap[] => WRAPS[dialect] ?? [];
+
+/** The kinds of steps that call a file, by dialect. */
+const CALLS: Record<string, string> = { native: "call", studio: "subworkflow", shodan: "loop" };
+const FIXED = new Set(["input", "output", "note", "exit", "aggregator", "set", "stop", "break", "continue"]);
+
+/** Whether a step can be moved to a file of its own: of shodan, the inside of an inline loop. */
+export function canExtract(dialect: string, node: SketchNode): boolean {
+  if (dialect === "shodan") return node.kind === "loop" && node.body === "inline";
+  return dialect in CALLS && node.body !== "file" && !FIXED.has(node.kind);
+}
+
+export const canInline = (dialect: string, node: SketchNode): boolean => node.body === "file" && CALLS[dialect] === node.kind;
 
 const SAID = "until carry collect memory return ask_person each if continueWhile exitWhen inputMappings outputMappings dockSlots exitCondition feedbackMode expression".split(" ");
 

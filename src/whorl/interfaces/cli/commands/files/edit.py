@@ -42,6 +42,8 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--name", metavar="NAME", help="For add, wrap, connect: what it is called.")
 @click.option("--kind", metavar="KIND", help="For wrap: repeat (the default), each, together, if. "
               "For connect: order, data or feedback.")  # fmt: skip
+@click.option("--port", metavar="PORT", help="For rename: the port of the step that gets the name, "
+              "as input:NAME or output:NAME (shodan).")  # fmt: skip
 @click.option("--until", metavar="TEXT", help="For wrap: when the loop ends.")
 @click.option("--at-most", type=click.IntRange(1), metavar="N", help="For wrap: its iterations.")
 @click.option("--field", "fields", metavar="NAME=VALUE", multiple=True,
@@ -105,9 +107,11 @@ def edit(
             write_file(target, other, advice="choose another name", mode="x")
         _write(path, edited.text)
     if as_json:
-        found = [_finding(each) for each in diagnose(project, edited.text, path)]
-        print_json({**answer(text, edited), "diagnostics": found})
+        found = diagnose(project, edited.text, path, edited.others)
+        print_json({**answer(text, edited), "diagnostics": [_finding(each) for each in found]})
     else:
+        for name in edited.others:
+            say(f"{'would write' if only_shows else 'wrote'} {safe(name)}")
         _report(project, path, text, edited, "rewired" if readers == "rewire" else "left")
     return 0
 
@@ -219,13 +223,12 @@ def _report(project: Project, path: str, text: str, edited: Edited, what: str) -
     before, after = (part.splitlines(keepends=True) for part in (text, edited.text))
     for line in difflib.unified_diff(before, after, path, path, n=1):
         click.echo(safe(line.rstrip("\r\n")))
-    for name in edited.others:
-        say(f"wrote {safe(name)}")
     for one in edited.rewired:
         say(f"{what}: {safe(one.path) or 'the workflow'} {safe(one.field)}, line {one.line}")
     if edited.text == text:
         say("nothing changed")
-    mistakes = [each for each in diagnose(project, edited.text, path) if each.severity == "error"]
+    found = diagnose(project, edited.text, path, edited.others)
+    mistakes = [each for each in found if each.severity == "error"]
     if mistakes:
         say(f"the file has {len(mistakes)} mistakes by now; see `whorl validate`")
 
@@ -298,6 +301,11 @@ def _numbers(words: list[str], _: dict[str, Any]) -> dict[str, Any]:
     return {"at": words[0], "x": whole[0], "y": whole[1]}
 
 
+def _rename(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    port = {"port": options["port"]} if options["port"] else {}
+    return {"at": words[0], "name": words[1], **port}
+
+
 def _remove(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
     inside = "keep" if options["keep"] else "with"
     return {"at": words[0], "inside": inside, "bridge": options["bridge"]}
@@ -312,7 +320,7 @@ _WORDS: dict[str, tuple[range, str, Callable[[list[str], dict[str, Any]], dict[s
     "add": (range(1, 2), "KIND", _add),
     "remove": (range(1, 2), "STEP", _remove),
     "move": (range(1, 100), "STEP...", lambda w, options: {"at": w, **_place(options)}),
-    "rename": (range(2, 3), "STEP NAME", lambda w, _: {"at": w[0], "name": w[1]}),
+    "rename": (range(2, 3), "STEP NAME", _rename),
     "wrap": (range(1, 100), "STEP...", _wrap),
     "unwrap": (range(1, 2), "STEP", lambda w, _: {"at": w[0]}),
     "connect": (range(2, 3), "FROM[:PORT] TO[:PORT]", _connect),

@@ -1,0 +1,207 @@
+"""Steps go to files of their own, which are called, and come back: both texts as one operation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from drawn import ROOT, read
+
+from whorl.dialects import ProjectFiles, read_workflow
+from whorl.dialects.editing.edit import Edited, edit
+from whorl.dialects.editing.operations import read_operations
+from whorl.errors import EditRefused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NATIVE = """\
+whorl: 1
+name: outer
+model: scripted/one
+inputs: {task: string}
+steps:
+  plan: {ask: "Plan {{ task }}"}
+
+  # write until it is good
+  polish:
+    after: plan   # never before
+    repeat:
+      until: review.approved   # the reviewer says so
+      at_most: 3
+      carry: {feedback: "{{ review.feedback }}"}
+      steps:
+        write:
+          ask: "Write {{ task }} by {{ plan }}. {{ feedback | default('') }}"
+        review:
+          ask: "Review {{ write }}"
+          returns: {approved: boolean, feedback: string}
+  # and tell
+  report: {ask: "Report on {{ polish.write }} and {{ polish.review.feedback }}"}
+outputs:
+  text: "{{ report }}"
+"""
+BODY = """\
+whorl: 1
+name: body
+model: scripted/one
+inputs:
+  task: string
+  plan: any
+steps:
+  # write until it is good
+  polish:
+    repeat:
+      until: review.approved   # the reviewer says so
+      at_most: 3
+      carry: {feedback: "{{ review.feedback }}"}
+      steps:
+        write:
+          ask: "Write {{ task }} by {{ plan }}. {{ feedback | default('') }}"
+        review:
+          ask: "Review {{ write }}"
+          returns: {approved: boolean, feedback: string}
+outputs:
+  write: "{{ polish.write }}"
+  review: "{{ polish.review }}"
+"""
+
+
+class Folder:
+    """A project whose files are edited."""
+
+    def __init__(self, root: Path) -> None:
+        self.files, self.root = ProjectFiles(str(root)), root
+
+    def apply(self, text: str, name: str = "a.yaml", /, **operation: Any) -> Edited:
+        return edit(text, str(self.root / name), read_operations([operation]), self.files)
+
+    def keep(self, edited: Edited) -> None:
+        for name, text in edited.others.items():
+            (self.root / name).write_text(text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_a_loop_goes_to_a_file_that_is_called_with_its_lines_as_they_are(folder: Folder) -> None:
+    edited = folder.apply(NATIVE, operation="extract", at="polish", file="body.yaml")
+    folder.keep(edited)
+
+    start, end = NATIVE.index("  # write until"), NATIVE.index("  # and tell")
+    assert edited.text.startswith(NATIVE[:start])
+    assert edited.text.endswith(NATIVE[end:])
+    assert "call: body.yaml" in edited.text
+    assert edited.others == {"body.yaml": BODY}
+    assert edited.select == ["polish"]
+    assert read_workflow(edited.text, str(folder.root / "a.yaml"), folder.files).workflow
+
+
+def test_a_called_loop_comes_back(folder: Folder) -> None:
+    out = folder.apply(NATIVE, operation="extract", at="polish", file="body.yaml")
+    folder.keep(out)
+    again = folder.apply(out.text, operation="inline", at="polish")
+
+    # The remark behind the order stood in the line that the call has not.
+    assert again.text.replace("    after: plan\n", "    after: plan   # never before\n") == NATIVE
+    assert again.others == {}
+
+
+def test_both_can_be_asked_for_at_once(folder: Folder) -> None:
+    operations = read_operations(
+        [
+            {"operation": "extract", "at": "polish", "file": "body.yaml"},
+            {"operation": "inline", "at": "polish"},
+        ]
+    )
+    edited = edit(NATIVE, str(folder.root / "a.yaml"), operations, folder.files)
+
+    assert "call" not in edited.text
+
+
+def test_readers_of_a_whole_step_read_that_output(folder: Folder) -> None:
+    out = folder.apply(NATIVE, operation="extract", at="plan", file="plan.yaml")
+    folder.keep(out)
+
+    assert "by {{ plan.result }}." in out.text
+    assert 'result: "{{ plan }}"' in out.others["plan.yaml"]
+    again = folder.apply(out.text, operation="inline", at="plan")
+    assert again.text == NATIVE
+
+
+def test_what_a_call_is_given_is_written_where_it_was_read(folder: Folder) -> None:
+    (folder.root / "body.yaml").write_text(
+        'whorl: 1\ninputs: {text: string}\nsteps:\n  # short\n  cut: {ask: "Cut {{ text }}"}\n'
+        'outputs: {short: "{{ cut }}"}\n'
+    )
+    text = """\
+whorl: 1
+inputs: {task: string}
+steps:
+  plan: {ask: "Plan {{ task }}", returns: {words: string}}
+  c: {call: body.yaml, with: {text: "{{ plan.words }}"}}
+outputs: {text: "{{ c.short }}"}
+"""
+    edited = folder.apply(text, operation="inline", at="c")
+
+    assert '  # short\n  cut: {ask: "Cut {{ plan.words }}"}\n' in edited.text
+    assert 'outputs: {text: "{{ cut }}"}' in edited.text
+
+
+STUDIO = read(ROOT / "src/whorl/templates/studio/self-refine.json")
+
+
+def test_a_container_goes_to_a_canvas_and_back(folder: Folder) -> None:
+    out = folder.apply(STUDIO, "a.json", operation="extract", at="refine", file="body.json")
+    folder.keep(out)
+
+    nodes = json.loads(out.text)["nodes"]
+    assert [node["id"] for node in nodes] == ["task", "refine", "text"]
+    assert nodes[1]["type"] == "subworkflow"
+    assert nodes[1]["data"]["workflowId"] == "body.json"
+    body = out.others["body.json"]
+    lines = [line.strip().rstrip(",") for line in STUDIO.splitlines()]
+    moved = [line for line in lines if any(f'"id": "{name}"' in line for name in MOVED)]
+    assert len(moved) == len(MOVED)
+    assert all(line in body for line in moved)
+    file = str(folder.root / "a.json")
+    assert read_workflow(out.text, file, folder.files).workflow.inputs[0].name == "task"
+    again = folder.apply(out.text, "a.json", operation="inline", at="refine")
+    assert json.loads(again.text) == json.loads(STUDIO)
+    assert again.text == STUDIO
+
+
+MOVED = ("refine", "write", "critic", "merge", "leave", "e2", "e3", "e4", "e5")
+
+
+def test_a_node_that_others_read_stays_on_its_canvas(folder: Folder) -> None:
+    with pytest.raises(EditRefused) as refused:
+        folder.apply(STUDIO, "a.json", operation="extract", at="refine/write", file="body.json")
+
+    assert refused.value.diagnostic.code == "C106"
+    assert "refine/critic reads write" in refused.value.diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        ("polish/write", "reads 'feedback', which only what is around it has"),
+        ("none", "there is no step"),
+    ],
+)
+def test_what_means_another_thing_elsewhere_stays(folder: Folder, at: str, words: str) -> None:
+    with pytest.raises(EditRefused) as refused:
+        folder.apply(NATIVE, operation="extract", at=at, file="body.yaml")
+
+    assert words in refused.value.diagnostic.message
+
+
+def test_a_file_that_is_there_is_not_overwritten(folder: Folder) -> None:
+    (folder.root / "body.yaml").write_text("whorl: 1\nsteps: {}\n")
+    with pytest.raises(EditRefused) as refused:
+        folder.apply(NATIVE, operation="extract", at="polish", file="body.yaml")
+
+    assert refused.value.diagnostic.code == "C104"

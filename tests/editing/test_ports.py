@@ -1,0 +1,202 @@
+"""Ports are renamed with all that names them: handles, mappings, conditions, and texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from drawn import ROOT, corpora, own_files, read
+
+from whorl.dialects import NoFiles, ProjectFiles
+from whorl.dialects.editing.edit import Edited, edit, open_text
+from whorl.dialects.editing.operations import read_operations
+from whorl.dialects.reader import read_workflow
+from whorl.errors import EditRefused
+
+REVIEW = read(ROOT / "examples/shodan/review.yaml")
+DOCK = """\
+version: 1
+metadata: {name: dock}
+nodes:
+  - id: turns
+    data:
+      nodeType: loop
+      label: All Turns
+      maxIterations: 3
+      inputs: [{name: task, type: string}]
+      outputs: [{name: text, type: string}]
+      dockSlots: [{name: more, type: continue}]
+  - id: write
+    parentId: turns
+    data:
+      nodeType: agent
+      runner: demo
+      prompt: "{{ task }} of {{ turns.task }}, {{all_turns.task}}, {{ inputs.task }} {{ tasks }}"
+      inputs: [{name: task, type: string}, {name: tasks}]
+      outputs: [{name: text, type: string}, {name: again, type: boolean}]
+  - id: report
+    data: {nodeType: agent, runner: demo, prompt: "Report {{ turns.text }}"}
+edges:
+  - {source: turns, target: write, sourceHandle: "input:task:internal", targetHandle: "input:task"}
+  - {source: write, target: turns, sourceHandle: "output:text", targetHandle: output:text:internal}
+  - {source: write, target: turns, sourceHandle: "output:again", targetHandle: "dock:more:input"}
+  - {source: turns, target: report, sourceHandle: "output:text"}
+"""
+
+
+def rename(text: str, at: str, port: str, name: str) -> Edited:
+    operation = {"operation": "rename", "at": at, "port": port, "name": name}
+    return edit(text, "a.yaml", read_operations([operation]), NoFiles())
+
+
+def changed(before: str, after: str) -> list[str]:
+    """The lines of the second text that are not in the first one."""
+    return [line.strip() for line in after.splitlines() if line not in before.splitlines()]
+
+
+def test_an_input_of_a_loop_is_renamed_in_its_mappings() -> None:
+    edited = rename(REVIEW, "review-loop", "input:task", "topic")
+
+    assert changed(REVIEW, edited.text) == [
+        "- {name: topic, type: string, required: true}",
+        "- {source: {type: outer, name: topic}, target: {node: coder, input: task}, "
+        "iterations: all}",
+    ]
+    assert edited.select == ["review-loop"]
+    assert read_workflow(edited.text, "a.yaml", NoFiles()).workflow.inputs[0].name == "topic"
+
+
+def test_an_output_of_a_loop_is_renamed_where_it_is_mapped() -> None:
+    edited = rename(REVIEW, "review-loop", "output:approved", "is_good")
+
+    assert changed(REVIEW, edited.text) == [
+        "- {name: is_good, type: boolean}",
+        "- {source: {node: review, output: approved}, target: is_good}",
+    ]
+
+
+def test_an_output_inside_is_renamed_in_conditions_mappings_edges_and_texts() -> None:
+    verdict = rename(REVIEW, "review-loop/review", "output:approved", "ok")
+    code = rename(REVIEW, "review-loop/coder", "output:code", "draft")
+
+    assert changed(REVIEW, verdict.text) == [
+        'continueWhile: {output: review.ok, operator: "==", value: false}',
+        "- {source: {node: review, output: ok}, target: approved}",
+        "outputs: [{name: ok, type: boolean}, {name: feedback, type: string}]",
+    ]
+    assert changed(REVIEW, code.text) == [
+        "- {source: {node: coder, output: draft}, target: final_code, take: last}",
+        "outputs: [{name: draft, type: string}]",
+        "{{ coder.draft }}",
+        '- {source: coder, target: review, sourceHandle: "output:draft", '
+        'targetHandle: "input:code"}',
+    ]
+    assert [(one.path, one.field, one.line) for one in code.rewired] == [
+        ("review-loop", "data.outputMappings.0.source.output", 29),
+        ("review-loop/review", "data.prompt", 53),
+    ]
+
+
+def test_an_input_is_renamed_in_the_texts_of_its_own_node() -> None:
+    edited = rename(REVIEW, "review-loop/coder", "input:context", "advice")
+
+    assert "Mind: {{ advice }}" in edited.text
+    assert edited.text.count("input: advice") == 2
+    assert "context" not in edited.text
+
+
+def test_ports_of_a_rim_are_renamed_on_both_of_its_sides() -> None:
+    task = rename(DOCK, "turns", "input:task", "topic")
+    text = rename(task.text, "turns", "output:text", "result").text
+
+    assert (
+        "{{ task }} of {{ turns.topic }}, {{all_turns.topic}}, {{ inputs.task }} {{ tasks }}"
+        in text
+    )
+    assert 'sourceHandle: "input:topic:internal", targetHandle: "input:task"' in text
+    assert 'sourceHandle: "output:text", targetHandle: output:result:internal' in text
+    assert "Report {{ turns.result }}" in text
+    assert 'target: report, sourceHandle: "output:result"' in text
+
+
+@pytest.mark.parametrize(
+    ("port", "name", "code"),
+    [
+        ("input:task", "context", "C104"),
+        ("input:task", "a b", "C104"),
+        ("input:nothing", "x", "C105"),
+        ("slot:task", "x", "C105"),
+    ],
+)
+def test_what_is_no_port_or_no_name_is_refused(port: str, name: str, code: str) -> None:
+    with pytest.raises(EditRefused) as refused:
+        rename(REVIEW, "review-loop/coder", port, name)
+
+    assert refused.value.diagnostic.code == code
+
+
+def test_a_port_that_code_names_is_refused() -> None:
+    text = """\
+version: 1
+nodes:
+  - id: add
+    data:
+      nodeType: function
+      code: "return {sum: inputs.a + 1}"
+      inputs: [{name: a, type: number}]
+      outputs: [{name: sum, type: number}]
+"""
+    with pytest.raises(EditRefused) as refused:
+        rename(text, "add", "input:a", "b")
+
+    assert refused.value.diagnostic.code == "C106"
+    assert "'code' of add may name 'a'" in refused.value.diagnostic.message
+
+
+def test_ports_of_other_dialects_have_no_names() -> None:
+    with pytest.raises(EditRefused) as refused:
+        edit(
+            read(ROOT / "examples/polish.yaml"),
+            "a.yaml",
+            read_operations(
+                [{"operation": "rename", "at": "polish/write", "port": "input:a", "name": "b"}]
+            ),
+            NoFiles(),
+        )
+
+    assert refused.value.diagnostic.code == "C107"
+
+
+def test_every_port_is_renamed_soundly_or_refused() -> None:
+    """A renamed port leaves a file as valid as it was, and can be named back."""
+    told = {"renamed": 0, "refused": 0}
+    for dialect, path in [*own_files(), *corpora()[::4]]:
+        if dialect != "shodan":
+            continue
+        text, around = read(path), ProjectFiles(str(path.parent))
+        try:
+            _, changes = open_text(text, str(path), around)
+        except EditRefused:
+            continue
+        for node in changes.sketch.nodes:
+            for port in [
+                *(f"input:{n}" for n in node.inputs),
+                *(f"output:{n}" for n in node.outputs),
+            ]:
+                there: dict[str, Any] = {"operation": "rename", "at": node.path, "port": port}
+                back = {
+                    **there,
+                    "port": f"{port.partition(':')[0]}:zz",
+                    "name": port.partition(":")[2],
+                }
+                operations = read_operations([{**there, "name": "zz"}, back])
+                try:
+                    edited = edit(text, str(path), operations, around)
+                except EditRefused:
+                    told["refused"] += 1
+                    continue
+                told["renamed"] += 1
+                assert edited.text == text, (path, node.path, port)
+
+    print(told)
+    assert told["renamed"] > 4 * told["refused"]
