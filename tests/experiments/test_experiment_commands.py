@@ -412,3 +412,15 @@ def test_a_terminal_shows_a_bar_for_each_variant(folder: Path) -> None:
         assert opened.code() == 0
     finally:
         opened.close()
+
+
+def test_answers_of_an_experiment_are_replayed_when_asked(folder: Path) -> None:
+    run_json("experiment", "run", FILE)
+
+    checked = whorl("what-if", FILE, "--at-most", "3", "--return", "best", "--check", "5")
+    unclear = whorl("what-if", FILE, "--check", "5")
+
+    assert checked.exit_code == 0
+    assert "5 answers replayed through the engine: all the same" in checked.stderr
+    assert unclear.exit_code == 2
+    assert "--check replays the answers of one rule" in unclear.stderr

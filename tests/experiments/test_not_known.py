@@ -182,7 +182,7 @@ def test_a_later_step_that_was_asked_something_else_gives_no_outputs(folder: Pat
     (folder / "guess.yaml").write_text(flow)
     run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
 
-    (other,) = run_json("what-if", run, "--at-most", "1")
+    (other,) = run_json("what-if", run, "--at-most", "1", "--check", "1")
     (same,) = run_json("what-if", run, "--at-most", "2")
 
     assert other["answer"]["returned"] == 1

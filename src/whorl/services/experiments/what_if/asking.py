@@ -178,11 +178,10 @@ def _judges(until: Condition | None) -> dict[str, int]:
 
 
 def _take_outputs(made: WhatIf, played: Replayed, *, check: bool) -> None:
-    if played.misses or played.changes:
-        # A step behind the loop was never asked so.
-        return
     result: dict[str, Any] = played.result
-    if result["status"] == "succeeded":
+    # Else a step behind the loop was never asked so.
+    is_known = not (played.misses or played.changes)
+    if is_known and result["status"] == "succeeded":
         made.outputs = result["outputs"]
     if not check:
         return

@@ -17,12 +17,15 @@ from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import what_if_words
 from whorl.interfaces.cli.terminal import print_lines, room, say
 from whorl.interfaces.figures import plural
+from whorl.runtimes.journal.journal import RunId
 from whorl.services.runs import find_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from whorl.ir import Loop
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.study import Study
     from whorl.services.experiments.what_if.extending import Lacking
     from whorl.services.project import Project
 
@@ -167,6 +170,8 @@ def _of_experiment(
     given = {n: options[n] for n in ("until", "at_most", "returns")}
     rules = [rule_of(loop, **given)] if any(given.values()) else None
     found = study.sweep(options["loop"], options["variant"], rules)
+    if options["check"]:
+        _check(study, loop, given, options)
     if options["svg"]:
         from whorl.interfaces.diagrams.curves import sweep_svg
 
@@ -181,6 +186,19 @@ def _of_experiment(
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
     return 0
+
+
+def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, Any]) -> None:
+    """Replays some answers of a rule through the engine; raises InternalError where one differs."""
+    from whorl.services.experiments.what_if.asking import what_if_of
+
+    if not any(given.values()):
+        raise UsageError("--check replays the answers of one rule: --until, --at-most or --return")
+    subjects = study.subjects(loop, options["variant"])[: options["check"]]
+    runs = [RunId(subject.facts.run) for subject in subjects]
+    answers = [what_if_of(study.store, run, loop.name, check=True, **given) for run in runs]
+    known = sum(one.answer.exact for one in answers)
+    say(f"{plural(known, 'answer')} replayed through the engine: all the same")
 
 
 @click.command()
