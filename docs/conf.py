@@ -38,11 +38,12 @@ html_copy_source = False
 html_show_copyright = False
 
 # What the theme leaves out, and readers of a screen, or without a mouse, need: names for its two
-# sides, the level of its captions, and that what scrolls can be reached with Tab.
+# sides, a heading of the search, the level of its captions, and that Tab reaches what scrolls.
 _ACCESSIBLE = {
     '<aside class="sidebar-drawer"': '<aside aria-label="All pages" class="sidebar-drawer"',
     '<aside class="toc-drawer': '<aside aria-label="On this page" class="toc-drawer',
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<div id="search-results"></div>': '<h1>Search</h1><div data-found id="search-results"></div>',
     "<pre>": '<pre tabindex="0">',
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
 }
