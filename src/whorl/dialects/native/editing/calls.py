@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl import ir
 from whorl.dialects.editing.bodies import (
@@ -31,9 +31,10 @@ from whorl.source.editing.text import TAKEN
 
 if TYPE_CHECKING:
     from whorl.dialects.editing.sketch import Keys
-    from whorl.dialects.native.editing.changes import NativeChanges
     from whorl.source import Json
 
+# The changes of a native file, which are made of this module among others.
+NativeChanges: TypeAlias = Any
 _PLAIN = re.compile(NAMES["plain"])
 # What a file says for all of its steps; and what of a step would mean another thing elsewhere.
 _SHARED = ("model", "system")

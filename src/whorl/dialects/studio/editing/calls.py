@@ -27,7 +27,7 @@ from whorl.source.editing.editor import Editor
 from whorl.source.editing.text import TAKEN
 
 if TYPE_CHECKING:
-    from whorl.dialects.studio.editing import StudioChanges
+    from whorl.dialects.editing.canvas import CanvasChanges
     from whorl.source import Json
 
 # What stands for the file itself, or for the other end of a container.
@@ -47,7 +47,7 @@ class _Edge:
     into: str
 
 
-def _edges(changes: StudioChanges) -> list[_Edge]:
+def _edges(changes: CanvasChanges) -> list[_Edge]:
     found = []
     for index, item in enumerate(changes.items((), "edges")):
         ends = [text_of(at(item, end)) for end in ("source", "target")]
@@ -57,7 +57,7 @@ def _edges(changes: StudioChanges) -> list[_Edge]:
     return found
 
 
-def extract(changes: StudioChanges, node: SketchNode, file: str) -> None:
+def extract(changes: CanvasChanges, node: SketchNode, file: str) -> None:
     """Moves a node, or a container with all that it holds, to a new file, and calls that."""
     check_new_file(changes, node, file)
     if node.kind in _ENDS or not file.endswith(".json"):
@@ -110,7 +110,7 @@ def extract(changes: StudioChanges, node: SketchNode, file: str) -> None:
 class _Group:
     """What goes: the ids of its nodes, where it begins and ends, and where its value is from."""
 
-    def __init__(self, changes: StudioChanges, node: SketchNode) -> None:
+    def __init__(self, changes: CanvasChanges, node: SketchNode) -> None:
         self._nodes = list(inside_of(changes, node.path))
         self.names = {changes.id_of(each) for each in self._nodes}
         self.begin = self.end = changes.id_of(node)
@@ -133,7 +133,7 @@ class _Group:
         return min(x for x, _ in points), max(x for x, _ in points), points[0][1]
 
 
-def _check_texts(changes: StudioChanges, names: set[str], source: str) -> None:
+def _check_texts(changes: CanvasChanges, names: set[str], source: str) -> None:
     """Refuses texts that read across the border anything but the one value that comes in."""
     for reader, where, offset, name in changes.reading((), set(changes.ids(()))):
         is_inside = changes.id_of(reader) in names
@@ -159,17 +159,17 @@ def _put(new: Editor, name: str, value: Json, index: int | None = None) -> None:
     new.insert(path, len(new.now.container(path)) if index is None else index, None, value)
 
 
-def _carry(changes: StudioChanges, new: Editor, name: str, index: int) -> None:
+def _carry(changes: CanvasChanges, new: Editor, name: str, index: int) -> None:
     """Takes an item out, and puts its text before all others of the other file."""
     piece = changes.editor.cut(changes.path((name, index)))
     new.paste(new.now.find((name,)) or (), 0, piece)
 
 
-def _named(changes: StudioChanges, name: str) -> SketchNode:
+def _named(changes: CanvasChanges, name: str) -> SketchNode:
     return next(node for node in changes.sketch.nodes if changes.id_of(node) == name)
 
 
-def inline(changes: StudioChanges, node: SketchNode) -> None:
+def inline(changes: CanvasChanges, node: SketchNode) -> None:
     """Puts the nodes of a called canvas in the place of the call; the file stays as it is."""
     called = opened_file(changes, node, node.file)
     assert isinstance(called, type(changes))
@@ -218,7 +218,7 @@ def inline(changes: StudioChanges, node: SketchNode) -> None:
     changes.outcome.select = [firsts[0].target]
 
 
-def _turn(changes: StudioChanges, edge: _Edge, end: str, name: str, port: str) -> None:
+def _turn(changes: CanvasChanges, edge: _Edge, end: str, name: str, port: str) -> None:
     """Leads one end of an edge to another node."""
     where: tuple[str | int, ...] = ("edges", edge.index)
     changes.editor.set([*where, end], name)
@@ -228,7 +228,7 @@ def _turn(changes: StudioChanges, edge: _Edge, end: str, name: str, port: str) -
         changes.editor.unset([*where, f"{end}Handle"], keeps=len(where))
 
 
-def _shift(called: StudioChanges, node: SketchNode, first: str) -> tuple[float, float]:
+def _shift(called: CanvasChanges, node: SketchNode, first: str) -> tuple[float, float]:
     """How far nodes go so that the first of them stands where the call was."""
     place = _named(called, first).position
     if place is None or node.position is None:
@@ -236,7 +236,7 @@ def _shift(called: StudioChanges, node: SketchNode, first: str) -> tuple[float, 
     return node.position[0] - place[0], node.position[1] - place[1]
 
 
-def _move(changes: StudioChanges, index: int, shift: tuple[float, float]) -> None:
+def _move(changes: CanvasChanges, index: int, shift: tuple[float, float]) -> None:
     where = ("nodes", index, "position")
     old = number_pair(at(changes.editor.now.root, *where), "x", "y")
     for axis, number, delta in zip("xy", old or (), shift, strict=False):
