@@ -30,7 +30,7 @@ from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.temporal.connection import connect
 from whorl.runtimes.temporal.runtime import TemporalRuntime
-from whorl.runtimes.temporal.worker import set_up, working
+from whorl.runtimes.temporal.workers.worker import set_up, working
 
 ITERATIONS = 50
 LOOPS, SHORT = 100, 3

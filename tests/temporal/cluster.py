@@ -20,7 +20,7 @@ from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.temporal.connection import connect
 from whorl.runtimes.temporal.runtime import TemporalRuntime
-from whorl.runtimes.temporal.worker import working
+from whorl.runtimes.temporal.workers.worker import working
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator

@@ -12,7 +12,7 @@ from temporalio.client import WorkflowHistory
 
 from whorl.runtimes.temporal.decoder import Decoder
 from whorl.runtimes.temporal.messages import event_to_json
-from whorl.runtimes.temporal.payloads import converter
+from whorl.runtimes.temporal.values.payloads import converter
 
 if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId

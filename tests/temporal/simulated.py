@@ -24,7 +24,7 @@ from simulation.world import RESERVE, World
 from whorl.interpreter.events import Event, Perform
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.decoder import Decoder
-from whorl.runtimes.temporal.payloads import converter
+from whorl.runtimes.temporal.values.payloads import converter
 from whorl.runtimes.temporal.workflow import Run
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from temporal.skipping_time import RATE
 from waiting import PATIENCE_S
 from whorl.providers.redaction import Secret
 from whorl.runtimes.temporal.limits import OF_FOLDERS
-from whorl.runtimes.temporal.payloads import new_key
+from whorl.runtimes.temporal.values.payloads import new_key
 
 if TYPE_CHECKING:
     from pathlib import Path

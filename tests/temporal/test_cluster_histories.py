@@ -10,7 +10,7 @@ from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
 from temporal.histories import CONVERTER, FOLDER, beginning_of, entries_of, read
 from whorl.interpreter import BEHAVIOUR
-from whorl.runtimes.temporal.worker import DRIVEN
+from whorl.runtimes.temporal.workers.worker import DRIVEN
 from whorl.runtimes.temporal.workflow import Run
 
 if TYPE_CHECKING:

@@ -99,14 +99,14 @@ def test_a_loop_begins_with_what_earlier_runs_remember(server: Server, tmp_path:
             ]
             [(row, newest)] = await _memories(runtime).all()
             assert (row.records, newest) == (5, [{"number": 3, "n": 3, "said": "a draft"}])
-            records: Any = await _memories(runtime).recall(row.key)
+            records: Any = await _memories(runtime).memory_records(row.key)
             assert [record["n"] for record in records] == [2, 3, 1, 2, 3]
             # The mirror has the entries alone: what is remembered is the cluster's.
             assert runtime.store.memories() == []
 
             fork, _ = await runtime.fork(run, Fork("try[3]"))
             assert await runtime.drive(fork) == "succeeded"
-            records = await _memories(runtime).recall(row.key)
+            records = await _memories(runtime).memory_records(row.key)
             assert [record["n"] for record in records] == [3, 1, 2, 3, 3]
 
     asyncio.run(go())
@@ -128,7 +128,7 @@ def test_records_are_added_once_and_changed_by_one_at_a_time(
         workers = ScriptedWorkers(Script({}))
         async with server.runtime(tmp_path / "records.db", workers) as runtime:
             memories = _memories(runtime)
-            assert await memories.recall(key) == []
+            assert await memories.memory_records(key) == []
             assert await memories.forget(key) == 0
             added = [
                 await memories.remember(key, {"id": name, "n": 0}, once=name, keep=20)
@@ -143,7 +143,7 @@ def test_records_are_added_once_and_changed_by_one_at_a_time(
                 ]
             ]
             assert sorted(values, key=str) == [1, 2, 3, 4, 5]
-            records: Any = await memories.recall(key)
+            records: Any = await memories.memory_records(key)
             assert [(each["id"], each["n"]) for each in records] == [
                 ("a", 0),
                 ("b", 0),
@@ -152,9 +152,9 @@ def test_records_are_added_once_and_changed_by_one_at_a_time(
             drop = Amendment(None, None, frozenset({"a", "b"}))
             await memories.amend(key, lambda records: drop, keep=20)
             assert await memories.forget(key) == 1
-            assert await memories.recall(key) == []
+            assert await memories.memory_records(key) == []
             await memories.remember(key, {"id": "a"}, once="a", keep=20)
-            assert await memories.recall(key) == [{"id": "a"}]
+            assert await memories.memory_records(key) == [{"id": "a"}]
 
     asyncio.run(go())
 
@@ -172,7 +172,7 @@ def test_a_memory_that_grows_too_large_says_what_to_set(server: Server, tmp_path
                 await memories.remember("k", {"id": "d", "t": text}, once="d", keep=9)
             assert "values" in fault.value.help
 
-            assert len(await memories.recall("k")) == 3
+            assert len(await memories.memory_records("k")) == 3
 
     asyncio.run(go())
 

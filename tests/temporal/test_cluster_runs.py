@@ -32,7 +32,7 @@ from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.temporal.limits import check_runnable
 from whorl.runtimes.temporal.messages import INTENTS_MAX
 from whorl.runtimes.temporal.mirror import Mirror
-from whorl.runtimes.temporal.payloads import new_key
+from whorl.runtimes.temporal.values.payloads import new_key
 
 if TYPE_CHECKING:
     from pathlib import Path

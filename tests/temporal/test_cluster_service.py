@@ -20,7 +20,7 @@ from waiting import PATIENCE_S, wait_until
 from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
 from whorl.runtimes.local import Start
-from whorl.runtimes.temporal.payloads import new_key
+from whorl.runtimes.temporal.values.payloads import new_key
 from whorl.services.serving.webhooks import standard_signature
 
 sys.path.append(str(Path(__file__).parents[1] / "http"))

@@ -21,8 +21,8 @@ from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.providers.redaction import Secret
 from whorl.runtimes.local import Start
-from whorl.runtimes.temporal.places import place_of
-from whorl.runtimes.temporal.worker import findings
+from whorl.runtimes.temporal.values.places import place_of
+from whorl.runtimes.temporal.workers.worker import findings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ Change: TypeAlias = "Callable[[list[Json]], Amendment]"
 class Memories(Protocol):
     """Where tasks keep records from run to run: the store of the runs has such a place."""
 
-    async def recall(self, key: str) -> list[Json]:
+    async def memory_records(self, key: str) -> list[Json]:
         """The records under a key, oldest first."""
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:

@@ -72,7 +72,7 @@ class Memory(OwnTask):
             inputs.refuse("operation", f"must be read, write or amend, not {operation!r}")
         query = inputs.text("query")
         limit = min(inputs.count("limit") or USUAL_FOUND, FOUND_MAX)
-        matches = search(await memories.recall(key_of(namespace)), query)[:limit]
+        matches = search(await memories.memory_records(key_of(namespace)), query)[:limit]
         return Reply(done | {"query": query, "memories": [*matches], "num_results": len(matches)})
 
 

@@ -185,7 +185,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
     async def discard(self, run: RunId, owner: int, messages: Sequence[int]) -> None:
         await self._ask(lambda tables: tables.discard(run, owner, messages), run)
 
-    async def recall(self, key: str) -> list[Json]:
+    async def memory_records(self, key: str) -> list[Json]:
         return self.memory(key)
 
     async def remember(self, key: str, record: Json, *, once: str, keep: int) -> bool:

@@ -10,8 +10,8 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from whorl.errors import StoreError
-from whorl.runtimes.temporal.payloads import converter
-from whorl.runtimes.temporal.places import place_of
+from whorl.runtimes.temporal.values.payloads import converter
+from whorl.runtimes.temporal.values.places import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -124,7 +124,7 @@ class ClusterMemories:
     client: Client
     settings: TemporalSettings
 
-    async def recall(self, key: str) -> list[Json]:
+    async def memory_records(self, key: str) -> list[Json]:
         """The records under a key, oldest first."""
         return (await self._read(key))[1]
 
@@ -148,8 +148,8 @@ class ClusterMemories:
             name = secrets.token_hex(8)
             self._check_size(key, await self._ask(key, messages.ABOUT, name) or {}, record)
             gone = drops if record is None else [*drops, str(record["id"])]
-            told = {"seen": seen, "name": name, "record": record, "drops": gone, "keep": keep}
-            await self._tell(key, messages.AMEND, told)
+            message = {"seen": seen, "name": name, "record": record, "drops": gone, "keep": keep}
+            await self._tell(key, messages.AMEND, message)
             if (await self._ask(key, messages.ABOUT, name) or {}).get("is_done"):
                 return amendment
 
@@ -186,7 +186,7 @@ class ClusterMemories:
 
     async def begun(self, beginning: Beginning) -> Beginning:
         """The same start of a run, with what its loops remember from earlier ones."""
-        recalled = {key: await self.recall(key) for key in beginning.memory_keys()}
+        recalled = {key: await self.memory_records(key) for key in beginning.memory_keys()}
         memory = {key: records for key, records in recalled.items() if records}
         if not memory:
             return beginning

@@ -31,7 +31,7 @@ from whorl.runtimes.temporal.messages import Beginning, id_of
 from whorl.runtimes.temporal.mirror import Mirror
 from whorl.runtimes.temporal.schedules import bring_schedules
 from whorl.runtimes.temporal.streams import shown_text
-from whorl.runtimes.temporal.worker import has_pollers
+from whorl.runtimes.temporal.workers.worker import has_pollers
 from whorl.runtimes.temporal.workflow import how_to_begin
 
 if TYPE_CHECKING:

@@ -129,7 +129,7 @@ async def set_up_cluster(settings: TemporalSettings) -> list[str]:
     """Makes what a namespace lacks; gives what that was. Raises StoreError R922."""
     check_installed()
     from whorl.runtimes.temporal.connection import answering, connect
-    from whorl.runtimes.temporal.worker import set_up
+    from whorl.runtimes.temporal.workers.worker import set_up
 
     with answering(settings):
         return await set_up(await connect(settings), is_needed=True)
@@ -165,7 +165,7 @@ async def cluster_findings(settings: TemporalSettings) -> list[tuple[str, bool, 
     """What a cluster needs, whether it has it, and what to do."""
     try:
         check_installed()
-        from whorl.runtimes.temporal.worker import findings
+        from whorl.runtimes.temporal.workers.worker import findings
 
         return [finding async for finding in findings(settings)]
     except (UsageError, StoreError) as fault:
@@ -188,10 +188,10 @@ async def open_worker(
     """
     check_installed()
     from whorl.providers.tools.known import KnownTools
-    from whorl.runtimes.temporal.activities import tool_pins
+    from whorl.runtimes.temporal.workers.activities import tool_pins
     from whorl.runtimes.temporal.connection import connect
     from whorl.runtimes.temporal.memory import ClusterMemories
-    from whorl.runtimes.temporal.worker import set_up, working
+    from whorl.runtimes.temporal.workers.worker import set_up, working
     from whorl.runtimes.turns import CPU_MAX_S
 
     settings = providers.settings.runtime.temporal

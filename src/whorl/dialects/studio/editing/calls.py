@@ -21,7 +21,7 @@ from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE
 from whorl.dialects.editing.sketch import SketchNode, at, number_pair
 from whorl.dialects.reader import parse
 from whorl.dialects.reading.fields import text_of
-from whorl.dialects.studio.canvas import CLOSED_BY
+from whorl.dialects.studio.kinds import CLOSED_BY
 from whorl.lazily import dataclass
 from whorl.source.editing.editor import Editor
 from whorl.source.editing.text import TAKEN

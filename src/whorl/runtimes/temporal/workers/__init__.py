@@ -1,0 +1,1 @@
+"""What a worker is: it drives runs, performs their tasks, and measures what they compute."""
