@@ -233,8 +233,8 @@ class _Coming:
         self._chains = {name: _chain(value) for name, value in self._given.items()}
         root, own = called.editor.now.root, changes.editor.now.root
         for entry in root if isinstance(root, Mapping) else ():
-            here = at(own, entry.name)
-            is_same = here is not None and plain(entry.value) == plain(here)
+            outer = at(own, entry.name)
+            is_same = outer is not None and plain(entry.value) == plain(outer)
             if entry.name in _SHARED and is_same:
                 continue
             if entry.name not in ("whorl", "name", "description", "inputs", "steps", "outputs"):

@@ -43,7 +43,7 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--kind", metavar="KIND", help="For wrap: repeat (the default), each, together, if. "
               "For connect: order, data or feedback.")  # fmt: skip
 @click.option("--port", metavar="PORT", help="For rename: the port of the step that gets the name, "
-              "as input:NAME or output:NAME (shodan).")  # fmt: skip
+              "as input:NAME or output:NAME.")  # fmt: skip
 @click.option("--until", metavar="TEXT", help="For wrap: when the loop ends.")
 @click.option("--at-most", type=click.IntRange(1), metavar="N", help="For wrap: its iterations.")
 @click.option("--field", "fields", metavar="NAME=VALUE", multiple=True,
