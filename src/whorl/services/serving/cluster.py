@@ -188,9 +188,9 @@ async def open_worker(
     """
     check_installed()
     from whorl.providers.tools.known import KnownTools
-    from whorl.runtimes.temporal.workers.activities import tool_pins
     from whorl.runtimes.temporal.connection import connect
     from whorl.runtimes.temporal.memory import ClusterMemories
+    from whorl.runtimes.temporal.workers.activities import tool_pins
     from whorl.runtimes.temporal.workers.worker import set_up, working
     from whorl.runtimes.turns import CPU_MAX_S
 

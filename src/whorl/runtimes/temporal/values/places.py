@@ -43,11 +43,11 @@ class Folder:
     path: Path
 
     async def put(self, name: str, data: bytes) -> None:
-        with _told(str(self.path), "written"):
+        with _reported(str(self.path), "written"):
             await asyncio.to_thread(self._write, name, data)
 
     async def get(self, name: str) -> bytes:
-        with _told(str(self.path), "read"):
+        with _reported(str(self.path), "read"):
             return await asyncio.to_thread((self.path / name).read_bytes)
 
     def _write(self, name: str, data: bytes) -> None:
@@ -73,13 +73,13 @@ class Bucket:
     async def put(self, name: str, data: bytes) -> None:
         import obstore
 
-        with _told(self.where, "written"):
+        with _reported(self.where, "written"):
             await obstore.put_async(self.store, name, data)
 
     async def get(self, name: str) -> bytes:
         import obstore
 
-        with _told(self.where, "read"):
+        with _reported(self.where, "read"):
             found = await obstore.get_async(self.store, name)
             return bytes(await found.bytes_async())
 
@@ -118,7 +118,7 @@ async def check_place(settings: TemporalSettings) -> None:
 
 
 @contextmanager
-def _told(where: str, what: str) -> Iterator[None]:
+def _reported(where: str, what: str) -> Iterator[None]:
     """Gives what goes wrong with a place its code, and of the words the first line alone."""
     try:
         yield

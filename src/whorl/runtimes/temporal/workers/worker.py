@@ -20,13 +20,13 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.runtimes.temporal import messages
-from whorl.runtimes.temporal.workers.activities import Activities
 from whorl.runtimes.temporal.connection import answering, connect
-from whorl.runtimes.temporal.workers.lanes import Lane
 from whorl.runtimes.temporal.memory import ClusterMemories, Memory
-from whorl.runtimes.temporal.workers.metering import Metering
-from whorl.runtimes.temporal.values.places import check_place
 from whorl.runtimes.temporal.schedules import Fire
+from whorl.runtimes.temporal.values.places import check_place
+from whorl.runtimes.temporal.workers.activities import Activities
+from whorl.runtimes.temporal.workers.lanes import Lane
+from whorl.runtimes.temporal.workers.metering import Metering
 from whorl.runtimes.temporal.workflow import PARENT, STATUS, WORKFLOW, Run
 from whorl.runtimes.turns import CPU_MAX_S
 
