@@ -13,7 +13,8 @@ import pytest
 from served import Client, running
 
 from waiting import PATIENCE_S, wait_until
-from whorl.interfaces.http import state as watch
+from whorl.interfaces.http import state as server_state
+from whorl.interfaces.http import watching as watch
 from whorl.interfaces.http.routes import streams
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import RunId
@@ -76,7 +77,7 @@ def test_an_entry_is_encoded_once_for_all_who_watch(
 def test_entries_that_are_kept_for_watchers_are_bounded(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "_ENTRIES_MAX", 1_000)
+    monkeypatch.setattr(server_state, "_ENTRIES_MAX", 1_000)
     run = client.start("polish.yaml", inputs={"task": "x"})
     client.wait(run)
 

@@ -495,7 +495,8 @@ export interface paths {
          *
          *     Events of the stream: an entry (its seq is the id), `delta` with streamed text (what is new, or
          *     with `whole` all of it so far, for those who come late), `status` when the run's status
-         *     changes, `end` when it has ended. It goes on, in case the run does.
+         *     changes, `end` when it has ended. It goes on, in case the run does. Where many watch, each is
+         *     sent news less often, and no text of calls whose answers are among its entries.
          */
         get: operations["events_api_runs__run__events_get"];
         put?: never;

@@ -1,8 +1,4 @@
-"""The server's state, which all requests share, with the one watcher that looks on for all streams.
-
-Entries of runs of this process are told at once. For those of other processes the store is asked
-for its version, which costs microseconds, and only when that has changed for what is new.
-"""
+"""The server's state, which all requests share."""
 
 import asyncio
 import contextlib
@@ -13,7 +9,6 @@ import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import field
 from pathlib import Path as FilePath
 from typing import Annotated
 from urllib.parse import quote
@@ -21,22 +16,22 @@ from urllib.parse import quote
 from fastapi import Depends, Path, Request
 from pydantic import BaseModel
 
-from whorl.errors import StoreError, WhorlError, safe
+from whorl.errors import WhorlError
 from whorl.interfaces.figures import line
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.heartbeat import Heartbeat
 from whorl.interfaces.http.roles import IDENTITY, Identity
 from whorl.interfaces.http.schemas.shared import ErrorAnswer
+from whorl.interfaces.http.watching import DrivenRuns, Listener, StreamWatcher
 from whorl.interfaces.wording import target_of
 from whorl.interpreter.evaluation import call_signature
 from whorl.language import Json
 from whorl.lazily import dataclass
 from whorl.providers.registry import Providers
-from whorl.runtimes.journal.journal import Entry, RunId, RunRow
+from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.audit import Audit
-from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.experiments.serving import Experiments
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.results import loop_node, workflow_of
@@ -44,19 +39,10 @@ from whorl.services.project import Catalogue, Project
 from whorl.services.records import RunRecords
 from whorl.services.runs import Driving, keep_to, open_runtime
 from whorl.services.schedules.firing import Scheduler
-from whorl.services.serving.metrics import Metrics
 from whorl.services.serving.upkeep import Upkeep, watch_file
 from whorl.source.paths import resolve_beside
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
-POLL_S = 0.04
-IDLE_S = 1.0
-INTERRUPTED_EVERY_S = 2.0
-LISTENERS_MAX = 256
-_DELTA_MAX = 64_000
-_STREAMING_MAX = 64
-_INTERRUPTED_MAX = 200
-_END = 2**62
 _GIVEN_MAX = 300
 _TARGETS_MAX = 10_000
 _ITEMS_MAX = 1_000
@@ -85,176 +71,6 @@ PROBLEMS: dict[int | str, dict[str, object]] = {
 log = logging.getLogger("whorl.http")
 
 
-@dataclass(frozen=True, slots=True)
-class Delta:
-    """Text that a task has streamed: what is new of it, or (`is_whole`) all that there is."""
-
-    text: str
-    is_whole: bool = False
-
-    def then(self, text: str) -> "Delta":
-        return Delta((self.text + text)[-_DELTA_MAX:], self.is_whole)
-
-
-@dataclass(slots=True, eq=False)
-class Listener:
-    """Somebody who wants to know of one run, or of all; `awake` is set when there is news."""
-
-    is_over: bool = False
-    touched: set[RunId] = field(default_factory=set)
-    deltas: dict[str, Delta] = field(default_factory=dict)
-    awake: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def wait(self, timeout_s: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(timeout_s):
-                await self.awake.wait()
-            self.awake.clear()
-
-    def hear(self, address: str, text: str, *, is_new: bool = False) -> None:
-        """Takes text of a step; `is_new`: nothing of it was heard before."""
-        self.deltas[address] = self.deltas.get(address, Delta("", is_whole=is_new)).then(text)
-        self.awake.set()
-
-    def hold(self, deltas: dict[str, Delta]) -> None:
-        for address, newer in self.deltas.items():
-            earlier = deltas.get(address)
-            deltas[address] = earlier.then(newer.text) if earlier is not None else newer
-        self.deltas = deltas
-
-
-class StreamWatcher:
-    """Implements `Watcher` for the runs of this process, and follows the store for all others."""
-
-    def __init__(self) -> None:
-        self._of_runs: dict[RunId, list[Listener]] = {}
-        self._of_all: list[Listener] = []
-        # What tasks have streamed so far, for those who come late.
-        self._texts: dict[RunId, dict[str, Delta]] = {}
-        self._count = 0
-        self._called = asyncio.Event()
-        self._is_over = False
-        self.metrics = Metrics()
-        self.about: DrivenRuns | None = None
-
-    def entries(self, run: RunId, entries: list[Entry]) -> None:
-        if self.about is not None:
-            self.metrics.take(run, entries, self.about)
-        texts = self._texts.get(run, {})
-        for entry in entries:
-            # The replies of tasks that have ended are in the journal.
-            if entry.event.kind in ("task.finished", "task.failed"):
-                texts.pop(entry.event.address, None)
-            elif entry.event.kind == "run.finished":
-                log.info("run %s has ended: %s", run, entry.event.body.get("status"))
-                texts.clear()
-        if not texts:
-            self._texts.pop(run, None)
-        self.touch(run)
-
-    def text(self, run: RunId, address: str, text: str) -> None:
-        texts = self._texts.setdefault(run, {})
-        texts[address] = texts.get(address, Delta("", is_whole=True)).then(text)
-        if len(texts) > _STREAMING_MAX:
-            del texts[next(iter(texts))]
-        for listener in self._of_runs.get(run, ()):
-            listener.hear(address, text)
-
-    def trouble(self, run: RunId, fault: StoreError) -> None:
-        log.warning("run %s waits, since the store cannot be written: %s", run, safe(str(fault)))
-
-    def touch(self, run: RunId) -> None:
-        for listener in self._of_all:
-            listener.touched.add(run)
-        for listener in (*self._of_runs.get(run, ()), *self._of_all):
-            listener.awake.set()
-
-    @property
-    def is_full(self) -> bool:
-        return self._count >= LISTENERS_MAX
-
-    def is_watched(self, run: RunId) -> bool:
-        return run in self._of_runs
-
-    @contextlib.contextmanager
-    def listening(self, run: RunId | None) -> Iterator[Listener]:
-        listener = Listener(self._is_over)
-        if run is not None:
-            listener.deltas = dict(self._texts.get(run, {}))
-        self._count += 1
-        self._called.set()
-        group = self._of_all if run is None else self._of_runs.setdefault(run, [])
-        group.append(listener)
-        try:
-            yield listener
-        finally:
-            group.remove(listener)
-            self._count -= 1
-            if run is not None and not group:
-                self._of_runs.pop(run, None)
-
-    def end(self) -> None:
-        self._is_over = True
-        for group in (self._of_all, *self._of_runs.values()):
-            for listener in group:
-                listener.is_over = True
-                listener.awake.set()
-
-    async def follow(self, store: SqliteStore) -> None:
-        version = store.version()
-        place, _ = store.touched(_END)
-        known_interrupted = await asyncio.to_thread(_interrupted, store)
-        looked = time.monotonic()
-        while True:
-            await self._pause()
-            try:
-                now = store.version()
-                if now != version:
-                    version = now
-                    # Where nobody listens, only the place is kept, so that the first who does is
-                    # not told of all that has happened before.
-                    place, runs = store.touched(place if self._count else _END)
-                    for run in runs:
-                        self.touch(run)
-                if self._count and time.monotonic() - looked >= INTERRUPTED_EVERY_S:
-                    # A process that was killed leaves nothing in the journal.
-                    looked = time.monotonic()
-                    interrupted = await asyncio.to_thread(_interrupted, store)
-                    for run, _ in interrupted - known_interrupted:
-                        self.touch(run)
-                    known_interrupted = interrupted
-            except StoreError as fault:
-                log.warning("the store cannot be read: %s", safe(str(fault)))
-                await asyncio.sleep(INTERRUPTED_EVERY_S)
-
-    async def _pause(self) -> None:
-        if self._count:
-            await asyncio.sleep(POLL_S)
-            return
-        self._called.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(IDLE_S):
-                await self._called.wait()
-
-
-@dataclass(frozen=True, slots=True)
-class DrivenRuns:
-    """Tells about runs that this process drives."""
-
-    runtime: Runtime
-
-    def name(self, run: RunId) -> str:
-        return self.runtime.plan(run).workflow.name
-
-    def created_at(self, run: RunId) -> float:
-        return self.runtime.store.run(run).created_at
-
-
-def _interrupted(store: SqliteStore) -> set[tuple[RunId, int]]:
-    rows = store.runs(status="interrupted", limit=_INTERRUPTED_MAX)
-    return {(row.id, row.last_seq) for row in rows}
-
-
 @dataclass(eq=False)
 class ServerState:
     """The state of a server."""
@@ -266,7 +82,7 @@ class ServerState:
     edits: bool = False
 
     def __post_init__(self) -> None:
-        self.store: SqliteStore = self.runtime.store
+        self.store = self.runtime.store
         self.watcher.about = DrivenRuns(self.runtime)
         self.driving = Driving(self.runtime, self._left, has_alarms=False)
         most = self.providers.settings.server.max_concurrent

@@ -18,7 +18,8 @@ from whorl.interfaces.http.schemas.shared import (
     Number,
     Words,
 )
-from whorl.interfaces.http.state import KnownRun, Listener, ServerState, State, no_query
+from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.watching import Listener
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments.judging import judge_of

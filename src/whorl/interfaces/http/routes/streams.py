@@ -19,7 +19,8 @@ from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.run_views import ENDED, journal_event, run_item
 from whorl.interfaces.http.schemas.runs import EventPage
 from whorl.interfaces.http.schemas.shared import Closed
-from whorl.interfaces.http.state import Delta, KnownRun, Listener, ServerState, State, no_query
+from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.watching import PAGE, Batch, Delta, Listener
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator
 from whorl.lazily import dataclass
@@ -28,7 +29,6 @@ from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 from whorl.services.inspecting.results import hidden_names, workflow_of
 
 HEARTBEAT_S = 15.0
-PAGE = 500
 _STREAM = "text/event-stream"
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 SSE = {"description": "an event stream", "content": {_STREAM: {"schema": {"type": "string"}}}}
@@ -63,7 +63,8 @@ async def events(
 
     Events of the stream: an entry (its seq is the id), `delta` with streamed text (what is new, or
     with `whole` all of it so far, for those who come late), `status` when the run's status
-    changes, `end` when it has ended. It goes on, in case the run does.
+    changes, `end` when it has ended. It goes on, in case the run does. Where many watch, each is
+    sent news less often, and no text of calls whose answers are among its entries.
     """
     after = max(query.after, int(last_event_id or 0))
     translator = await asyncio.to_thread(_translator, state, run, query.words, after)
@@ -119,30 +120,40 @@ class _Journal:
 
     async def news(self, listener: Listener) -> tuple[str, float | None]:
         deltas, listener.deltas = listener.deltas, {}
-        entries, status = await asyncio.to_thread(self._read)
-        sent = [text for entry in entries for text in self._entry(entry)]
+        tail = self.state.watcher.tail(self.run, self.state.store)
+        shared = await tail.read(self.after)
+        entries, status = shared or await asyncio.to_thread(self._read)
+        is_shared = shared is not None and self.translator is None
+        batch = (tail.batch if is_shared else Batch.of)(entries, self._texts)
+        self.after = entries[-1].seq if entries else self.after
+        self.has_ended |= batch.is_over
         if len(entries) == PAGE:
             # The beginning of their tasks may be among the entries that are yet to come.
             listener.hold(deltas)
-            return "".join(sent), 0.0
+            return batch.text, 0.0
+        pause_s = self.state.watcher.pause_s
+        if pause_s is not None and self.translator is None:
+            # Where many watch, nobody is sent text of a call whose whole answer was just sent.
+            deltas = {step: delta for step, delta in deltas.items() if step not in batch.ended}
+        sent = [batch.text]
+        if deltas and self.hidden is None:
+            workflow = await asyncio.to_thread(workflow_of, self.state.store, self.run)
+            self.hidden = hidden_names(workflow)
         sent += self._deltas(deltas)
         if status != self.status or (self.has_ended and status in ENDED):
             self.status, self.has_ended = status, False
             text = _json({"status": status, "last_seq": self.after})
             sent += [event_text(text, "status")] + [event_text(text, "end")] * (status in ENDED)
-        return "".join(sent), None
+        text = "".join(sent)
+        return text, pause_s if text else None
 
     def _read(self) -> tuple[list[Entry], str]:
         store = self.state.store
-        if self.hidden is None:
-            self.hidden = hidden_names(workflow_of(store, self.run))
         # The status is read first: an end is told after all that led to it.
         status = store.run(self.run).status
         return list(store.read(self.run, after=self.after, limit=PAGE)), status
 
-    def _entry(self, entry: Entry) -> Iterator[str]:
-        self.after = entry.seq
-        self.has_ended |= entry.event.kind == "run.finished"
+    def _texts(self, entry: Entry) -> Iterator[str]:
         if self.translator is None:
             make = partial(journal_event, self.run, entry)
             texts = [self.state.entry_text(self.run, entry.seq, make)]
