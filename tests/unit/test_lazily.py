@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import gc
 import inspect
 import pickle
 import pkgutil
@@ -226,11 +227,17 @@ def test_a_regex_is_compiled_when_it_is_asked() -> None:
 
 
 def test_what_is_imported_meanwhile_compiles_its_patterns_when_it_uses_them() -> None:
-    compiled = re.compile
-
+    compiled, thresholds = re.compile, gc.get_threshold()
     with lazily.later_patterns():
-        wrong = re.compile("(")
-        right = re.compile("a+", re.IGNORECASE)
+        assert re.compile is compiled  # in a program that uses the library
+
+    lazily.begin_loading()
+    try:
+        with lazily.later_patterns():
+            wrong = re.compile("(")
+            right = re.compile("a+", re.IGNORECASE)
+    finally:
+        gc.set_threshold(*thresholds)
 
     assert re.compile is compiled
     assert right.match("AA") is not None
@@ -242,10 +249,13 @@ def test_patterns_are_compiled_at_once_where_another_thread_could_be_given_one()
     end = threading.Event()
     other = threading.Thread(target=end.wait)
     other.start()
+    thresholds = gc.get_threshold()
+    lazily.begin_loading()
     try:
         with lazily.later_patterns():
             found = re.compile("a+")
     finally:
+        gc.set_threshold(*thresholds)
         end.set()
         other.join()
 

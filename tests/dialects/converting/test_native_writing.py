@@ -49,6 +49,7 @@ NODES: dict[str, ir.Node] = {
         item_timeout_s=2.5,
         items_max=7,
         on_item_failure="halt",
+        words={"ports": {"inputs": ["items"], "outputs": ["results"]}},
     ),
     "shape": ir.Compute(name="a", value=ONE, shape=_expression("it"), echo=ir.Constant("{{ x }}")),
     "closed group": ir.Group(name="a", body=replace(BODY, concurrency=2, on_failure="cancel")),

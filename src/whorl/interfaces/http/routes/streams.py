@@ -121,9 +121,9 @@ class _Journal:
     async def news(self, listener: Listener) -> tuple[str, float | None]:
         deltas, listener.deltas = listener.deltas, {}
         tail = self.state.watcher.tail(self.run, self.state.store)
-        shared = await tail.read(self.after)
-        entries, status = shared or await asyncio.to_thread(self._read)
-        is_shared = shared is not None and self.translator is None
+        found = await tail.read(self.after)
+        is_shared = found is not None and self.translator is None
+        entries, status = await asyncio.to_thread(self._read) if found is None else found
         batch = (tail.batch if is_shared else Batch.of)(entries, self._texts)
         self.after = entries[-1].seq if entries else self.after
         self.has_ended |= batch.is_over
