@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import pytest
 
 from waiting import PATIENCE_S
+from whorl.interfaces.cli import main
 from whorl.language import Expression, LanguageError, parse
 from whorl.language.syntaxes.jinja import read_expression
 
@@ -178,6 +180,16 @@ def test_a_command_ends_soon_but_not_before_others(folder: Path, alone: str, exp
     # Garbage is looked for again as soon as there are runs, and not in what was loaded.
     assert ended.stdout == f"done\n{expected}called 20000 5 80 True\n"
     assert ended.returncode == 0
+
+
+def test_a_program_goes_on_after_a_command_that_it_calls(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "temporalio", ModuleType("temporalio"))
+    monkeypatch.setattr(os, "_exit", lambda code: pytest.fail("it ended the program"))
+
+    with pytest.raises(SystemExit):
+        main(["validate", str(folder / "tiny.yaml")])
 
 
 @pytest.mark.parametrize("source", ["a", "_", "loop", "Draft_2", "self", "x" * 300])

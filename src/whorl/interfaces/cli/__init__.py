@@ -123,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
         sys.exit(answer(group, asked))
     code = run_safely(group, words)
-    if (arguments is None and _is_all_done()) or "temporalio" in sys.modules:
+    if arguments is None and (_is_all_done() or "temporalio" in sys.modules):
         _leave_at_once(code)
     sys.exit(code)
 
