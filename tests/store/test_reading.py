@@ -391,3 +391,13 @@ def test_projections_are_the_same_for_a_second_owner(store: SqliteStore, path: P
     other.close()
 
     assert (row.calls, row.iteration, row.iterations_max, row.score) == (3, 3, 5, 0.3)
+
+
+def test_the_last_run_of_a_mirror_is_the_one_that_began_last(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with SqliteStore(tmp_path / "mirror.db", is_mirror=True) as store:
+            for run in ("1b", "1c", "1a"):
+                await store.create(new_run(run), event("run.started", input={}))
+            assert store.resolve("last") == "1c"
+
+    asyncio.run(work())

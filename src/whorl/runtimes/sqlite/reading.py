@@ -162,7 +162,9 @@ class StoreReading(RunListing, UpkeepReading):
         return bool(rows) and has_living(rows[0][SHOWN_FIELDS + 1 :], self._process, now)
 
     def _newest_ids(self, limit: int) -> list[str]:
-        newest = "SELECT id FROM runs ORDER BY number DESC LIMIT ?"
+        # A mirror takes up runs in any order; their ids sort by time.
+        order = "id" if self.is_mirror else "number"
+        newest = f"SELECT id FROM runs ORDER BY {order} DESC LIMIT ?"
         return [row[0] for row in self._reader.rows(newest, (limit,))]
 
     def _unknown(self, text: str) -> UsageError:
