@@ -236,6 +236,17 @@ def test_agents_of_the_workflow_around_are_seen_and_those_inside_of_a_loop_are_n
     assert "agent 'writer' has not run before this" in only(text).message
 
 
+def test_a_loop_cannot_be_a_step_of_itself() -> None:
+    text = (
+        "orchestrator: {id: a, strategy: sequential, agents: [l]}\nagents:\n"
+        "  - id: l\n    type: loop\n    max_loops: 2\n    internal_workflow:\n"
+        "      orchestrator: {id: b, strategy: sequential, agents: [l, m]}\n"
+        "      agents: [{id: m, type: openai-answer, prompt: x}]\n"
+    )
+
+    assert "there is no agent 'l'" in [diagnostic.message for diagnostic in found(text)]
+
+
 VALIDATOR = """
 - id: polish
   type: loop

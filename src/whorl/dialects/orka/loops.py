@@ -110,7 +110,9 @@ def _read_inner(agent: Agent, section: Section) -> Section | None:
         advice = "add internal_workflow: {orchestrator: {agents: [...]}, agents: [...]}"
         agent.context.report("W006", message, agent.span, help=advice)
         return None
-    return read_section(agent.context, written, section.visible)
+    # A loop cannot be a step of itself.
+    around = {name: other for name, other in section.visible.items() if name != agent.id}
+    return read_section(agent.context, written, around)
 
 
 def _read_number(agent: Agent, name: str, usual: float, high: float) -> float:
