@@ -10,10 +10,9 @@ import re
 from typing import TYPE_CHECKING
 
 from whorl.dialects.editing.operations import CONNECTED, READ, refuse
-from whorl.dialects.editing.sketch import Keys, at
+from whorl.dialects.editing.sketch import Keys, PortEdge, at
 from whorl.dialects.reading.fields import text_of
 from whorl.dialects.shodan.editing.sketch import INLINE
-from whorl.lazily import dataclass
 from whorl.source import Sequence
 from whorl.source.editing.text import TAKEN
 
@@ -23,17 +22,6 @@ if TYPE_CHECKING:
 
 _MEMBER = re.compile(r"\.([\w-]+)")
 _LEAVE = "change it first, or use readers: leave"
-
-
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """An edge of a level; `out` and `into` are the names of its ports, if it has some."""
-
-    index: int
-    source: str
-    target: str
-    out: str
-    into: str
 
 
 def _port(item: Value, end: str) -> str:
@@ -75,14 +63,14 @@ class Rim:
     def _drop(self, name: str, index: int) -> None:
         self._editor.cut(self._changes.path((*self._where, "data", name, index)))
 
-    def _edges(self, level: Keys, names: set[str]) -> list[_Edge]:
+    def _edges(self, level: Keys, names: set[str]) -> list[PortEdge]:
         """The edges that touch nodes, the last one first."""
         found = []
         for index, item in reversed(list(enumerate(self._changes.items(level, "edges")))):
             ends = [text_of(at(item, end)) for end in ("source", "target")]
             if names & set(ends):
                 ports = [_port(item, end) for end in ("source", "target")]
-                found.append(_Edge(index, *ends, *ports))
+                found.append(PortEdge(index, *ends, *ports))
         return found
 
     def _type(self, level: Keys, node: str, side: str, port: str) -> str:
@@ -124,7 +112,7 @@ class Rim:
         if (*source, *target) not in same:
             self._changes.append(level, "edges", self._changes.new_edge(level, ends, ports))
 
-    def _turn(self, level: Keys, edge: _Edge, end: str, node: str, port: str) -> None:
+    def _turn(self, level: Keys, edge: PortEdge, end: str, node: str, port: str) -> None:
         """Leads one end of an edge to another node."""
         where = (*level, "edges", edge.index)
         self._editor.set([*where, end], node)
@@ -204,7 +192,7 @@ class Rim:
         field = "output" if where[-2] == "source" else "input"
         self._editor.set([*where[:-1], field], port)
 
-    def _join(self, edge: _Edge) -> None:
+    def _join(self, edge: PortEdge) -> None:
         """An edge to or from the loop becomes one inside of it, by what its mappings say."""
         self._changes.cut_item(self._level, "edges", edge.index)
         if edge.source == self._loop:
@@ -250,7 +238,7 @@ class Rim:
             self._map(edge, names)
         self._carry_nodes(names, inwards=False)
 
-    def _map(self, edge: _Edge, names: set[str]) -> None:
+    def _map(self, edge: PortEdge, names: set[str]) -> None:
         """An edge inside of the loop leads through the rim."""
         if edge.source in names:
             port = edge.into and self._take(self.inside, edge.target, edge.into)

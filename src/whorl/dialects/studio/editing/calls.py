@@ -18,11 +18,10 @@ from whorl.dialects.editing.bodies import (
     refuse_body,
 )
 from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE
-from whorl.dialects.editing.sketch import SketchNode, at, number_pair
+from whorl.dialects.editing.sketch import PortEdge, SketchNode, at, number_pair
 from whorl.dialects.reader import parse
 from whorl.dialects.reading.fields import text_of
 from whorl.dialects.studio.kinds import CLOSED_BY
-from whorl.lazily import dataclass
 from whorl.source.editing.editor import Editor
 from whorl.source.editing.text import TAKEN
 
@@ -36,24 +35,13 @@ _WIDE = 240
 _OUTPUT = re.compile(r"(?:\.output)?\s*(?:\||$)")
 
 
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    """An edge with the ports that it names; none where they are the usual ones."""
-
-    index: int
-    source: str
-    target: str
-    out: str
-    into: str
-
-
-def _edges(changes: CanvasChanges) -> list[_Edge]:
+def _edges(changes: CanvasChanges) -> list[PortEdge]:
     found = []
     for index, item in enumerate(changes.items((), "edges")):
         ends = [text_of(at(item, end)) for end in ("source", "target")]
         ports = [text_of(at(item, f"{end}Handle")) for end in ("source", "target")]
         usual = [port if port not in ("output", "input") else "" for port in ports]
-        found.append(_Edge(index, ends[0], ends[1], usual[0], usual[1]))
+        found.append(PortEdge(index, ends[0], ends[1], usual[0], usual[1]))
     return found
 
 
@@ -218,7 +206,7 @@ def inline(changes: CanvasChanges, node: SketchNode) -> None:
     changes.outcome.select = [firsts[0].target]
 
 
-def _turn(changes: CanvasChanges, edge: _Edge, end: str, name: str, port: str) -> None:
+def _turn(changes: CanvasChanges, edge: PortEdge, end: str, name: str, port: str) -> None:
     """Leads one end of an edge to another node."""
     where: tuple[str | int, ...] = ("edges", edge.index)
     changes.editor.set([*where, end], name)
