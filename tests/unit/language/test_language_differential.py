@@ -352,7 +352,7 @@ def _cases(seed: int) -> Iterator[str]:
 
 # How Jinja2 refuses a template; it looks for methods of texts in numbers, too.
 REFUSALS = (
-    jinja2.UndefinedError,
+    jinja2.TemplateRuntimeError,
     TypeError,
     AttributeError,
     ArithmeticError,
