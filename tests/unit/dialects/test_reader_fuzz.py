@@ -1,6 +1,8 @@
 """Files of every format, damaged at random: a workflow or diagnostics, nothing else, soon (T16).
 
-So it is with expressions and templates made of pieces of them.
+Most are small, from the cases of conformance: damage leaves much of them readable, and together
+they use all that a format has. The examples are long. So it is with expressions and templates
+made of pieces of them.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from campaign import SEED, inputs
+from conformance.literate import load_cases
 from threats import tally
 from whorl import ir
 from whorl.dialects import NoFiles, read_workflow
@@ -51,6 +54,8 @@ WORDS = [
 ]
 SYNTAXES = {"jinja": "core", "template": "core", "plain": "core", "logic": "logic"}
 CPU_S_MAX = 2.0
+# Of so many files one is an example.
+EXAMPLE_OF = 10
 SCOPE = MappingScope({"a": "text", "items": [1, 2, 3], "obj": {"k": [1]}, "$variables": {"a": 1}})
 
 
@@ -92,11 +97,15 @@ def _timed(action: Callable[[], None], source: str) -> None:
 @pytest.mark.parametrize("dialect", SOURCES)
 def test_a_damaged_file_is_read_or_refused(dialect: str) -> None:
     chance = random.Random(f"{SEED} {dialect}")
-    texts = [(path.name, path.read_text()) for path in SOURCES[dialect]]
-    assert len(texts) > 2
+    long = [(path.name, path.read_text()) for path in SOURCES[dialect]]
+    cases = [case.workflow for case in load_cases() if case.dialect == dialect]
+    suffix = SOURCES[dialect][0].suffix
+    short = [(f"case{'.json' if text.startswith('{') else suffix}", text) for text in cases]
+    assert len(long) > 2
+    assert len(short) > len(long)
 
     for _ in range(inputs(120)):
-        file, text = chance.choice(texts)
+        file, text = chance.choice(short if chance.randrange(EXAMPLE_OF) else long)
         damaged = _damaged(text, chance)
 
         def read(file: str = file, damaged: str = damaged) -> None:
