@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from requests import Session
 from served import TOKEN, Client
 
 from campaign import IS_CAMPAIGN, requests
@@ -89,10 +90,14 @@ def fuzz(client: Client, known: list[str], operation: tuple[str, str], examples:
     parameters = API["paths"][path][method.lower()].get("parameters", [])
     declared = {one["name"] for one in parameters if one["in"] == "query"}
 
+    session = Session()
+
     @settings(max_examples=examples, **SETTINGS)
     @given(case=st.one_of(strategies))
     def check(case: Any) -> None:
-        answer = case.call(base_url=client.address, headers=headers, timeout=PATIENCE_S)
+        answer = case.call(
+            base_url=client.address, headers=headers, timeout=PATIENCE_S, session=session
+        )
         tally("made-up requests")
         # What is wrong in a query may be lost on the way (a list without items is no text), so
         # that is looked for in what was sent.
