@@ -161,7 +161,7 @@ def test_carry() -> None:
           feedback: "{{ r }}"
           hint: {first: "{{ x }}", then: "{{ w }}"}
           start: {first: 1}
-          object: {a: "{{ r }}", first: 2}
+          object: {then: {a: "{{ r }}", first: 2}}
         """
     )
 

@@ -65,13 +65,21 @@ def _check_clashes(context: Context, repeat: Mapping, body: ir.Block) -> None:
                 context.report("W012", message, span, label=label, help=advice)
 
 
+_PAIR = {"first", "then"}
+
+
 class Carried(forms.Anything):
     """A value for the next iteration; {first, then} tells the first one apart."""
 
     def read(self, context: Context, value: Value, at: Location) -> Any:
         keys = {entry.name for entry in value} if isinstance(value, Mapping) else set()
-        if not isinstance(value, Mapping) or not keys or not keys <= {"first", "then"}:
+        if not isinstance(value, Mapping) or not keys & _PAIR:
             return {"later": super().read(context, value, at)}
+        for entry in value:
+            if entry.name not in _PAIR:
+                message = f"{entry.name!r} beside 'first' and 'then' of a carried value"
+                advice = "write {first: ..., then: ...}; to carry an object: {then: {...}}"
+                context.report("W004", message, entry.key.span, label="unknown field", help=advice)
         parts = {"first": value.get("first"), "later": value.get("then")}
         return {name: context.read_value(part) for name, part in parts.items() if part is not None}
 
@@ -81,7 +89,7 @@ class Carried(forms.Anything):
         if not written:
             raise CannotWriteError(value)
         later = written.get("then")
-        is_pair = isinstance(later, dict) and set(later) <= {"first", "then"}
+        is_pair = isinstance(later, dict) and bool(_PAIR & set(later))
         return written if "first" in written or is_pair else later
 
 
