@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
 from whorl.interpreter import budget, requests
-from whorl.interpreter.constructs import loop_limits, nodes, run
+from whorl.interpreter.constructs import nodes, run
 from whorl.interpreter.constructs.block import BlockBehaviour
-from whorl.interpreter.constructs.loop import LoopBehaviour
+from whorl.interpreter.constructs.loops import loop_limits
+from whorl.interpreter.constructs.loops.loop import LoopBehaviour
 from whorl.interpreter.constructs.task import TaskBehaviour
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer

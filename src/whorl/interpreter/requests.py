@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter import budget
-from whorl.interpreter.constructs import (
-    attempts,
-    block,
-    exploring,
-    loop,
-    loop_limits,
-    run,
-    subscriptions,
+from whorl.interpreter.constructs import attempts, block, run, subscriptions
+from whorl.interpreter.constructs.loops import exploring, loop, loop_limits
+from whorl.interpreter.constructs.loops.iterations import (
+    begin_body,
+    next_iteration,
+    resume_iteration,
 )
-from whorl.interpreter.constructs.loop_results import end_loop, stop_clock
+from whorl.interpreter.constructs.loops.loop_results import end_loop, stop_clock
 from whorl.interpreter.events import inner, split_iteration
 from whorl.interpreter.frames import discard, error_at, failed
 
@@ -249,7 +247,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
             block.refit(machine, inside)
     state["status"] = "running"
     state.pop("paused_by", None)
-    loop.begin_body(machine, key)
+    begin_body(machine, key)
 
 
 def _forget_calls(machine: State) -> None:
@@ -384,11 +382,11 @@ def _continue_loop(machine: State, key: str, more: int) -> None:
     reopen(machine, key)
     loop_limits.arm(machine, key)
     if "suspended" in frame:
-        loop.resume_iteration(machine, key)
+        resume_iteration(machine, key)
     elif has_failed:
         machine.revive(key)
     else:
-        loop.next_iteration(machine, key)
+        next_iteration(machine, key)
 
 
 def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> _Limits:
@@ -467,7 +465,7 @@ def open_around(machine: State, key: str) -> None:
         open_around(machine, above)
         if "suspended" in machine.loop_frames[above]:
             reopen(machine, above)
-            loop.resume_iteration(machine, above)
+            resume_iteration(machine, above)
 
 
 def reopen(machine: State, key: str) -> None:

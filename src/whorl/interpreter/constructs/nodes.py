@@ -6,8 +6,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.constructs import loop, run
+from whorl.interpreter.constructs import run
 from whorl.interpreter.constructs.block import new_block, results
+from whorl.interpreter.constructs.loops import loop
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
 from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
