@@ -14,6 +14,7 @@ from whorl.errors import StoreError
 from whorl.interpreter import budget, requests
 from whorl.interpreter.constructs import nodes, run
 from whorl.interpreter.constructs.block import BlockBehaviour
+from whorl.interpreter.constructs.foreach import ForEachBehaviour
 from whorl.interpreter.constructs.loops import loop_limits
 from whorl.interpreter.constructs.loops.loop import LoopBehaviour
 from whorl.interpreter.constructs.task import TaskBehaviour
@@ -44,7 +45,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "group": nodes.GroupBehaviour(),
     "call": run.CallBehaviour(),
     "run": run.RunBehaviour(),
-    "foreach": nodes.ForEachBehaviour(),
+    "foreach": ForEachBehaviour(),
     "loop": LoopBehaviour(),
     "task": TaskBehaviour(),
     "wait": nodes.WaitBehaviour(),
