@@ -11,7 +11,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
-from whorl.interpreter import budget, requests
+from whorl.interpreter import admission, budget, requests
 from whorl.interpreter.constructs import nodes, run
 from whorl.interpreter.constructs.block import BlockBehaviour
 from whorl.interpreter.constructs.foreach import ForEachBehaviour
@@ -164,7 +164,7 @@ class Machine(State):
             self._is_reviewed = True
             if "queue" in state or "out_of_budget" in state or "over" in state:
                 self._pops = 0
-                budget.review(self)
+                admission.review(self)
                 loop_limits.end_out_of_budget(self)
                 self._run_agenda()
                 if self._agenda and not self.stopped_at:

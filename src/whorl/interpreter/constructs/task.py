@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget, frames
+from whorl.interpreter import admission, budget, frames
 from whorl.interpreter.constructs import attempts, subscriptions
 from whorl.interpreter.constructs.asking import (
     ask,
@@ -115,7 +115,7 @@ class TaskBehaviour(Behaviour):
 
 def _started(machine: State, key: str, event: Event) -> None:
     if attempts.time_left(machine, machine.task_frames[key]) > 0:
-        budget.admit(machine, key, event)
+        admission.admit(machine, key, event)
 
 
 def _finished(machine: State, key: str, event: Event) -> None:
@@ -156,7 +156,7 @@ def _account(machine: State, frame: TaskFrame, event: Event) -> None:
     used = {name: usage.get(name) for name in _USAGE} if usage and isinstance(usage, dict) else {}
     budget.add_usage(machine, frame["loop"], used)
     if used:
-        budget.note_excess(machine, frame["loop"])
+        admission.note_excess(machine, frame["loop"])
 
 
 def _failed(machine: State, key: str, event: Event) -> None:

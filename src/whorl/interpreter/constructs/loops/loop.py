@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget
+from whorl.interpreter import admission, budget
 from whorl.interpreter.constructs.block import results
 from whorl.interpreter.constructs.loops import judging, loop_limits, loop_results
 from whorl.interpreter.constructs.loops.iterations import (
@@ -145,7 +145,7 @@ def stop(machine: State, key: str) -> None:
         machine.forget_if_pending(inner(address, "limit"))
         loop_results.end_loop(machine, key, "accepted", by="person")
     if machine.status == "paused":
-        budget.note_pause(machine)
+        admission.note_pause(machine)
 
 
 def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
