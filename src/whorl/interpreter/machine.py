@@ -12,15 +12,11 @@ from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
 from whorl.interpreter import admission, budget, requests
-from whorl.interpreter.constructs import nodes, run
-from whorl.interpreter.constructs.block import BlockBehaviour
-from whorl.interpreter.constructs.foreach import ForEachBehaviour
-from whorl.interpreter.constructs.loops import loop_limits
-from whorl.interpreter.constructs.loops.loop import LoopBehaviour
-from whorl.interpreter.constructs.task import TaskBehaviour
+from whorl.interpreter.constructs import block, foreach, nodes, run, task
+from whorl.interpreter.constructs.loops import loop, loop_limits
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
-from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
+from whorl.interpreter.outcomes import error_at, failed, is_failure, language_failure
 from whorl.interpreter.state import ENDED_BY, ENDLESS, State
 from whorl.ir import Task
 from whorl.language import LanguageError
@@ -37,7 +33,7 @@ STEPS_MAX = 500_000
 # What looks at a run as it stands: it does not come in the midst of work.
 AT_REST = frozenset({"run.continued", "run.accepted", "run.forked"})
 
-BLOCKS = BlockBehaviour()
+BLOCKS = block.BlockBehaviour()
 # What each kind of frame does.
 BEHAVIOURS: dict[str, Behaviour] = {
     "block": BLOCKS,
@@ -45,9 +41,9 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "group": nodes.GroupBehaviour(),
     "call": run.CallBehaviour(),
     "run": run.RunBehaviour(),
-    "foreach": ForEachBehaviour(),
-    "loop": LoopBehaviour(),
-    "task": TaskBehaviour(),
+    "foreach": foreach.ForEachBehaviour(),
+    "loop": loop.LoopBehaviour(),
+    "task": task.TaskBehaviour(),
     "wait": nodes.WaitBehaviour(),
     "gate": nodes.GateBehaviour(),
     "signal": nodes.SignalBehaviour(),
@@ -181,9 +177,7 @@ class Machine(State):
         if not self._commands:
             return []
         commands, self._commands = self._commands, []
-        last: dict[str, Command] = {}
-        if len(commands) > 1:
-            last = {c.address: c for c in commands if type(c) is Perform}
+        last = {c.address: c for c in commands if type(c) is Perform} if len(commands) > 1 else {}
         is_paused, pending, wanted = self.state["status"] == "paused", self.pending, []
         for command in commands:
             if type(command) is Perform:

@@ -17,7 +17,8 @@ from whorl.interpreter.constructs.loops.iterations import (
 )
 from whorl.interpreter.constructs.loops.loop_results import end_loop, stop_clock
 from whorl.interpreter.events import inner, split_iteration
-from whorl.interpreter.frames import discard, error_at, failed
+from whorl.interpreter.frames import discard
+from whorl.interpreter.outcomes import error_at, failed
 from whorl.interpreter.refusals import (
     Refused,
     check,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import frames
 from whorl.interpreter.constructs import attempts
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import Perform, attempted
+from whorl.interpreter.outcomes import failed, language_failure
 from whorl.ir import Loop
 from whorl.language import LanguageError, to_text
 
@@ -48,7 +48,7 @@ def want(machine: State, key: str) -> None:
         inputs = frame["inputs"] if keeps_inputs(node) else inputs_of(machine, frame, node)
     except LanguageError as fault:
         # Inputs that are computed anew for an attempt may read what has changed since.
-        machine.finish(key, frames.failed(frames.language_failure(fault, frame["address"], node)))
+        machine.finish(key, failed(language_failure(fault, frame["address"], node)))
         return
     perform = Perform(
         frame["address"],

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from whorl.interpreter import frames
 from whorl.interpreter.constructs.attempts import may_help, pause
 from whorl.interpreter.constructs.computing import echo_of, end_at_once
 from whorl.interpreter.constructs.ends import (
@@ -17,6 +16,8 @@ from whorl.interpreter.constructs.ends import (
     record,
 )
 from whorl.interpreter.events import attempted, inner, join
+from whorl.interpreter.frames import discard
+from whorl.interpreter.outcomes import is_failure
 from whorl.interpreter.state import Behaviour, OutOfTurn
 from whorl.ir import Call, Task
 
@@ -65,7 +66,7 @@ class BlockBehaviour(Behaviour):
         frame, plan = machine.block(key)
         left = machine.plain_frames[child]
         name, attempt = left["name"], left["attempt"]
-        if frames.is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
+        if is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
             return
         if not machine.behaviour(left).stays:
             del frame["children"][name]
@@ -221,7 +222,7 @@ def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
         return
     frame["halted"] = True
     idle = frame.pop("idle", {})
-    frames.discard(frame, "queue", "retries", "running")
+    discard(frame, "queue", "retries", "running")
     for name in plan.nodes:
         child = frame["children"].get(name) if name not in idle else None
         if name in frame["ends"] or (child is not None and plan.block.on_failure == "halt"):
@@ -235,7 +236,7 @@ def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
 
 def _look_anew(frame: BlockFrame) -> None:
     """Finds out whether a node that counts has failed, and who runs, after ends were taken back."""
-    frames.discard(frame, "lost", "halted", "running")
+    discard(frame, "lost", "halted", "running")
     if any(map(is_lost, frame["ends"].values())):
         frame["lost"] = True
 

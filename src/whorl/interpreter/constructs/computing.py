@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import frames
+from whorl.interpreter import outcomes
 from whorl.interpreter.constructs.ends import (
     SKIPPED_BY_CONDITION,
     SKIPPED_BY_ORDER,
@@ -49,7 +49,7 @@ def end_at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -
         inputs = echo_of(machine, frame, node)
         outcome = _compute(machine, frame, node)
     except LanguageError as fault:
-        outcome = frames.failed(frames.language_failure(fault, address, node))
+        outcome = outcomes.failed(outcomes.language_failure(fault, address, node))
     end = end_of(machine, frame, node, outcome)
     record(machine, frame, name, end, outcome["value"], inputs=inputs)
     is_answer = isinstance(node, Compute) and node.answers and end is SUCCEEDED
@@ -75,7 +75,7 @@ def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outco
             machine.warn(join(frame["address"], node.name), "R113", words)
     if node.shape is not None:
         value = value_of(node.shape, OverlayScope({"it": value}, scope))
-    return frames.succeeded(value)
+    return outcomes.succeeded(value)
 
 
 def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:

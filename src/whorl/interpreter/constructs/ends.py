@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import frames
+from whorl.interpreter import outcomes
 from whorl.interpreter.events import attempted, join
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def end_of(
     end: End = {"status": outcome["status"]}
     if attempt > 1:
         end["attempt"] = attempt
-    if frames.is_failure(outcome):
+    if outcomes.is_failure(outcome):
         end["error"] = outcome["error"]
         if node.on_failure == "continue" and outcome["status"] != "cancelled":
             end["tolerated"] = True
@@ -56,7 +56,7 @@ def end_of(
             if "noted" not in outcome:
                 machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
             message = f"{end['error']['message']}; the run went on without it"
-            machine.warn(address, "R100", message, facts=frames.error_facts(end["error"]))
+            machine.warn(address, "R100", message, facts=outcomes.error_facts(end["error"]))
     return end
 
 
@@ -85,7 +85,7 @@ def record(
 def outcome_of(frame: BlockFrame, plan: BlockPlan) -> Outcome:
     ends = frame["ends"]
     if all(end["status"] == "succeeded" for end in ends.values()):
-        return frames.succeeded()
+        return outcomes.succeeded()
     leaves = [name for name, followers in plan.followers.items() if not followers]
     seen: set[str] = set()
     blamed: set[str] = set()
@@ -99,7 +99,7 @@ def outcome_of(frame: BlockFrame, plan: BlockPlan) -> Outcome:
         elif is_lost(end):
             blamed.add(name)
     if not blamed:
-        return frames.succeeded()
+        return outcomes.succeeded()
     first = next(name for name in plan.nodes if name in blamed)
     status = "failed" if ends[first]["status"] == "cancelled" else ends[first]["status"]
-    return frames.failed(ends[first]["error"], status=status)
+    return outcomes.failed(ends[first]["error"], status=status)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.constructs.block import new_block, results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner, numbered
-from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
+from whorl.interpreter.outcomes import error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
 from whorl.language import EvaluationError

@@ -11,7 +11,7 @@ from whorl.interpreter.constructs.block import new_block, results
 from whorl.interpreter.constructs.loops import loop
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import inner
-from whorl.interpreter.frames import error_at, failed, is_failure, succeeded
+from whorl.interpreter.outcomes import error_at, failed, is_failure, succeeded
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Branch, Break, Gate, Stop, Wait

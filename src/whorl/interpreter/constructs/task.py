@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import admission, budget, frames
+from whorl.interpreter import admission, budget, outcomes
 from whorl.interpreter.constructs import attempts, subscriptions
 from whorl.interpreter.constructs.asking import (
     ask,
@@ -23,6 +23,7 @@ from whorl.interpreter.constructs.asking import (
 from whorl.interpreter.constructs.attempts import TIMEOUTS, may_help, pause
 from whorl.interpreter.evaluation import call_address
 from whorl.interpreter.events import inner
+from whorl.interpreter.frames import discard
 from whorl.interpreter.plan import TOOL_KINDS, tool_key
 from whorl.interpreter.state import Behaviour
 from whorl.ir import Retry, Task
@@ -63,7 +64,7 @@ class TaskBehaviour(Behaviour):
         index = next(at for at, tool in frame["children"].items() if tool == child)
         del frame["children"][index]
         result = frame["results"][int(index)]
-        if not frames.is_failure(outcome):
+        if not outcomes.is_failure(outcome):
             result["value"] = outcome["value"]
             _ask_with_results(machine, key)
             return
@@ -71,7 +72,7 @@ class TaskBehaviour(Behaviour):
         code = str(fault.get("code", ""))
         if code == _CHANGED or code.startswith("R") or outcome["status"] == "cancelled":
             machine.drop_children(frame)
-            machine.finish(key, frames.failed(outcome["error"], status=outcome["status"]))
+            machine.finish(key, outcomes.failed(outcome["error"], status=outcome["status"]))
             return
         result["error"] = fault["message"]
         _ask_with_results(machine, key)
@@ -103,14 +104,14 @@ class TaskBehaviour(Behaviour):
         total_s = machine.plan.tasks[frame["node"]].total_timeout_s
         message = f"{frame['name']!r} took longer than {total_s:g} s, "
         message += "which is its time for all attempts together"
-        error = frames.error_at(frame["address"], "R101", message)
+        error = outcomes.error_at(frame["address"], "R101", message)
         facts: Values = {"status": "failed", "error": error}
         if "reserve" in frame:
             facts |= budget.abandon(machine, frame)
         for address in list(frame["waits"]):
             machine.forget(address)
         machine.note("node.finished", frame["address"], facts)
-        machine.finish(key, frames.failed(error, status="timed_out") | {"noted": True})
+        machine.finish(key, outcomes.failed(error, status="timed_out") | {"noted": True})
 
 
 def _started(machine: State, key: str, event: Event) -> None:
@@ -120,7 +121,7 @@ def _started(machine: State, key: str, event: Event) -> None:
 
 def _finished(machine: State, key: str, event: Event) -> None:
     frame, node = machine.task(key)
-    frames.discard(frame, "cap", "key")
+    discard(frame, "cap", "key")
     _account(machine, frame, event)
     machine.settle(event.address)
     warnings = event.body.get("warnings")
@@ -142,7 +143,7 @@ def _finished(machine: State, key: str, event: Event) -> None:
     calls = [call for call in asked if isinstance(call, dict)] if isinstance(asked, list) else []
     if not calls:
         keep_conversation(machine, frame, node, event.body.get("value"))
-        outcome = frames.succeeded(event.body.get("value"))
+        outcome = outcomes.succeeded(event.body.get("value"))
         outcome["usage"] = event.body.get("usage")
         machine.finish(key, outcome)
     else:
@@ -189,7 +190,7 @@ def _failed(machine: State, key: str, event: Event) -> None:
     attempts.leave_key(machine, frame)
     code = str(fault.get("code", "P100"))
     words = f"{_named(frame)} failed: {fault.get('message')}"
-    cause = frames.error_at(frame["address"], "R100", words)
+    cause = outcomes.error_at(frame["address"], "R100", words)
     cause["cause"] = {"code": code, "message": fault.get("message")}
     if isinstance(detail.get("status"), int):
         cause["cause"]["status"] = detail["status"]
@@ -200,7 +201,7 @@ def _failed(machine: State, key: str, event: Event) -> None:
     if value is None and all(name in detail for name in _REPLY):
         # What it gave all the same, such as the reply of a web service.
         value = {name: detail[name] for name in (*_REPLY, "encoding") if name in detail}
-    machine.finish(key, frames.failed(cause, status=status, value=value))
+    machine.finish(key, outcomes.failed(cause, status=status, value=value))
 
 
 def _ask_later(machine: State, key: str, event: Event, node: Task) -> None:
@@ -256,7 +257,7 @@ def _decided(machine: State, key: str, event: Event) -> None:
     words = event.body.get("feedback") or ""
     if event.body.get("approved"):
         value = event.body.get("value", {"status": 200, "headers": {}, "body": words})
-        machine.finish(key, frames.succeeded(value))
+        machine.finish(key, outcomes.succeeded(value))
     else:
         machine.fail(key, "R108", f"{_named(frame)} was rejected: {words or 'no reason given'}")
 
@@ -312,7 +313,7 @@ def _ask_with_results(machine: State, key: str) -> None:
     if frame["children"]:
         return
     frame["turns"]["number"] += 1
-    frames.discard(frame, "repair", "repairs", "retries")
+    discard(frame, "repair", "repairs", "retries")
     before: Any = frame["inputs"].get("turns") or []
     turns = [*before, frame.pop("turn"), *frame.pop("results")]
     frame["inputs"] = frame["inputs"] | {"turns": turns}

@@ -9,7 +9,7 @@ from whorl.interpreter.constructs.block import new_block
 from whorl.interpreter.constructs.loops import exploring, judging, loop_limits, loop_results
 from whorl.interpreter.evaluation import seconds_of, shown, value_of
 from whorl.interpreter.events import attempted, inner, numbered
-from whorl.interpreter.frames import language_failure
+from whorl.interpreter.outcomes import language_failure
 from whorl.interpreter.plan import inner_key
 from whorl.ir.loop_rules import ITERATIONS_MAX
 from whorl.ir.values import parse_count

@@ -10,7 +10,8 @@ from whorl.interpreter.constructs.loops.measuring import measure_iteration
 from whorl.interpreter.constructs.loops.rules import RuleCheck, Verdict, lost_steps
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner
-from whorl.interpreter.frames import HIDDEN, discard, is_failure
+from whorl.interpreter.frames import discard
+from whorl.interpreter.outcomes import HIDDEN, is_failure
 from whorl.interpreter.plan import judge_key
 from whorl.ir import Constant
 

@@ -26,8 +26,14 @@ from whorl.interpreter.constructs.loops.iterations import (
     set_up,
 )
 from whorl.interpreter.events import inner
-from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
-from whorl.interpreter.state import Behaviour, out_of_time
+from whorl.interpreter.outcomes import (
+    error_at,
+    failed,
+    is_failure,
+    language_failure,
+    out_of_time,
+)
+from whorl.interpreter.state import Behaviour
 from whorl.language import LanguageError
 
 if TYPE_CHECKING:
