@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from simulation.runs import check_step
 from simulation.world import World
 from whorl.interpreter.events import Event
-from whorl.interpreter.requests import is_known, objection, short_loop
+from whorl.interpreter.refusals import short_loop
+from whorl.interpreter.requests import is_known, objection
 
 if TYPE_CHECKING:
     from random import Random

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.interpreter.constructs.task import CHARACTERS_MAX, DOUBTS_MAX, MESSAGES_MAX
+from whorl.interpreter.constructs.asking import CHARACTERS_MAX, MESSAGES_MAX
+from whorl.interpreter.constructs.task import DOUBTS_MAX
 from whorl.interpreter.events import Event, Perform, Send
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan

@@ -5,15 +5,10 @@ A frame is a construct that is under way. Its `kind` tells which fields it has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NotRequired, TypeAlias
+from typing import Any, Literal, NotRequired, TypeAlias
 
-from whorl.ir import Task
-from whorl.language import Json, LimitExceeded
-from whorl.lazily import TypedDict, regex
-
-if TYPE_CHECKING:
-    from whorl.ir import Node
-    from whorl.language import LanguageError
+from whorl.language import Json
+from whorl.lazily import TypedDict
 
 # Results by node name, inputs, outputs: what expressions see.
 Values: TypeAlias = dict[str, Json]
@@ -26,11 +21,6 @@ Outcome: TypeAlias = dict[str, Any]
 # How a node of a block ended: status, and where needed: the cause of a skip, whether a failure is
 # tolerated, the number of the attempt, the error.
 End: TypeAlias = dict[str, Any]
-
-_FAILURES = frozenset({"failed", "timed_out", "cancelled"})
-_ITERATION = regex(r"\[([0-9]+)\][^\[\]]*$")
-# Stands for what nobody is shown.
-HIDDEN = "***"
 
 
 class Waiting(TypedDict):
@@ -346,39 +336,6 @@ class RunState(Budgeted):
     behaviour: NotRequired[int]
     # Only in a snapshot that was taken in the midst of work: the agenda, and how far it has come.
     work: NotRequired[dict[str, Any]]
-
-
-def succeeded(value: Json = None) -> Outcome:
-    return {"status": "succeeded", "value": value}
-
-
-def failed(error: Error, *, status: str = "failed", value: Json = None) -> Outcome:
-    return {"status": status, "error": error, "value": value}
-
-
-def is_failure(outcome: Outcome) -> bool:
-    return outcome["status"] in _FAILURES
-
-
-def error_at(address: str, code: str, message: str, **more: Json) -> Error:
-    """An error at an address, with the iteration that it happened in."""
-    match = _ITERATION.search(address)
-    iteration = int(match[1]) if match else None
-    error: Error = {"code": code, "message": message, "path": address, "iteration": iteration}
-    return error | {name: fact for name, fact in more.items() if fact}
-
-
-def error_facts(error: Error) -> Values:
-    """The facts of an error, for a message of another code that passes it on."""
-    return {"code": error["code"]} | error["facts"] if error.get("facts") else {}
-
-
-def language_failure(fault: LanguageError, address: str, node: Node | None = None) -> Error:
-    """The error of an expression; that of a secure `node` may quote what nobody is shown."""
-    code, words = "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}"
-    if node is not None and (node.secure_outputs or (isinstance(node, Task) and node.secure)):
-        words = "an expression failed; why is kept out of sight, since it is secure"
-    return error_at(address, code, words)
 
 
 def discard(fields: FrameFields | Budgeted, *names: str) -> None:

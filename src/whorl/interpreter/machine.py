@@ -11,14 +11,12 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError
-from whorl.interpreter import budget, requests
-from whorl.interpreter.constructs import loop_limits, nodes, run
-from whorl.interpreter.constructs.block import BlockBehaviour
-from whorl.interpreter.constructs.loop import LoopBehaviour
-from whorl.interpreter.constructs.task import TaskBehaviour
+from whorl.interpreter import admission, budget, requests
+from whorl.interpreter.constructs import block, foreach, nodes, run, task
+from whorl.interpreter.constructs.loops import loop, loop_limits
 from whorl.interpreter.evaluation import OverlayScope, value_of
 from whorl.interpreter.events import FED_KINDS, Cancel, Command, Event, Perform, SetTimer
-from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
+from whorl.interpreter.outcomes import error_at, failed, is_failure, language_failure
 from whorl.interpreter.state import ENDED_BY, ENDLESS, State
 from whorl.ir import Task
 from whorl.language import LanguageError
@@ -35,7 +33,7 @@ STEPS_MAX = 500_000
 # What looks at a run as it stands: it does not come in the midst of work.
 AT_REST = frozenset({"run.continued", "run.accepted", "run.forked"})
 
-BLOCKS = BlockBehaviour()
+BLOCKS = block.BlockBehaviour()
 # What each kind of frame does.
 BEHAVIOURS: dict[str, Behaviour] = {
     "block": BLOCKS,
@@ -43,9 +41,9 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "group": nodes.GroupBehaviour(),
     "call": run.CallBehaviour(),
     "run": run.RunBehaviour(),
-    "foreach": nodes.ForEachBehaviour(),
-    "loop": LoopBehaviour(),
-    "task": TaskBehaviour(),
+    "foreach": foreach.ForEachBehaviour(),
+    "loop": loop.LoopBehaviour(),
+    "task": task.TaskBehaviour(),
     "wait": nodes.WaitBehaviour(),
     "gate": nodes.GateBehaviour(),
     "signal": nodes.SignalBehaviour(),
@@ -162,7 +160,7 @@ class Machine(State):
             self._is_reviewed = True
             if "queue" in state or "out_of_budget" in state or "over" in state:
                 self._pops = 0
-                budget.review(self)
+                admission.review(self)
                 loop_limits.end_out_of_budget(self)
                 self._run_agenda()
                 if self._agenda and not self.stopped_at:
@@ -179,9 +177,7 @@ class Machine(State):
         if not self._commands:
             return []
         commands, self._commands = self._commands, []
-        last: dict[str, Command] = {}
-        if len(commands) > 1:
-            last = {c.address: c for c in commands if type(c) is Perform}
+        last = {c.address: c for c in commands if type(c) is Perform} if len(commands) > 1 else {}
         is_paused, pending, wanted = self.state["status"] == "paused", self.pending, []
         for command in commands:
             if type(command) is Perform:

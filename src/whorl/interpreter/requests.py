@@ -7,51 +7,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget
-from whorl.interpreter.constructs import (
-    attempts,
-    block,
-    exploring,
-    loop,
-    loop_limits,
-    run,
-    subscriptions,
+from whorl.interpreter import admission, budget
+from whorl.interpreter.constructs import attempts, block, run, subscriptions
+from whorl.interpreter.constructs.loops import exploring, loop, loop_limits
+from whorl.interpreter.constructs.loops.iterations import (
+    begin_body,
+    next_iteration,
+    resume_iteration,
 )
-from whorl.interpreter.constructs.loop_results import end_loop, stop_clock
+from whorl.interpreter.constructs.loops.loop_results import end_loop, stop_clock
 from whorl.interpreter.events import inner, split_iteration
-from whorl.interpreter.frames import discard, error_at, failed
+from whorl.interpreter.frames import discard
+from whorl.interpreter.outcomes import error_at, failed
+from whorl.interpreter.refusals import (
+    Refused,
+    check,
+    check_request,
+    loop_at,
+    to_continue,
+    to_raise,
+)
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import Budgeted, LoopFrame, Values
+    from whorl.interpreter.refusals import Limits
     from whorl.interpreter.state import State
-    from whorl.language import Json
-
-    # Limits of loops and of the run, by whose they are and what they count.
-    _Limits = dict[tuple[str, str], Budgeted]
 
 # How many requests a run remembers, and how much of the name of each.
 REQUESTS_KEPT, REQUEST_LENGTH = 100, 64
-_AT_LIMIT = frozenset({"max_iterations", "timeout", "budget"})
-# What is advised where a request gives no amount.
-_ONE_DOLLAR = {"cost_usd": 1.0}
-
-
-class Refused(ValueError):
-    """A request that makes no sense for the run as it is; advice is made from the facts.
-
-    `verb` is what helps: continue (the loop `at`, or all that lack money), resume, start; `more`
-    is how much more of which budgets; `loops` are those that could be meant.
-    """
-
-    def __init__(self, message: str, **facts: Json) -> None:
-        super().__init__(message)
-        self.facts = facts
-
-
-def check(holds: bool, otherwise: str, **facts: Json) -> None:
-    if not holds:
-        raise Refused(otherwise, **facts)
 
 
 def receive(machine: State, event: Event) -> None:
@@ -61,7 +44,7 @@ def receive(machine: State, event: Event) -> None:
     """
     try:
         if not is_repeated(machine, event):
-            _check(machine, event)
+            check_request(machine, event)
             _RECEIVERS[event.kind](machine, event.body)
             return
     except Refused as refusal:
@@ -70,7 +53,7 @@ def receive(machine: State, event: Event) -> None:
     if machine.done:
         machine.note("run.finished", "", dict(machine.state["result"] or {}))
     elif machine.status == "paused":
-        budget.note_pause(machine)
+        admission.note_pause(machine)
 
 
 def is_repeated(machine: State, event: Event) -> bool:
@@ -97,34 +80,10 @@ def objection(machine: State, event: Event) -> Refused | None:
     """Why a request could not be carried out now, without carrying it out."""
     try:
         check(not is_known(machine, event), "this request has been carried out already")
-        _check(machine, event)
+        check_request(machine, event)
     except Refused as refusal:
         return refusal
     return None
-
-
-def _check(machine: State, event: Event) -> None:
-    is_end = event.kind in ("run.cancelled", "run.exhausted")
-    check(is_end or "ending" not in machine.state, subscriptions.ENDING)
-    match event.kind:
-        case "run.continued":
-            to_continue(machine, event.body)
-        case "run.accepted" if "iteration" not in event.body:
-            frame = machine.loop_frames[loop_at(machine, event.body.get("at"))]
-            check("ended" not in frame, f"loop {frame['name']!r} has ended already")
-        case "run.accepted":
-            check_reopenable(machine, loop_at(machine, event.body.get("at")))
-        case "run.paused":
-            check(machine.status in ("running", "waiting"), f"the run is {machine.status}")
-        case "run.cancelled" | "run.exhausted":
-            check(not machine.done, f"the run has ended already: {machine.status}")
-        case "run.resumed":
-            _may_resume(machine, event.body)
-
-
-def chosen_loop(machine: State, at: str = "", *, at_limit: bool = False) -> str:
-    """The address of the loop that a request means; raises Refused where that is not clear."""
-    return str(machine.frames[loop_at(machine, at, at_limit=at_limit)]["address"])
 
 
 def _started(machine: State, body: dict[str, Any]) -> None:
@@ -174,21 +133,6 @@ def _exhausted(machine: State, body: dict[str, Any]) -> None:
     most = f"the run has computed for {body['cpu_s']:g} s of CPU, the most that it may"
     error = error_at("", "R105", most, facts={"cpu_s": body["cpu_s"]})
     run.end_now(machine, failed(error))
-
-
-def _may_resume(machine: State, body: dict[str, Any]) -> None:
-    status, more = machine.status, _amounts(body)
-    has_ended = status in ("succeeded", "cancelled")
-    facts: Values = {"verb": "continue", "more": {**(more or _ONE_DOLLAR)}}
-    can_go_on = has_ended and open_to_money(machine)
-    check(not has_ended, f"the run has ended already: {status}", **(facts if can_go_on else {}))
-    has_begun = bool(machine.frames[machine.state["root"]].get("body"))
-    can_retry = status != "failed" or has_begun
-    check(can_retry, "nothing in this run can be tried again", verb="start")
-    short = short_loop(machine)
-    is_other = status == "paused" and short and more
-    words = f"the budget of loop {short!r} is too small, not that of the run"
-    check(not is_other, words, **facts, at=short)
 
 
 def _accepted(machine: State, body: dict[str, Any]) -> None:
@@ -249,7 +193,7 @@ def _forked(machine: State, body: dict[str, Any]) -> None:
             block.refit(machine, inside)
     state["status"] = "running"
     state.pop("paused_by", None)
-    loop.begin_body(machine, key)
+    begin_body(machine, key)
 
 
 def _forget_calls(machine: State) -> None:
@@ -283,74 +227,6 @@ def set_going(machine: State) -> None:
         machine.ask_again()
 
 
-def _amounts(body: dict[str, Any]) -> dict[str, float]:
-    return {name: body[name] for name in budget.NAMES if body.get(name)}
-
-
-def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
-    """The loops that a request to continue means; raises Refused where that makes no sense.
-
-    More money alone is for every loop that stopped for its budget.
-    """
-    at, iterations = body.get("at"), body.get("iterations")
-    if machine.status == "paused" and machine.state.get("paused_by") == "budget":
-        short, more = short_loop(machine), _amounts(body) or _ONE_DOLLAR
-        words = "the run is paused for its budget"
-        check(bool(short), words, verb="resume", more={**more})
-        check(at in (None, "", short), f"the loop that is short of money is {short!r}")
-        return [loop_at(machine, short)]
-    if not at and not iterations and _amounts(body):
-        keys = open_to_money(machine)
-        check(bool(keys), "no loop of this run stopped for its budget")
-    else:
-        keys = [loop_at(machine, at, at_limit=True)]
-        check_reopenable(machine, keys[0])
-        check(not (why := exploring.obstacle(machine.loop_frames[keys[0]], body)), why)
-    if machine.status != "cancelled":
-        _check_money(machine, keys, body)
-    return keys
-
-
-def _check_money(machine: State, keys: list[str], body: dict[str, Any]) -> None:
-    """Refuses to go on where the budgets allow no call: says all that is short at once."""
-    raised = to_raise(machine, keys, body)
-    for key in keys:
-        frame = machine.loop_frames[key]
-        if "ended" not in frame and frame["phase"] != "limit":
-            continue
-        needs = frame.get("needs") or budget.LEAST
-        short: dict[str, str] = {}
-        for around, scope in budget.keyed_scopes(machine, key):
-            for name, lack in budget.over(scope, needs).items():
-                more = body.get(name, 0) if (around, name) in raised else 0
-                if lack > more + budget.NOTHING:
-                    is_run = around == "run"
-                    whose = "the run" if is_run else f"loop {machine.frames[around]['name']!r}"
-                    short.setdefault(name, f"the {budget.NAMES[name]} budget of {whose}")
-        if short:
-            amounts = budget.lacking(machine, key, needs)
-            verb = "allows" if len(short) == 1 else "allow"
-            words = f"{' and '.join(short.values())} {verb} no call"
-            raise Refused(words, verb="add", more={name: amounts[name] for name in short})
-
-
-def short_loop(machine: State) -> str:
-    """The loop whose own budget the run is paused for, unless it has come to an end meanwhile."""
-    short = str(machine.state.get("short_loop") or "")
-    loops = (f for f in machine.frames.values() if f["kind"] == "loop" and "ended" not in f)
-    return short if any(frame["address"] == short for frame in loops) else ""
-
-
-def open_to_money(machine: State) -> list[str]:
-    """The loops that stopped for a budget; inner ones first, since opening one opens others."""
-    return [
-        key
-        for key, frame in reversed(machine.frames.items())
-        if frame["kind"] == "loop" and "ended" in frame and frame.get("reason") == "budget"
-        if _closed_by(machine, key) is None
-    ]
-
-
 def continued(machine: State, body: dict[str, Any]) -> None:
     keys = to_continue(machine, body)
     raise_limits(to_raise(machine, keys, body), body)
@@ -361,7 +237,7 @@ def continued(machine: State, body: dict[str, Any]) -> None:
     if machine.status == "paused" and machine.state.get("paused_by") == "budget":
         set_going(machine)
     elif machine.status == "paused":
-        budget.note_pause(machine)
+        admission.note_pause(machine)
 
 
 def _continue_loop(machine: State, key: str, more: int) -> None:
@@ -384,81 +260,17 @@ def _continue_loop(machine: State, key: str, more: int) -> None:
     reopen(machine, key)
     loop_limits.arm(machine, key)
     if "suspended" in frame:
-        loop.resume_iteration(machine, key)
+        resume_iteration(machine, key)
     elif has_failed:
         machine.revive(key)
     else:
-        loop.next_iteration(machine, key)
+        next_iteration(machine, key)
 
 
-def to_raise(machine: State, keys: list[str], body: dict[str, Any]) -> _Limits:
-    """The budgets that stopped the loops: their own, or that of the run, once.
-
-    A loop that ended for another reason gets more of both. A request that raises what is `around`
-    raises also those that would stop the loops next: they have less left than it gives.
-    """
-    raised: _Limits = {}
-    for key in keys:
-        frame = machine.loop_frames[key]
-        of_run = frame.get("short_of_run")
-        needs = frame.get("needs") or budget.LEAST
-        for around, scope in budget.keyed_scopes(machine, key):
-            stopped = of_run is not True if scope is frame else of_run is not False
-            for name in budget.NAMES:
-                gives = needs if scope is frame else {name: body.get(name, 0)}
-                is_short = body.get("around") and budget.over(scope, gives).get(name, 0) > 0
-                is_own = scope is frame or around == "run"
-                if is_short or (stopped and is_own):
-                    raised[around, name] = scope
-    return raised
-
-
-def raise_limits(raised: _Limits, body: dict[str, Any]) -> None:
+def raise_limits(raised: Limits, body: dict[str, Any]) -> None:
     for (_, name), scope in raised.items():
         if body.get(name) and name in scope["limits"]:
             scope["limits"][name] += body[name]
-
-
-def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
-    """The frame of the loop at an address; without one, the only loop that it can be."""
-    loops = {f["address"]: key for key, f in machine.frames.items() if f["kind"] == "loop"}
-    if at:
-        address = str(at)
-        names = ", ".join(sorted(loops)) or "none"
-        check(address in loops, f"no loop {address!r} is open to that; there are: {names}")
-        return loops[address]
-    outer = {a: key for a, key in loops.items() if machine.loop_frames[key]["loop"] is None}
-    if at_limit and len(outer) > 1:
-        outer = {a: k for a, k in outer.items() if machine.frames[k].get("reason") in _AT_LIMIT}
-    check(bool(loops), "the run has no loop (yet)")
-    meant = sorted(outer or loops)
-    check(len(outer) == 1, f"several loops can be meant: {', '.join(meant)}", loops=[*meant])
-    return next(iter(outer.values()))
-
-
-def check_reopenable(machine: State, key: str) -> None:
-    if around := _closed_by(machine, key):
-        place = repr(machine.frames[key]["address"])
-        words = f"{place} lies in an iteration of loop {around['name']!r} that is over"
-        raise Refused(words, verb="fork")
-
-
-def _closed_by(machine: State, key: str) -> LoopFrame | None:
-    """The loop around a loop that has ended whose iteration is over, so that it cannot go on."""
-    frame = machine.loop_frames[key]
-    if "ended" not in frame:
-        return None
-    above = frame["parent"]
-    while above is not None:
-        around = machine.frames[above]
-        if around["kind"] == "loop":
-            # An iteration that is put aside as it was can be taken up again.
-            aside = around.get("suspended")
-            phase = aside["phase"] if aside else "ended" if "ended" in around else around["phase"]
-            if phase != "body":
-                return around
-        above = around["parent"]
-    return None
 
 
 def open_around(machine: State, key: str) -> None:
@@ -467,7 +279,7 @@ def open_around(machine: State, key: str) -> None:
         open_around(machine, above)
         if "suspended" in machine.loop_frames[above]:
             reopen(machine, above)
-            loop.resume_iteration(machine, above)
+            resume_iteration(machine, above)
 
 
 def reopen(machine: State, key: str) -> None:

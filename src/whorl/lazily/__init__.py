@@ -58,14 +58,7 @@ else:
         """What the standard library has, for those who only check types before a program runs."""
 
 
-__all__ = [
-    "TypedDict",
-    "begin_loading",
-    "dataclass",
-    "end_loading",
-    "later_patterns",
-    "regex",
-]
+__all__ = ["TypedDict", "begin_loading", "dataclass", "end_loading", "later_patterns", "regex"]
 
 _MISSING = dataclasses.MISSING
 _COMPILE = re.compile

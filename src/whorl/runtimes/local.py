@@ -20,7 +20,7 @@ from whorl.errors import StoreError, UsageError
 from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.interpreter.plan import Plan
-from whorl.interpreter.requests import Refused, objection
+from whorl.interpreter.requests import objection
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.lazily import dataclass, end_loading
 from whorl.runtimes.driver import Driver, Watcher
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from whorl.interpreter.machine import Machine
+    from whorl.interpreter.refusals import Refused
     from whorl.language import Json
     from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.forking import Fork

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.constructs.loop_limits import to_go_on
+from whorl.interpreter.constructs.loops.loop_limits import to_go_on
 from whorl.interpreter.events import Event, numbered, split_iteration
-from whorl.interpreter.requests import Refused, chosen_loop, open_to_money, to_continue, to_raise
+from whorl.interpreter.refusals import Refused, chosen_loop, open_to_money, to_continue, to_raise
 from whorl.ir import Constant, Expression, Fields, Task
 from whorl.ir.walk import walk, with_nodes
 from whorl.language import LanguageError, parse

@@ -11,7 +11,7 @@ from whorl.dialects.reading.texts import quoted
 from whorl.dialects.studio.functions.transforms import PIPES, find_path, read_path
 from whorl.dialects.studio.kinds import LIBRARY
 from whorl.dialects.studio.pipes import read_script
-from whorl.interpreter.constructs.judging import comparable, similarity
+from whorl.interpreter.constructs.loops.measuring import comparable, similarity
 from whorl.language import (
     EvaluationError,
     Expression,

@@ -5,23 +5,20 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from whorl.dialects.editing.changes import Changes, FormField
-from whorl.dialects.editing.names import Name, Rewired, field_words, line_of
-from whorl.dialects.editing.operations import CONNECTED, READ, Operation, refuse
+from whorl.dialects.editing.changes import FormField
+from whorl.dialects.editing.operations import CONNECTED, Operation, refuse
+from whorl.dialects.editing.readers import CanvasReaders, is_in
 from whorl.dialects.editing.sketch import Keys, SketchEdge, SketchNode, at, joined
 from whorl.dialects.reading.fields import text_of
-from whorl.source import Mapping, Scalar, Sequence
+from whorl.source import Mapping
 from whorl.source.editing.text import TAKEN, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from whorl.dialects.editing.changes import Widget
-    from whorl.source import Json, Value
+    from whorl.source import Json
 
 # A field of a form: its label, its widget or its choices, and what it is by default.
 Row: TypeAlias = "tuple[str, Widget | tuple[str, ...], Json]"
-PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 # What a node takes on a canvas, with the space around it.
 _NODE = (240, 200)
 _ID = re.compile(r"[^\s{}\[\]|/]{1,128}")
@@ -36,33 +33,11 @@ def data_field(name: str, row: Row, *, words: str = "", is_rare: bool = False) -
     return FormField(("data", name), typed, words, choices, False, label, default, group)
 
 
-class CanvasChanges(Changes):
+class CanvasChanges(CanvasReaders):
     """A canvas of one or several levels; a level is what has `nodes` and `edges`."""
 
     # The data of new nodes by their types, and which type closes what another opens.
     new: ClassVar[dict[str, Any]] = {}
-
-    def level(self, node: SketchNode) -> Keys:
-        """The keys of the graph that a node stands in."""
-        return node.where[:-2]
-
-    def items(self, level: Keys, name: str) -> list[Value]:
-        listed = at(self.editor.now.root, *level, name)
-        return list(listed.items) if isinstance(listed, Sequence) else []
-
-    def id_of(self, node: SketchNode) -> str:
-        return text_of(at(self.editor.now.root, *node.where, "id"))
-
-    # The ids of each level, of the text that they were asked of last.
-    _ids: tuple[object, dict[Keys, list[str]]] = (None, {})
-
-    def ids(self, level: Keys) -> list[str]:
-        if self._ids[0] is not self.editor.now:
-            self._ids = (self.editor.now, {})
-        known = self._ids[1]
-        if level not in known:
-            known[level] = [text_of(at(item, "id")) for item in self.items(level, "nodes")]
-        return known[level]
 
     def append(self, level: Keys, name: str, value: Json, index: int | None = None) -> None:
         """Adds a node or an edge at the end of its list, or before an index."""
@@ -74,50 +49,6 @@ class CanvasChanges(Changes):
 
     def cut_item(self, level: Keys, name: str, index: int) -> None:
         self.editor.cut(self.path((*level, name, index)))
-
-    def edges_at(self, level: Keys, name: str) -> Iterator[tuple[int, str, str]]:
-        """The edges that touch a node, the last one first: index, source and target."""
-        items = self.items(level, "edges")
-        for index in reversed(range(len(items))):
-            ends = [text_of(at(items[index], end)) for end in ("source", "target")]
-            if name in ends:
-                yield index, ends[0], ends[1]
-
-    def names_at(self, path: str) -> list[Name]:
-        """What a node is given, and what the nodes before it give, the nearest first."""
-        if not path:
-            return []
-        node, text = self.node(path), self.editor.now
-        found = [Name(name, word) for name, word in self.given(node)]
-        for before in self._before(node):
-            readers = {
-                Rewired(reader.path, field_words(reader, where), line_of(text, where))
-                for reader, where, _, _ in self.reading(self.level(node), {self.id_of(before)})
-            }
-            notes = tuple(sorted(readers, key=lambda one: one.line))
-            found += [Name(name, word, before.path, notes) for name, word in self.gives(before)]
-        return found
-
-    def _before(self, node: SketchNode) -> list[SketchNode]:
-        """The nodes that lead to one, as far as it can see them."""
-        level, found = self.level(node), [self.id_of(node)]
-        beside = {self.id_of(each): each for each in self.sketch.nodes if self.level(each) == level}
-        for name in found:
-            sources = (source for _, source, target in self.edges_at(level, name) if target == name)
-            found += [source for source in sources if source in beside and source not in found]
-        return [beside[name] for name in found[1:] if self.sees(node, beside[name])]
-
-    def given(self, node: SketchNode) -> Iterator[tuple[str, str]]:
-        """What comes into a node, as its texts name it, with types."""
-        raise NotImplementedError
-
-    def gives(self, node: SketchNode) -> Iterator[tuple[str, str]]:
-        """What a node gives, as texts behind it name it, with types."""
-        raise NotImplementedError
-
-    def sees(self, node: SketchNode, other: SketchNode) -> bool:
-        """Whether a node can read another one: one beside it, or beside what is around it."""
-        return not other.parent or _is_in(node.path, other.parent)
 
     def handle(self, end: str, port: str) -> str | None:
         """How an edge names a port at one of its ends; None where nothing is written for it."""
@@ -206,13 +137,13 @@ class CanvasChanges(Changes):
         if operation.get("inside", "with") == "keep" and self.sketch.inside(node.path):
             self.make_unwrap(operation)
             return
-        gone = [each for each in self.sketch.nodes if _is_in(each.path, node.path)]
+        gone = [each for each in self.sketch.nodes if is_in(each.path, node.path)]
         own = [each for each in gone if self.level(each) == self.level(node)]
         names = {self.id_of(each) for each in own}
         level = self.level(node)
-        readers = [one for one in self.reading(level, names) if not _is_in(one[0].path, node.path)]
+        readers = [one for one in self.reading(level, names) if not is_in(one[0].path, node.path)]
         if self.rewires:
-            self._refuse_readers(node, names)
+            self.refuse_readers(node, names)
         self.list_readers((one[0], one[1]) for one in readers)
         if operation.get("bridge") and len(own) == 1:
             self.bridge(level, self.id_of(node))
@@ -246,50 +177,6 @@ class CanvasChanges(Changes):
         for index, _, _ in touching:
             self.cut_item(level, "edges", index)
 
-    def _refuse_readers(self, node: SketchNode, names: set[str]) -> None:
-        for reader, where, offset, _ in self.reading(self.level(node), names):
-            if not _is_in(reader.path, node.path):
-                message = f"{reader.path} reads {node.path}"
-                scalar = at(self.editor.now.root, *where)
-                place = scalar.extent[0] if isinstance(scalar, Scalar) and offset >= 0 else 0
-                advice = "change it first, or use readers: leave"
-                self.editor.now.refuse(READ, message, place, advice)
-
-    def head_of(self, node: SketchNode, content: str, names: set[str]) -> tuple[int, str] | None:
-        """Where in a placeholder of a node one of some nodes is named, and which."""
-        raise NotImplementedError
-
-    def mentions(self, level: Keys, node: SketchNode) -> Iterator[Keys]:
-        """The fields of a node that name others of a level by id; a dialect may have some."""
-        return iter(())
-
-    def reading(self, level: Keys, names: set[str]) -> Iterator[tuple[SketchNode, Keys, int, str]]:
-        """The texts and fields that name nodes of a level: who, where, at which offset, whom."""
-        for node in self.sketch.nodes:
-            if node.where[: len(level)] != level:
-                continue
-            own = self.level(node)
-            # A node of the same id further inside hides the one outside.
-            seen = names - set(self.ids(own)) if own != level else names
-            for where, text in self.texts_of(node):
-                for match in PLACE.finditer(text):
-                    found = self.head_of(node, match[1], seen)
-                    if found is not None:
-                        yield node, where, match.start(1) + found[0], found[1]
-        for node in self.sketch.nodes:
-            for where in self.mentions(level, node):
-                head = text_of(at(self.editor.now.root, *where)).partition(".")[0]
-                if head in names:
-                    yield node, where, 0, head
-
-    def texts_of(self, node: SketchNode) -> Iterator[tuple[Keys, str]]:
-        """The texts of a node itself, without those of the nodes inside of it."""
-        data = (*node.where, "data")
-        for where, text in _texts(at(self.editor.now.root, *data), data):
-            inner = range(len(node.where) + 1, len(where) + 1)
-            if all(self.sketch.at(where[:length]) is None for length in inner):
-                yield where, text
-
     def make_rename(self, operation: Operation) -> None:
         node, name = self.node(operation.at[0]), operation.get("name")
         level, old = self.level(node), self.id_of(node)
@@ -302,7 +189,7 @@ class CanvasChanges(Changes):
             for where in self.id_places(level, old):
                 self.editor.set(list(where), name)
             if self.rewires:
-                self._rewrite(readers, old, name)
+                self.rewrite_readers(readers, old, name)
             self.list_readers((one[0], one[1]) for one in readers)
 
         if self.rewires:
@@ -319,25 +206,6 @@ class CanvasChanges(Changes):
                 named = (field for field in fields if text_of(at(item, field)) == name)
                 found += [(*level, kind, index, field) for field in named]
         return found
-
-    def _rewrite(
-        self, readers: list[tuple[SketchNode, Keys, int, str]], old: str, name: str
-    ) -> None:
-        texts: dict[Keys, str] = {}
-        for _, where, offset, _ in sorted(readers, key=lambda one: -one[2]):
-            scalar = at(self.editor.now.root, *where)
-            assert isinstance(scalar, Scalar)
-            text = texts.get(where, scalar.text)
-            texts[where] = text[:offset] + name + text[offset + len(old) :]
-        for where, text in texts.items():
-            self.editor.set(list(where), text)
-
-    def list_readers(self, readers: Iterable[tuple[SketchNode, Keys]]) -> None:
-        for node, where in readers:
-            line = line_of(self.editor.now, where)
-            note = Rewired(node.path, field_words(node, where), line)
-            if note not in self.outcome.rewired:
-                self.outcome.rewired.append(note)
 
     def new_node(self, level: Keys, operation: Operation) -> dict[str, Json]:
         """A node of the palette with a free id, and a place if one was given."""
@@ -389,19 +257,3 @@ class CanvasChanges(Changes):
             self.editor.unset([*found.where, "targetHandle"], keeps=len(found.where))
         new = self.new_edge(level, (last, target), ("", ""))
         self.append(level, "edges", new | ({"targetHandle": handle} if handle else {}))
-
-
-def _is_in(path: str, holder: str) -> bool:
-    return path == holder or path.startswith(f"{holder}/")
-
-
-def _texts(value: Value | None, where: Keys) -> Iterator[tuple[Keys, str]]:
-    """All texts below a value, with the keys that lead to them."""
-    if isinstance(value, Scalar) and isinstance(value.value, str):
-        yield where, value.value
-    elif isinstance(value, Sequence):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*where, index))
-    elif isinstance(value, Mapping):
-        for entry in value:
-            yield from _texts(entry.value, (*where, entry.name))

@@ -1,35 +1,32 @@
-"""Blocks: nodes run once all that they wait for has ended, side by side where nothing orders them.
-
-A block's status is that of its last nodes; a last node that was skipped because of another one
-stands for that other one. So a failure that a later node deals with is no failure of the block.
-"""
+"""Blocks: nodes run once all that they wait for has ended, side by side where order allows it."""
 
 from __future__ import annotations
 
-from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING
 
-from whorl.interpreter import frames
 from whorl.interpreter.constructs.attempts import may_help, pause
-from whorl.interpreter.evaluation import OverlayScope, changed, value_of, values_over
+from whorl.interpreter.constructs.computing import echo_of, end_at_once
+from whorl.interpreter.constructs.ends import (
+    SKIPPED_BY_CONDITION,
+    SKIPPED_BY_HALT,
+    end_of,
+    is_lost,
+    outcome_of,
+    record,
+)
 from whorl.interpreter.events import attempted, inner, join
+from whorl.interpreter.frames import discard
+from whorl.interpreter.outcomes import is_failure
 from whorl.interpreter.state import Behaviour, OutOfTurn
-from whorl.ir import Assign, Call, Compute, Task
-from whorl.language import LanguageError, truth
+from whorl.ir import Call, Task
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import BlockFrame, End, Outcome, Values
+    from whorl.interpreter.frames import BlockFrame, Outcome, Values
     from whorl.interpreter.plan import BlockPlan
     from whorl.interpreter.state import State
-    from whorl.ir import After, Node
-    from whorl.language import Json
-
-# How a node ended is kept by its name. Most nodes just succeed.
-_SUCCEEDED: End = {"status": "succeeded"}
-_SKIPPED_BY_CONDITION: End = {"status": "skipped", "cause": "condition"}
-_SKIPPED_BY_ORDER: End = {"status": "skipped", "cause": "order"}
-_SKIPPED_BY_HALT: End = {"status": "skipped", "cause": "halt"}
+    from whorl.ir import Node
 
 
 @cache
@@ -69,18 +66,18 @@ class BlockBehaviour(Behaviour):
         frame, plan = machine.block(key)
         left = machine.plain_frames[child]
         name, attempt = left["name"], left["attempt"]
-        if frames.is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
+        if is_failure(outcome) and _retries(machine, key, name, attempt, outcome):
             return
         if not machine.behaviour(left).stays:
             del frame["children"][name]
         if "retries" in frame:
             frame["retries"].pop(name, None)
         _count_running(frame, -1)
-        end = _end(machine, frame, plan.nodes[name], outcome, attempt)
+        end = end_of(machine, frame, plan.nodes[name], outcome, attempt)
         facts: Values = {}
         if machine.plan.recorders:
             facts = {"started": left["at"], "inputs": left["echo"], "taken": left.get("branch")}
-        _record(machine, frame, name, end, outcome.get("value"), **facts)
+        record(machine, frame, name, end, outcome.get("value"), **facts)
         _consider(machine, key, plan, list(plan.followers[name]))
 
     def receive(self, machine: State, key: str, event: Event) -> None:
@@ -92,7 +89,7 @@ class BlockBehaviour(Behaviour):
     def revive(self, machine: State, key: str) -> None:
         """Tries again the nodes that failed, and then what waits for them."""
         frame, plan = machine.block(key)
-        lost = [name for name, end in frame["ends"].items() if _is_lost(end)]
+        lost = [name for name, end in frame["ends"].items() if is_lost(end)]
         for name in lost:
             reset_followers(machine, key, name)
         again: list[str] = []
@@ -167,7 +164,7 @@ def refit(machine: State, key: str) -> None:
     new = [name for name in plan.nodes if name not in begun]
     for name in new:
         if is_over or not begun.isdisjoint(plan.downstream(name)):
-            _record(machine, frame, name, _SKIPPED_BY_CONDITION)
+            record(machine, frame, name, SKIPPED_BY_CONDITION)
     _look_anew(frame)
     frame.pop("queue", None)
     if not is_over:
@@ -193,7 +190,7 @@ def _consider(machine: State, key: str, plan: BlockPlan, names: list[str]) -> No
             machine.go_on_with(key, names[index:])
             return
     if frame["left"] == 0:
-        machine.finish(key, _outcome(frame, plan))
+        machine.finish(key, outcome_of(frame, plan))
 
 
 def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str]) -> None:
@@ -205,7 +202,7 @@ def _let_in(machine: State, key: str, plan: BlockPlan, name: str, more: list[str
         return
     # A node that is tried again, or goes on where it failed, has been let in before.
     is_known = is_idle or name in frame.get("retries", ())
-    if not is_known and _at_once(machine, frame, plan, name):
+    if not is_known and end_at_once(machine, frame, plan, name):
         more.extend(plan.followers[name])
         _halt_if_lost(machine, frame, plan)
     elif _is_full(frame, plan):
@@ -225,7 +222,7 @@ def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
         return
     frame["halted"] = True
     idle = frame.pop("idle", {})
-    frames.discard(frame, "queue", "retries", "running")
+    discard(frame, "queue", "retries", "running")
     for name in plan.nodes:
         child = frame["children"].get(name) if name not in idle else None
         if name in frame["ends"] or (child is not None and plan.block.on_failure == "halt"):
@@ -234,17 +231,13 @@ def _halt_if_lost(machine: State, frame: BlockFrame, plan: BlockPlan) -> None:
             frame.setdefault("attempts", {})[name] = machine.frames[child].get("attempt", 1)
             machine.drop(frame["children"].pop(name))
         machine.forget_if_pending(inner(join(frame["address"], name), "retry"))
-        _record(machine, frame, name, _SKIPPED_BY_HALT)
-
-
-def _is_lost(end: End) -> bool:
-    return end["status"] in ("failed", "timed_out", "cancelled") and not end.get("tolerated")
+        record(machine, frame, name, SKIPPED_BY_HALT)
 
 
 def _look_anew(frame: BlockFrame) -> None:
     """Finds out whether a node that counts has failed, and who runs, after ends were taken back."""
-    frames.discard(frame, "lost", "halted", "running")
-    if any(map(_is_lost, frame["ends"].values())):
+    discard(frame, "lost", "halted", "running")
+    if any(map(is_lost, frame["ends"].values())):
         frame["lost"] = True
 
 
@@ -261,48 +254,6 @@ def _is_full(frame: BlockFrame, plan: BlockPlan) -> bool:
 def _count_running(frame: BlockFrame, step: int) -> None:
     if "running" in frame:
         frame["running"] += step
-
-
-def _at_once(machine: State, frame: BlockFrame, plan: BlockPlan, name: str) -> bool:
-    """Ends a node that needs no frame: it is skipped, or it only computes."""
-    node = plan.nodes[name]
-    ends = frame["ends"]
-    for after in plan.nodes[name].after:
-        if not satisfies(ends[after.node], after):
-            _record(machine, frame, name, _SKIPPED_BY_ORDER)
-            return True
-    address = join(frame["address"], name)
-    inputs: Json = None
-    try:
-        if node.when is not None and not truth(node.when, machine.scope(frame)):
-            _record(machine, frame, name, _SKIPPED_BY_CONDITION)
-            machine.note("node.skipped", address, {"cause": "condition"})
-            return True
-        if not isinstance(node, Compute | Assign):
-            return False
-        if machine.observer is not None:
-            machine.observer.computing(machine, frame, node)
-        inputs = _echo(machine, frame, node)
-        outcome = _compute(machine, frame, node)
-    except LanguageError as fault:
-        outcome = frames.failed(frames.language_failure(fault, address, node))
-    end = _end(machine, frame, node, outcome)
-    _record(machine, frame, name, end, outcome["value"], inputs=inputs)
-    is_answer = isinstance(node, Compute) and node.answers and end is _SUCCEEDED
-    if is_answer and frame["block"].startswith(":"):
-        # What a workflow answers that is called is its result, and no answer of the run.
-        machine.note("run.answered", address)
-    return True
-
-
-def satisfies(end: End, after: After) -> bool:
-    """Whether a node that has ended is what another one waits for."""
-    status = end["status"]
-    if "passed" in after.statuses and (
-        status == "succeeded" or end.get("cause") == "condition" or end.get("tolerated")
-    ):
-        return True
-    return status in after.statuses
 
 
 def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
@@ -324,20 +275,9 @@ def _start(machine: State, key: str, plan: BlockPlan, node: Node) -> None:
     frame["children"][node.name] = child
     _count_running(frame, 1)
     if machine.plan.recorders:
-        machine.frames[child] |= {"at": machine.now, "echo": _echo(machine, frame, node)}
+        machine.frames[child] |= {"at": machine.now, "echo": echo_of(machine, frame, node)}
     _arm(machine, node, child)
     machine.enter(child)
-
-
-def _echo(machine: State, frame: BlockFrame, node: Node) -> Json:
-    """What a node's record tells as its inputs; nothing where they cannot be computed."""
-    if node.echo is None:
-        return None
-    try:
-        return value_of(node.echo, machine.scope(frame))
-    except LanguageError:
-        # The node itself fails of it, and says why.
-        return None
 
 
 def _arm(machine: State, node: Node, child: str) -> None:
@@ -350,105 +290,6 @@ def _arm(machine: State, node: Node, child: str) -> None:
         named = join(machine.frames[frame["parent"]]["address"], node.name)
         frame["alarm"] = inner(attempted(named, frame["attempt"]), "timeout")
         machine.expect(frame["alarm"], child, "alarm", due=machine.now + time_s)
-
-
-def _compute(machine: State, frame: BlockFrame, node: Compute | Assign) -> Outcome:
-    scope = machine.scope(frame)
-    value: Json
-    if isinstance(node, Assign):
-        value = _assign(machine, frame, node)
-    elif node.over is None:
-        value = value_of(node.value, scope)
-    else:
-        place = f"{frame['scope']} {node.name}"
-        value = machine.collect(place, partial(values_over, node, scope))
-    if isinstance(node, Compute) and node.warns is not None:
-        words = value_of(node.warns, OverlayScope({"it": value}, scope))
-        if isinstance(words, str):
-            machine.warn(join(frame["address"], node.name), "R113", words)
-    if node.shape is not None:
-        value = value_of(node.shape, OverlayScope({"it": value}, scope))
-    return frames.succeeded(value)
-
-
-def _assign(machine: State, frame: BlockFrame, node: Assign) -> Values:
-    scope = machine.scope(frame)
-    assigned: Values = {}
-    root: dict[str, Any] = machine.root_values(frame["scope"])
-    recorder = machine.plan.recorder(frame["block"] + node.name)
-    for name, assignment in node.sets:
-        value = value_of(assignment, scope)
-        variables = root if recorder is None else root[recorder.variables]
-        assigned[name] = changed(node.operation, name, variables.get(name), value)
-        if recorder is None:
-            root[name] = assigned[name]
-        else:
-            # Records may hold the variables as they were.
-            root[recorder.variables] = variables | {name: assigned[name]}
-    return assigned
-
-
-def _end(machine: State, frame: BlockFrame, node: Node, outcome: Outcome, attempt: int = 1) -> End:
-    if outcome["status"] == "succeeded" and attempt == 1:
-        return _SUCCEEDED
-    end: End = {"status": outcome["status"]}
-    if attempt > 1:
-        end["attempt"] = attempt
-    if frames.is_failure(outcome):
-        end["error"] = outcome["error"]
-        if node.on_failure == "continue" and outcome["status"] != "cancelled":
-            end["tolerated"] = True
-            address = attempted(join(frame["address"], node.name), attempt)
-            if "noted" not in outcome:
-                machine.note("node.finished", address, {"status": "failed", "error": end["error"]})
-            message = f"{end['error']['message']}; the run went on without it"
-            machine.warn(address, "R100", message, facts=frames.error_facts(end["error"]))
-    return end
-
-
-def _record(
-    machine: State, frame: BlockFrame, name: str, end: End, value: Json = None, **facts: Json
-) -> None:
-    """Keeps how a node ended and what it gave; the facts are for records of it."""
-    frame["ends"][name] = end
-    frame["left"] -= 1
-    if end is not _SUCCEEDED and _is_lost(end):
-        frame["lost"] = True
-    if end["status"] != "skipped":
-        machine.state["scopes"][frame["scope"]]["values"][name] = value
-    if machine.observer is not None:
-        machine.observer.recorded(machine, frame, name, end, value)
-    if machine.plan.recorders:
-        plan = machine.plan.blocks[frame["block"]]
-        recorder = machine.plan.recorder(plan.key + name)
-        if recorder is not None:
-            table: Any = machine.scope_at(frame["scope"]).lookup(recorder.table)
-            facts = {"started": machine.now, "inputs": None, "taken": None} | facts
-            facts |= {"now": machine.now, "value": value}
-            recorder.node_ended(table, plan.nodes[name], end, frame["ends"], **facts)
-
-
-def _outcome(frame: BlockFrame, plan: BlockPlan) -> Outcome:
-    ends = frame["ends"]
-    if all(end["status"] == "succeeded" for end in ends.values()):
-        return frames.succeeded()
-    leaves = [name for name, followers in plan.followers.items() if not followers]
-    seen: set[str] = set()
-    blamed: set[str] = set()
-    for name in leaves:
-        if name in seen:
-            continue
-        seen.add(name)
-        end = ends[name]
-        if end["status"] == "skipped" and end["cause"] != "condition":
-            leaves.extend(after.node for after in plan.nodes[name].after)
-        elif _is_lost(end):
-            blamed.add(name)
-    if not blamed:
-        return frames.succeeded()
-    first = next(name for name in plan.nodes if name in blamed)
-    status = "failed" if ends[first]["status"] == "cancelled" else ends[first]["status"]
-    return frames.failed(ends[first]["error"], status=status)
 
 
 def _retries(machine: State, key: str, name: str, attempt: int, outcome: Outcome) -> bool:

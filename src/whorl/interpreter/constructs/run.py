@@ -8,11 +8,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import did_you_mean
-from whorl.interpreter import frames
+from whorl.interpreter import outcomes
 from whorl.interpreter.constructs import subscriptions
 from whorl.interpreter.constructs.block import new_block
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import inner
+from whorl.interpreter.frames import discard
 from whorl.interpreter.state import Behaviour
 from whorl.language import LanguageError
 
@@ -60,8 +61,8 @@ class RunBehaviour(Behaviour):
     def receive(self, machine: State, key: str, event: Event) -> None:
         """The run's own time is over."""
         machine.settle(event.address)
-        error = frames.error_at("", "R101", "the run reached its time limit")
-        end_now(machine, frames.failed(error))
+        error = outcomes.error_at("", "R101", "the run reached its time limit")
+        end_now(machine, outcomes.failed(error))
 
 
 class CallBehaviour(RunBehaviour):
@@ -102,24 +103,25 @@ def start_workflow(
 
 
 def end_workflow(machine: State, key: str, workflow: Workflow, outcome: Outcome) -> Outcome:
-    if frames.is_failure(outcome):
+    if outcomes.is_failure(outcome):
         return outcome
     frame = machine.frames[key]
     scope = machine.scope_at(frame["own_scope"])
     try:
-        return frames.succeeded({name: value_of(value, scope) for name, value in workflow.outputs})
+        outputs = {name: value_of(value, scope) for name, value in workflow.outputs}
+        return outcomes.succeeded(outputs)
     except LanguageError as fault:
-        return frames.failed(frames.language_failure(fault, frame["address"]))
+        return outcomes.failed(outcomes.language_failure(fault, frame["address"]))
 
 
 def end_call(machine: State, key: str, called: Workflow, outcome: Outcome) -> None:
     """Ends a call; one that had answered before it failed has succeeded for whoever called."""
-    early = _early_outputs(machine, key, called) if frames.is_failure(outcome) else {}
+    early = _early_outputs(machine, key, called) if outcomes.is_failure(outcome) else {}
     if early:
         cause = outcome["error"]
         words = f"workflow {called.name!r} failed after its response: {cause['message']}"
         machine.warn(machine.frames[key]["address"], cause["code"], words)
-        outcome = frames.succeeded(early)
+        outcome = outcomes.succeeded(early)
     machine.finish(key, outcome)
 
 
@@ -129,18 +131,17 @@ def end(machine: State, outcome: Outcome) -> None:
     machine.forget_if_pending(*root.get("waits", ()))
     if subscriptions.is_unsubscribing(machine):
         state |= {"ending": outcome, "status": "running"}
-        frames.discard(state, "paused_by", "paused_at", "short_loop")
+        discard(state, "paused_by", "paused_at", "short_loop")
         return
-    status = outcome["status"]
+    status, is_failure = outcome["status"], outcomes.is_failure(outcome)
     state["status"] = "failed" if status == "timed_out" else status
-    cause = dict(outcome["error"]) if frames.is_failure(outcome) and outcome.get("error") else None
-    is_failure = frames.is_failure(outcome)
+    cause = dict(outcome["error"]) if is_failure and outcome.get("error") else None
     outputs: dict[str, Any] = outcome["value"]
     if is_failure:
         outputs = _early_outputs(machine, state["root"], machine.plan.workflow)
     hidden = machine.plan.workflow.hidden_outputs
     if hidden:
-        outputs = {name: frames.HIDDEN if name in hidden else outputs[name] for name in outputs}
+        outputs = {name: outcomes.HIDDEN if name in hidden else outputs[name] for name in outputs}
     result: dict[str, Any] = {
         "status": state["status"],
         "output": next(iter(outputs.values()), None),

@@ -10,7 +10,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.constructs.block import results, satisfies
+from whorl.interpreter.constructs.block import results
+from whorl.interpreter.constructs.ends import satisfies
 from whorl.interpreter.events import amount_in, charged, join, split_iteration
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Observer

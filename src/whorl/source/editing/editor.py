@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import EditRefused, InvalidWorkflow, Span
+from whorl.errors import EditRefused, Span
 from whorl.lazily import dataclass
 from whorl.source import Json, Mapping, Scalar, Sequence
-from whorl.source.editing import entries, values
-from whorl.source.editing.entries import Piece
-from whorl.source.editing.patches import History, Patch, apply, trimmed
+from whorl.source.editing import entries, pieces, values
+from whorl.source.editing.patches import History, Patch, apply, shared_ends, trimmed
 from whorl.source.editing.shapes import (
     Path,
     Shape,
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from whorl.source import Document
+    from whorl.source.editing.pieces import Piece
 
 _AS_TEXT = "edit the text in this place"
 
@@ -79,9 +78,7 @@ class Editor:
 
     def patches(self) -> list[Patch]:
         """All changes as patches of the first text."""
-        patches = self._history.patches()
-        if self._first.is_padded:
-            patches = [self._unpadded(patch) for patch in patches]
+        patches = [self._first.unpadded(patch) for patch in self._history.patches()]
         lead = len(self._mark)
         patches = [Patch(start + lead, end + lead, new) for start, end, new in patches]
         first = self._mark + self._first.source
@@ -101,15 +98,6 @@ class Editor:
         ]
         nearest = min(found, key=lambda number: abs(number - span.line), default=None)
         return None if nearest is None else Span(span.file, nearest, span.column, span.length)
-
-    def _unpadded(self, patch: Patch) -> Patch:
-        """A patch of a text that has no end of its last line."""
-        padded, size = self._first.text, len(self._first.source)
-        if patch.end < len(padded) and patch.end <= size:
-            return patch
-        start = min(patch.start, size)
-        new = padded[start : patch.start] + patch.text + padded[patch.end :]
-        return Patch(start, size, new.removesuffix(self._first.newline))
 
     def _make(self, ways: Iterable[list[Patch]], wanted: Shape, at: int) -> None:
         for patches in ways:
@@ -170,7 +158,7 @@ class Editor:
         """
         shape = shape_of_json(value)
         first: EditRefused | None = None
-        for piece in entries.fresh(self.now, path, name, shape):
+        for piece in pieces.fresh(self.now, path, name, shape):
             if instead is not None and not instead.gap.strip() and not piece.flow:
                 piece = replace(piece, gap=instead.gap, fresh=False)
             try:
@@ -235,10 +223,7 @@ class Editor:
         old = value_at(self.now.root, path)
         assert isinstance(old, Sequence)
         before, after = [shape_of(item) for item in old], [shape_of_json(item) for item in value]
-        most = min(len(before), len(after))
-        head = next((at for at in range(most) if before[at] != after[at]), most)
-        most -= head
-        tail = next((at for at in range(most) if before[-1 - at] != after[-1 - at]), most)
+        head, tail = shared_ends(before, after)
         shared = min(len(before), len(after)) - tail
         for index in range(head, shared):
             self.put((*path, index), value[index])
@@ -272,19 +257,7 @@ class Editor:
 
     def piece_of(self, written: str) -> Piece:
         """A piece from a clipboard: the text of one entry or item."""
-        text = dedent(written.replace("\r\n", "\n").strip("\n")) + "\n"
-        try:
-            read = self.now.read_other(text)
-        except InvalidWorkflow as fault:
-            first = fault.diagnostics[0].message
-            self.now.refuse(UNREADABLE, f"the piece cannot be read: {first}", 0)
-        root = read.root
-        if self.now.is_json or isinstance(root, Scalar) or len(root) != 1:
-            name, shape = None, read.shape
-            return Piece(name, shape, text.strip(), flow=True, column=0, fresh=True)
-        name = root.entries[0].name if isinstance(root, Mapping) else None
-        lines = text.replace("\n", self.now.newline)
-        return Piece(name, read.shape.children[0], lines, fresh=True)
+        return pieces.from_clipboard(self.now, written)
 
     def renamed_piece(self, piece: Piece, name: str) -> Piece:
         """A piece of a block under another name."""
@@ -296,24 +269,14 @@ class Editor:
 
     def rewrite(self, path: Path, written: str) -> None:
         """Writes the lines of one entry anew, as they were typed; nothing else may change."""
-        holder, index = self.now.container(path[:-1]), path[-1]
-        place = self.now.place(path)
-        start, end = place.at, place.end
-        written = written.replace("\r\n", "\n")
-        if not holder.layout.flow:
-            own = self.now.own(holder, index)
-            start, end = own.start, own.end
-            lines = dedent(written.strip("\n")) + "\n"
-            column = self.now.column(place.at)
-            written = entries.shifted(lines, column, 0)[column if own.is_compact else 0 :]
-        patch = Patch(start, end, written.replace("\n", self.now.newline))
-        old = self.now.text[start:end]
+        patch = entries.rewritten(self.now, path, written)
+        old = self.now.text[patch.start : patch.end]
         changed = self.now.read_with([patch])
         wanted = self.now.shape
         shape = None if changed is None else changed.shape_at(path)
         if shape is not None:
             wanted = changed_at(wanted, path, lambda _: shape)
-        self._make([[patch]], wanted, place.at)
+        self._make([[patch]], wanted, self.now.place(path).at)
         self.inverse.insert(0, Step("rewrite", (path, old)))
 
     def open(self, path: Path) -> None:

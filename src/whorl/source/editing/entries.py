@@ -4,62 +4,22 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from textwrap import dedent
 from typing import TYPE_CHECKING
 
-from whorl.lazily import dataclass
-from whorl.source import Mapping, Scalar, Sequence, Value
-from whorl.source.editing import spelling
+from whorl.source import Mapping, Scalar, Sequence
 from whorl.source.editing.patches import Patch
-from whorl.source.editing.shapes import Path, Shape, child_of, json_of
-from whorl.source.editing.text import FLOW, Container, Text
+from whorl.source.editing.pieces import Piece, extent_of, flow_text, shifted, shifted_rest
+from whorl.source.editing.text import FLOW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.source.editing.shapes import Path
+    from whorl.source.editing.text import Container, Text
+
 _REMARK = re.compile(r"//|/\*|#")
 _REST = re.compile(r"[ \t]*,?[ \t]*((?://|#)[^\n\r]*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """An entry that was cut out, or a new one: enough to put it back byte for byte, or elsewhere.
-
-    `text` are its lines, or in brackets its characters; `gap` is what was between it and its
-    neighbour, `column` where it began. `hollow` is all that stood in a container which it was
-    alone in. `shape` is its value. A `fresh` piece has the gap that its new neighbours have.
-    """
-
-    name: str | None
-    shape: Shape
-    text: str
-    gap: str = ""
-    column: int = 0
-    flow: bool = False
-    hollow: str | None = None
-    fresh: bool = False
-
-
-def shifted(lines: str, delta: int, column: int) -> str:
-    """Lines moved to the right or left; what is indented less than they are stays."""
-    if not delta:
-        return lines
-    moved = []
-    for line in lines.splitlines(keepends=True):
-        bare = line.rstrip("\r\n")
-        margin = len(bare) - len(bare.lstrip(" "))
-        if margin < column or not bare:
-            moved.append(line)
-        elif delta > 0:
-            moved.append(" " * delta + line)
-        else:
-            moved.append(line[min(-delta, margin) :])
-    return "".join(moved)
-
-
-def _shifted_rest(text: str, delta: int) -> str:
-    """The same for characters in brackets: their first line begins somewhere in a line."""
-    first, newline, rest = text.partition("\n")
-    return first + newline + shifted(rest, delta, max(0, -delta)) if newline else text
 
 
 def cut(text: Text, path: Path) -> tuple[Piece, list[list[Patch]]]:
@@ -181,7 +141,7 @@ def _paste_block(text: Text, holder: Container, index: int, piece: Piece) -> Ite
 
 def _unfolded(text: Text, piece: Piece, column: int, is_named: bool) -> Piece:
     """A piece of brackets as a line of a block."""
-    core = _shifted_rest(piece.text, column + 2 - piece.column)
+    core = shifted_rest(piece.text, column + 2 - piece.column)
     line = " " * column + ("" if is_named else "- ") + core + text.newline
     return replace(piece, text=line, gap="", column=column, flow=False, hollow=None, fresh=True)
 
@@ -199,7 +159,7 @@ def _paste_flow(text: Text, holder: Container, index: int, piece: Piece) -> Iter
     margin = text.margin(places[0].at)
     if not piece.flow:
         piece = _folded(text, holder, piece)
-    core = _shifted_rest(piece.text, margin - piece.column)
+    core = shifted_rest(piece.text, margin - piece.column)
     usual = _flow_gap(text, holder)
     gap = piece.gap
     if piece.fresh or not gap or _REMARK.search(gap) or ("\n" in gap and piece.column != margin):
@@ -240,22 +200,13 @@ def _folded(text: Text, holder: Container, piece: Piece) -> Piece:
         message = "lines of a block cannot be put into brackets as they are"
         advice = "write it over lines of its own first: the operation 'open'"
         text.refuse(FLOW, message, holder.layout.extent[0], advice)
-    return replace(piece, text=_flow_text(piece, text), gap="", flow=True, hollow=None, fresh=True)
-
-
-def _flow_text(piece: Piece, text: Text) -> str:
-    value = json_of(piece.shape)
-    if not text.is_json:
-        written = spelling.brackets(value)
-        return written if piece.name is None else f"{spelling.key(piece.name)}: {written}"
-    written, colon = spelling.flow(value, text.indent.colon), text.indent.colon
-    return written if piece.name is None else spelling.quoted(piece.name) + colon + written
+    return replace(piece, text=flow_text(piece, text), gap="", flow=True, hollow=None, fresh=True)
 
 
 def _paste_empty(text: Text, path: Path, piece: Piece) -> Iterator[list[Patch]]:
     """The ways of filling an empty container, or a place that has nothing in it."""
     value = text.value(path)
-    start, end = text.place(path)[1:3] if path else _extent(value)
+    start, end = text.place(path)[1:3] if path else extent_of(value)
     owner = text.value(path[:-1]) if path else None
     is_block = isinstance(owner, Mapping | Sequence) and not owner.layout.flow
     if text.is_json or not is_block:
@@ -282,23 +233,19 @@ def _paste_empty(text: Text, path: Path, piece: Piece) -> Iterator[list[Patch]]:
     yield [Patch(head, end, ""), Patch(below, below, core)]
 
 
-def _extent(value: Value) -> tuple[int, int]:
-    return value.extent if isinstance(value, Scalar) else value.layout.extent
-
-
 def _fill_brackets(text: Text, extent: tuple[int, int], piece: Piece) -> Iterator[list[Patch]]:
     start, end = extent
     if piece.hollow is not None and piece.flow and not piece.fresh:
         yield [Patch(start, end, piece.hollow)]
     opening, closing = "[]" if piece.name is None else "{}"
-    core = piece.text if piece.flow else _flow_text(piece, text)
+    core = piece.text if piece.flow else flow_text(piece, text)
     margin = text.margin(start)
     is_on_lines = text.is_json and "\n" in text.source.strip() and _begins_line(text, start)
     if is_on_lines:
         unit, newline = text.indent.unit, text.newline
         inner = margin + len(unit)
         pad = ("\t" if unit == "\t" else " ") * inner
-        core = _shifted_rest(core, inner - piece.column) if piece.flow else core
+        core = shifted_rest(core, inner - piece.column) if piece.flow else core
         last = newline + pad[:margin]
         yield [Patch(start, end, opening + newline + pad + core + last + closing)]
     yield [Patch(start, end, opening + core + closing)]
@@ -310,62 +257,15 @@ def _begins_line(text: Text, at: int) -> bool:
     return line.count('"') <= 2 and "{" not in line and "[" not in line
 
 
-def fresh(text: Text, path: Path, name: str | None, shape: Shape) -> Iterator[Piece]:
-    """The ways of writing a new entry for a container, in the style of its neighbours."""
-    value, holder = json_of(shape), text.value(path)
-    is_empty = isinstance(holder, Scalar) or not len(holder)
-    is_flow = text.is_json or (
-        not isinstance(holder, Scalar) and not is_empty and holder.layout.flow
-    )
-    piece = Piece(name, shape, "", fresh=True)
-    if not is_flow:
-        word = "-" if name is None else f"{spelling.key(name)}:"
-        if name is None and isinstance(value, dict | list) and _is_each_in_brackets(text, holder):
-            yield replace(piece, text=f"{word} {spelling.brackets(value)}{text.newline}")
-        lines = spelling.block({name: value} if name is not None else [value], 0, text.indent)
-        yield replace(piece, text=text.newline.join([*lines, ""]))
-        yield replace(piece, text=f"{word} {spelling.flow(value)}{text.newline}")
-    if text.is_json and isinstance(value, dict | list) and _is_on_lines(text, holder):
-        margin = text.margin(_first_at(text, holder))
-        if is_empty:
-            margin += len(text.indent.unit)
-        body = spelling.indented_json(value, margin, text.indent)
-        head = "" if name is None else spelling.quoted(name) + text.indent.colon
-        yield replace(piece, text=head + body, flow=True, column=margin)
-    yield replace(piece, text=_flow_text(piece, text), flow=True)
-
-
-def _is_in_brackets(holder: Value) -> bool:
-    return not isinstance(holder, Scalar) and bool(len(holder)) and holder.layout.flow
-
-
-def _is_each_in_brackets(text: Text, holder: Value) -> bool:
-    """Whether the last entry of a block that holds others is written in brackets on one line."""
-    if isinstance(holder, Scalar):
-        return False
-    inner = [
-        "\n" not in text.text[place.start : place.end] and child.layout.flow
-        for index, place in enumerate(holder.layout.places)
-        if not isinstance(child := child_of(holder, index), Scalar) and len(child)
-    ]
-    return bool(inner) and inner[-1]
-
-
-def _first_at(text: Text, holder: Value) -> int:
-    if isinstance(holder, Scalar) or not len(holder):
-        return _extent(holder)[0]
-    return holder.layout.places[0].at
-
-
-def _is_on_lines(text: Text, holder: Value) -> bool:
-    """Whether new values of a container of JSON go over several lines, as its others do."""
-    if isinstance(holder, Scalar) or not len(holder):
-        return "\n" in text.source.strip()
-    spread = [
-        "\n" in text.text[place.start : place.end]
-        for index, place in enumerate(holder.layout.places)
-        if not isinstance(child := child_of(holder, index), Scalar) and len(child)
-    ]
-    if spread:
-        return spread[-1]
-    return "\n" in text.text[slice(*holder.layout.extent)]
+def rewritten(text: Text, path: Path, written: str) -> Patch:
+    """The lines of one entry as they were typed, shifted to where it stands."""
+    holder, place = text.container(path[:-1]), text.place(path)
+    start, end = place.at, place.end
+    written = written.replace("\r\n", "\n")
+    if not holder.layout.flow:
+        own = text.own(holder, path[-1])
+        start, end = own.start, own.end
+        lines = dedent(written.strip("\n")) + "\n"
+        column = text.column(place.at)
+        written = shifted(lines, column, 0)[column if own.is_compact else 0 :]
+    return Patch(start, end, written.replace("\n", text.newline))

@@ -96,9 +96,14 @@ class History:
 def trimmed(text: str, patch: Patch) -> Patch:
     """A patch without what it would replace by the same."""
     start, end, new = patch
-    old = text[start:end]
+    head, tail = shared_ends(text[start:end], new)
+    return Patch(start + head, end - tail, new[head : len(new) - tail])
+
+
+def shared_ends(old: Sequence[object], new: Sequence[object]) -> tuple[int, int]:
+    """How much two texts, or lists, have in common at their beginning, and at their end."""
     most = min(len(old), len(new))
     head = next((at for at in range(most) if old[at] != new[at]), most)
     most -= head
     tail = next((at for at in range(most) if old[-1 - at] != new[-1 - at]), most)
-    return Patch(start + head, end - tail, new[head : len(new) - tail])
+    return head, tail

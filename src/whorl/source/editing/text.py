@@ -86,6 +86,15 @@ class Text:
             changed.shape = shape
         return changed
 
+    def unpadded(self, patch: Patch) -> Patch:
+        """A patch of `text` as one of `source`, which may have no end of its last line."""
+        padded, size = self.text, len(self.source)
+        if not self.is_padded or (patch.end < len(padded) and patch.end <= size):
+            return patch
+        start = min(patch.start, size)
+        new = padded[start : patch.start] + patch.text + padded[patch.end :]
+        return Patch(start, size, new.removesuffix(self.newline))
+
     def read_as(self, document: Document) -> Text:
         """The same text, as it was read by others."""
         return Text(self.source, self._parse, is_json=self.is_json, document=document)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from whorl.dialects.editing.changes import FormField
     from whorl.dialects.editing.names import Name
     from whorl.source import Document, Json
-    from whorl.source.editing.entries import Piece
+    from whorl.source.editing.pieces import Piece
 
 _NAME = re.compile(NAMES["dashed"])
 _HOLDERS: dict[str, dict[str, Any]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from whorl.dialects.editing.canvas import PLACE
 from whorl.dialects.editing.operations import READ
+from whorl.dialects.editing.readers import PLACE
 from whorl.dialects.editing.sketch import Keys, SketchNode, at
 from whorl.dialects.reading.fields import text_of
 from whorl.source import Sequence

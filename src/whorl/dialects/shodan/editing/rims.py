@@ -126,12 +126,11 @@ class Rim:
         """Moves the text of a node or an edge to the other side of the rim."""
         source = self._level if inwards else self.inside
         piece = self._editor.cut(self._changes.path((*source, kind, index)))
-        goal = (*(self.inside if inwards else self._level), kind)
-        if at(self._editor.now.root, *goal) is None:
-            self._editor.set(list(goal), [])
-        listed = at(self._editor.now.root, *goal)
-        count = len(listed) if isinstance(listed, Sequence) else 0
-        self._editor.paste(self._changes.path(goal), count, piece)
+        target = self.inside if inwards else self._level
+        if at(self._editor.now.root, *target, kind) is None:
+            self._editor.set([*target, kind], [])
+        count = len(self._changes.items(target, kind))
+        self._editor.paste(self._changes.path((*target, kind)), count, piece)
 
     def _carry_nodes(self, names: set[str], *, inwards: bool) -> None:
         changes = self._changes
@@ -275,16 +274,14 @@ class Rim:
                     self._refuse(f"{port!r} is given in the first iteration only")
                 self._bring(outer, node, port)
             self._drop("inputMappings", index)
-            others = [
-                text_of(at(other, "source", "name")) for other in self._listed("inputMappings")
-            ]
-            if outer and outer not in others:
-                self._cut_edges(into=outer)
+            left = self._listed("inputMappings")
+            if outer and outer not in [text_of(at(each, "source", "name")) for each in left]:
+                for edge in self._feeding(outer):
+                    self._changes.cut_item(self._level, "edges", edge.index)
                 self._drop_port("inputs", outer)
 
     def _bring(self, outer: str, node: str, port: str) -> None:
-        feeding = [e for e in self._edges(self._level, {self._loop})
-                   if e.target == self._loop and e.into == outer]  # fmt: skip
+        feeding = self._feeding(outer)
         mentions = [where for where, own, is_source in self._mentions(self._loop)
                     if not is_source and own == outer]  # fmt: skip
         for where in mentions:
@@ -316,22 +313,19 @@ class Rim:
             self._drop("outputMappings", index)
             self._drop_port("outputs", target)
 
-    def _cut_edges(self, *, into: str) -> None:
-        for edge in self._edges(self._level, {self._loop}):
-            if edge.target == self._loop and edge.into == into:
-                self._changes.cut_item(self._level, "edges", edge.index)
+    def _feeding(self, port: str) -> list[PortEdge]:
+        """The edges that lead to an input of the loop, the last one first."""
+        edges = self._edges(self._level, {self._loop})
+        return [edge for edge in edges if edge.target == self._loop and edge.into == port]
 
     def _outside_readers(self, names: set[str]) -> list[tuple[Keys, int, str, str]]:
         """The texts outside that read nodes, the last place first: where, whom and which output."""
-        found = []
+        found, ids = [], enumerate(self._changes.ids(self._level))
+        moved = {(*self._level, "nodes", index) for index, each in ids if each in names}
         for node, where, offset, name in self._changes.reading(self._level, names):
             is_text = where[len(node.where) :][-1:] not in (("node",), ("output",))
             is_inside = where[: len(self._where)] == self._where
-            own = len(self._level) + 2
-            is_moved = where[:own] in [
-                (*self._level, "nodes", index)
-                for index, each in enumerate(self._changes.ids(self._level)) if each in names
-            ]  # fmt: skip
+            is_moved = where[: len(self._level) + 2] in moved
             if not self._changes.rewires or is_inside or is_moved or not is_text:
                 continue
             text = text_of(at(self._editor.now.root, *where))

@@ -12,7 +12,7 @@ from whorl.interfaces.http.schemas import runs as schemas
 from whorl.interfaces.http.schemas.shared import Closed
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.progress import usage_of
-from whorl.interpreter.constructs.judging import similarity
+from whorl.interpreter.constructs.loops.measuring import similarity
 from whorl.language import Json
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.sqlite import Which

@@ -11,8 +11,9 @@ from contextlib import suppress
 from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter.constructs.judging import observe, similarity
-from whorl.interpreter.constructs.loop_results import facts_of as loop_facts
+from whorl.interpreter.constructs.loops.loop_results import facts_of as loop_facts
+from whorl.interpreter.constructs.loops.measuring import similarity
+from whorl.interpreter.constructs.loops.rules import observe
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import amount_in, charged
 from whorl.interpreter.plan import judge_key

@@ -12,7 +12,8 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.budget import NOTHING
-from whorl.interpreter.constructs.judging import Verdict, combined, is_outside, verdict_of
+from whorl.interpreter.constructs.loops.measuring import is_outside
+from whorl.interpreter.constructs.loops.rules import Verdict, combined, verdict_of
 from whorl.interpreter.plan import Combined, loop_plan
 from whorl.ir import BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import Names, conditions_in, inner_values

@@ -13,27 +13,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from whorl.interpreter import budget
-from whorl.interpreter.constructs import exploring, judging, loop_limits, loop_results
-from whorl.interpreter.constructs.block import new_block, results
-from whorl.interpreter.evaluation import seconds_of, shown, value_of
-from whorl.interpreter.events import attempted, inner, numbered
-from whorl.interpreter.frames import error_at, failed, is_failure, language_failure
-from whorl.interpreter.plan import inner_key
-from whorl.interpreter.state import Behaviour, out_of_time
-from whorl.ir.loop_rules import ITERATIONS_MAX
-from whorl.ir.values import parse_count
-from whorl.language import EvaluationError, Expression, LanguageError, evaluate
+from whorl.interpreter import admission, budget
+from whorl.interpreter.constructs.block import results
+from whorl.interpreter.constructs.loops import judging, loop_limits, loop_results
+from whorl.interpreter.constructs.loops.iterations import (
+    arm_iteration,
+    begin_body,
+    follow,
+    go_on,
+    next_iteration,
+    resume_iteration,
+    set_up,
+)
+from whorl.interpreter.events import inner
+from whorl.interpreter.outcomes import (
+    error_at,
+    failed,
+    is_failure,
+    language_failure,
+    out_of_time,
+)
+from whorl.interpreter.state import Behaviour
+from whorl.language import LanguageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.interpreter.constructs.judging import Verdict
     from whorl.interpreter.events import Event
     from whorl.interpreter.frames import Error, Outcome, Phase, Values
     from whorl.interpreter.state import State
-    from whorl.ir import Loop
-    from whorl.language import Scope
 
 
 class LoopBehaviour(Behaviour):
@@ -42,7 +50,7 @@ class LoopBehaviour(Behaviour):
     def enter(self, machine: State, key: str) -> None:
         """Sets the loop up and goes for the first iteration."""
         frame = machine.loop_frames[key]
-        _set_up(machine, key, machine.loop(key))
+        set_up(machine, key, machine.loop(key))
         facts: Values = {"path": frame["node"].partition(":")[2], "limits": dict(frame["limits"])}
         machine.note("loop.started", frame["address"], facts)
         next_iteration(machine, key)
@@ -84,7 +92,7 @@ class LoopBehaviour(Behaviour):
                 frame["failed"].pop()
                 frame["failures"] -= 1
             if body := frame.get("body"):
-                _arm_iteration(machine, key, frame["iteration"]["address"])
+                arm_iteration(machine, key, frame["iteration"]["address"])
                 machine.revive(body)
             else:
                 frame["retries"] = frame.get("retries", 0) + 1
@@ -113,72 +121,6 @@ class LoopBehaviour(Behaviour):
         loop_results.fail_loop(machine, key, error, status="timed_out", reason="timeout")
 
 
-def resume_iteration(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    loop_limits.resume_iteration(machine, key)
-    if frame["phase"] == "body":
-        _arm_iteration(machine, key, frame["iteration"]["address"])
-
-
-def next_iteration(machine: State, key: str) -> None:
-    """Begins an iteration, unless the condition is met before it or a limit is reached."""
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    machine.drop_body(frame)
-    is_due = loop.check == "before" or (loop.check == "between" and frame["count"] > 0)
-    if is_due and loop.until is not None and not frame.get("checked"):
-        if not _carry(machine, key, loop):
-            return
-        frame["phase"] = "judging"
-        _follow(machine, key, judging.judge_ahead)
-        return
-    frame.pop("checked", None)
-    stopped = loop_limits.before_iteration(machine, key)
-    if stopped is not None and not loop_limits.goes_on(machine, key, stopped):
-        loop_limits.reached(machine, key, stopped)
-        return
-    if exploring.is_done(frame):
-        loop_results.end_loop(machine, key, "condition_met")
-        return
-    if not _carry(machine, key, loop):
-        return
-    frame["count"] += 1
-    frame.pop("retries", None)
-    begin_body(machine, key)
-
-
-def begin_body(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    number = frame["count"]
-    address = attempted(numbered(frame["address"], number), frame.get("retries", 0) + 1)
-    frame["phase"] = "body"
-    if loop.session == "fresh":
-        loop_results.forget_sessions(machine, key)
-    note: Values = {"number": number}
-    try:
-        facts = loop_results.facts_of(frame, loop, number)
-        scope = loop_results.new_inner(machine, key, facts | frame["carry"])
-        for name, value in loop.tells:
-            note[name] = value_of(value, scope)
-    except LanguageError as fault:
-        loop_results.fail_loop(machine, key, language_failure(fault, address))
-        return
-    frame |= {"begun": False, "asks": {}}
-    frame["iteration"] = {"address": address, "at": machine.now, "usage": dict(frame["usage"])}
-    machine.note("iteration.started", address, note)
-    _arm_iteration(machine, key, address)
-    frame["body"] = new_block(
-        machine, inner_key(frame["node"], "body"), parent=key, scope=frame["inner"], address=address
-    )
-
-
-def _arm_iteration(machine: State, key: str, address: str) -> None:
-    seconds = machine.loop(key).limits.iteration_time_s
-    if seconds is not None:
-        machine.set_alarm(inner(address, "time"), key, seconds)
-
-
 def interrupt(machine: State, key: str, *, breaks: bool) -> None:
     """`break` or `continue`: ends the iteration with what it has so far."""
     frame = machine.loop_frames[key]
@@ -195,128 +137,7 @@ def interrupt(machine: State, key: str, *, breaks: bool) -> None:
     if breaks:
         loop_results.end_loop(machine, key, "condition_met", by="break")
     else:
-        _pause(machine, key)
-
-
-def _set_up(machine: State, key: str, loop: Loop) -> None:
-    frame = machine.loop_frames[key]
-    scope = machine.scope(frame)
-    iterations, time = _count(loop.limits.iterations, scope), loop.limits.time_s
-    override = machine.state["iterations"]
-    limits: Values = {
-        "iterations": iterations if override is None else int(override),
-        "time_s": seconds_of(evaluate(time, scope)) if isinstance(time, Expression) else time,
-    }
-    limits |= {name: getattr(loop.limits, name) for name in budget.NAMES}
-    past = []
-    if loop.memory is not None and loop.memory.across_runs:
-        past = machine.state["memory"].get(loop.memory.key, [])
-    # First, so that a loop whose input cannot be computed has not begun.
-    first = {c.name: value_of(c.first, scope) for c in loop.carry if c.first is not None}
-    frame |= {
-        "limits": {name: value for name, value in limits.items() if value is not None},
-        "usage": {},
-        "reserved": {},
-        "count": 0,
-        "phase": "delay",
-        "started": machine.now,
-        "carry": first,
-        "past": past,
-    }
-    exploring.begin(machine, key)
-    loop_limits.arm(machine, key)
-
-
-def _count(limit: int | Expression, scope: Scope) -> int:
-    """A limit of iterations; one that is written as a number was checked when it was read."""
-    if not isinstance(limit, Expression):
-        return limit
-    value = evaluate(limit, scope)
-    try:
-        count = parse_count(value)  # type: ignore[arg-type]
-    except (ValueError, TypeError, OverflowError):
-        count = -1
-    if not 0 <= count <= ITERATIONS_MAX:
-        wanted = f"a number of iterations up to {ITERATIONS_MAX:,}"
-        raise EvaluationError(f"{wanted} is needed, not {shown(value)}")
-    return count
-
-
-def _carry(machine: State, key: str, loop: Loop) -> bool:
-    """Computes what the iteration that has ended hands over; false where the loop fails of it.
-
-    Only an iteration that begins, or a check before one, needs it: at a limit there is neither.
-    """
-    frame = machine.loop_frames[key]
-    if not frame.get("fresh") or not frame.get("inner"):
-        return True
-    try:
-        if loop.carry:
-            scope = machine.scope_at(frame["inner"])
-            later = [(carry.name, carry.later) for carry in loop.carry if carry.later is not None]
-            frame["carry"] |= {name: value_of(value, scope) for name, value in later}
-    except LanguageError as fault:
-        loop_results.fail_loop(machine, key, language_failure(fault, frame["address"]))
-        return False
-    frame["fresh"] = False
-    return True
-
-
-def _follow(
-    machine: State, key: str, judge: Callable[..., Verdict | None], *answer: Outcome
-) -> None:
-    """Does what comes of judging: ends the loop, asks a person, or goes for another iteration."""
-    frame = machine.loop_frames[key]
-    try:
-        verdict = judge(machine, key, *answer)
-    except LanguageError as fault:
-        loop_results.fail_loop(machine, key, language_failure(fault, frame["address"]))
-        return
-    if verdict is None:
-        frame["phase"] = "judging"
-        return
-    if verdict.ahead:
-        frame["checked"] = True
-    if verdict.state == "met" and "explore" in frame:
-        exploring.keep_end(machine, key, "condition_met", verdict.by)
-        verdict.state = "not_met"
-    if verdict.state == "met":
-        loop_results.end_loop(machine, key, "condition_met", by=verdict.by)
-    elif verdict.ahead:
-        next_iteration(machine, key)
-    elif machine.loop(key).ask == "each" and "stops" not in frame:
-        _ask_person(machine, key)
-    else:
-        _pause(machine, key)
-
-
-def _ask_person(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    frame["phase"] = "asking"
-    address = inner(frame["iteration"]["address"], "ask")
-    message = f"iteration {frame['count']} of {frame['name']!r}: take it, or go on?"
-    machine.ask_person(address, key, "iteration", message, show=frame.get("previous"))
-
-
-def _pause(machine: State, key: str) -> None:
-    frame = machine.loop_frames[key]
-    loop = machine.loop(key)
-    frame["phase"] = "delay"
-    if frame.pop("stops", False):
-        loop_results.end_loop(machine, key, "accepted", by="person")
-        return
-    seconds = 0.0
-    if loop.delay is not None and loop_limits.before_iteration(machine, key) is None:
-        try:
-            seconds = seconds_of(value_of(loop.delay, machine.scope_at(frame["inner"])))
-        except LanguageError as fault:
-            loop_results.fail_loop(machine, key, language_failure(fault, frame["address"]))
-            return
-    if seconds > 0:
-        address = inner(frame["address"], "delay")
-        machine.expect(address, key, "timer", due=machine.now + seconds)
-    else:
-        next_iteration(machine, key)
+        go_on(machine, key)
 
 
 def stop(machine: State, key: str) -> None:
@@ -330,7 +151,7 @@ def stop(machine: State, key: str) -> None:
         machine.forget_if_pending(inner(address, "limit"))
         loop_results.end_loop(machine, key, "accepted", by="person")
     if machine.status == "paused":
-        budget.note_pause(machine)
+        admission.note_pause(machine)
 
 
 def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
@@ -368,7 +189,7 @@ def _iteration_failed(machine: State, key: str, outcome: Outcome) -> None:
     message = f"{cause['message']}; the loop went on without it"
     machine.warn(frame["address"], cause["code"], message, facts=cause.get("facts"))
     machine.drop_body(frame)
-    _pause(machine, key)
+    go_on(machine, key)
 
 
 def _end_phase(machine: State, key: str, ending: str, detail: Any) -> None:
@@ -382,7 +203,7 @@ def _judge_answered(machine: State, key: str, outcome: Outcome) -> None:
     if is_failure(outcome) and is_needed and not goes_on:
         loop_results.fail_loop(machine, key, outcome["error"])
         return
-    _follow(machine, key, judging.take_answer, outcome)
+    follow(machine, key, judging.take_answer, outcome)
 
 
 def _person_decided(machine: State, key: str, event: Event) -> None:
@@ -396,7 +217,7 @@ def _person_decided(machine: State, key: str, event: Event) -> None:
         loop_results.keep_best(machine, key, approved=True)
         loop_results.end_loop(machine, key, "condition_met", by="person")
     else:
-        _pause(machine, key)
+        go_on(machine, key)
 
 
 def _iteration_out_of_time(machine: State, key: str, event: Event) -> None:
@@ -423,7 +244,7 @@ PHASES: dict[Phase, dict[str, Callable[[State, str, Any], None]]] = {
         "retry": lambda machine, key, _: begin_body(machine, key),
     },
     "body": {
-        "succeeded": lambda machine, key, _: _follow(machine, key, judging.judge_iteration),
+        "succeeded": lambda machine, key, _: follow(machine, key, judging.judge_iteration),
         "failed": _iteration_failed,
         "time": _iteration_out_of_time,
     },

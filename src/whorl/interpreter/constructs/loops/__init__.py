@@ -1,0 +1,1 @@
+"""Loops: their phases, what they keep, when they end."""
