@@ -35,7 +35,7 @@ COMMANDS: CommandTable = {
         ),
         "convert": ("files.files:convert", "Write a workflow file in the native format."),
         "graph": ("files.files:graph", "Draw a workflow as text, as SVG or as a Mermaid diagram."),
-        "test": ("files.files:test", "Run the tests of workflows, or replay a recorded run."),
+        "test": ("files.testing:test", "Run the tests of workflows, or replay a recorded run."),
         "schema": ("files.reference:schema", "Print the JSON Schema of native files, for editors."),
         "explain": ("files.reference:explain", "Explain an error code."),
     },
@@ -70,7 +70,7 @@ COMMANDS: CommandTable = {
         "cost": ("runs.lists:cost", "Show what runs cost."),
         "what-if": ("experiments.what_if:what_if", "Tell what another stop rule would have done."),
         "judge": ("experiments.what_if:judge", "Tell how far a judge can be trusted."),
-        "serve": ("project.admin:serve", "Serve the page in the browser, and the HTTP API."),
+        "serve": ("project.serving:serve", "Serve the page in the browser, and the HTTP API."),
     },
     "Keep": {
         "trust": ("project.trust:trust", "Show what a folder's whorl.toml permits, and trust it."),
@@ -86,10 +86,10 @@ COMMANDS: CommandTable = {
         "backup": ("project.store:backup", "Copy the store to a file while it is in use."),
         "restore": ("project.store:restore", "Put a backup in the place of the store."),
         "doctor": (
-            "project.admin:doctor",
+            "project.doctor:doctor",
             "Check the installation, the configuration and each provider.",
         ),
-        "mcp": ("project.admin:mcp", "Serve workflows as MCP tools."),
+        "mcp": ("project.serving:mcp", "Serve workflows as MCP tools."),
         "completion": (
             "files.completion:completion",
             "Print what makes a shell complete commands.",
