@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from whorl.errors import UsageError
+from whorl.interfaces.advice import advice, with_help
 from whorl.interfaces.python import values
 from whorl.interfaces.python.looking import Past, cost_of
 from whorl.interfaces.python.resuming import find_functions
 from whorl.interfaces.python.streaming import Listeners, stream
 from whorl.interfaces.python.values import Event, Workflow, count, dollars, plain_table, text
-from whorl.interfaces.wording import advice, with_help
 from whorl.lazily import dataclass
 from whorl.providers.functions import ProgramTasks, Tasks
 from whorl.providers.registry import Providers

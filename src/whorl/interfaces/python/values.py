@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from whorl.errors import Cause, InvalidWorkflow, RunFailed, UsageError
-from whorl.interfaces.wording import advised
+from whorl.interfaces.advice import advised
 from whorl.lazily import dataclass
 from whorl.providers.json_values import DEPTH_MAX, NotJson, as_json
 from whorl.services.project import find_project

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import UsageError
+from whorl.interfaces.advice import with_help
 from whorl.interfaces.python import values
 from whorl.interfaces.python.values import LoopResult, Record, Result, Workflow
-from whorl.interfaces.wording import with_help
 from whorl.lazily import dataclass
 from whorl.providers.functions import Tasks
 from whorl.services.replay import cassette_from_text
