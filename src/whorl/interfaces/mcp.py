@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from whorl.interfaces.python.session import Run
+    from whorl.interfaces.python.runs import Run
     from whorl.interfaces.python.values import Workflow
     from whorl.services.project import Project
 

@@ -222,7 +222,7 @@ def _workflows(project: Project, files: tuple[str, ...], chosen: str = "") -> di
 
 def _found_in(project: Project, file: str, chosen: str) -> list[Workflow]:
     """The workflow of a file; of one that has several, all or the chosen one."""
-    from whorl.interfaces.python.values import workflow_from
+    from whorl.interfaces.python.loading import workflow_from
 
     try:
         return [workflow_from(project, file, chosen)]
