@@ -18,6 +18,7 @@ from whorl.interfaces import wording
 from whorl.interfaces.advice import advice, advised, with_help
 from whorl.interfaces.figures import paragraphs, written
 from whorl.interfaces.http.schemas import runs as schemas
+from whorl.interfaces.http.schemas.records import Attempt, RecordItem, RecordList
 from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
@@ -144,15 +145,15 @@ def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
     ]
 
 
-def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
+def attempt_item(attempt: StepAttempt) -> Attempt:
     values = _fields(attempt, "kind") | {"usage": usage_item(attempt.usage)}
     values["seconds"] = None
     if attempt.started_at is not None and attempt.ended_at is not None:
         values["seconds"] = max(0.0, round(attempt.ended_at - attempt.started_at, 6))
-    return schemas.Attempt(**values)
+    return Attempt(**values)
 
 
-def record_item(record: Record, occurrence: int = 0) -> schemas.RecordItem:
+def record_item(record: Record, occurrence: int = 0) -> RecordItem:
     """A record; `occurrence` says which one it is where several have its address."""
     values: dict[str, Any] = dict.fromkeys(("reason", "branch", "number", "repetitions"))
     values |= {"because": {}, "attempts": []} | document(record)
@@ -161,16 +162,16 @@ def record_item(record: Record, occurrence: int = 0) -> schemas.RecordItem:
     values["usage"] = usage_item(values["usage"])
     is_skipped = record.status == "skipped"
     values["why"] = safe(wording.skip_words(record.reason, record.because)) if is_skipped else ""
-    return schemas.RecordItem(**values)
+    return RecordItem(**values)
 
 
-def record_items(found: Records) -> schemas.RecordList:
+def record_items(found: Records) -> RecordList:
     seen: Counter[str] = Counter()
     items = []
     for record in found.records:
         items.append(record_item(record, seen[record.address]))
         seen[record.address] += 1
-    return schemas.RecordList(records=items, more=found.more)
+    return RecordList(records=items, more=found.more)
 
 
 def _fields(row: Any, *without: str) -> dict[str, Any]:
