@@ -1,4 +1,4 @@
-"""What runs say about themselves, in plain words: verdicts, conditions, exit reasons."""
+"""What runs say about themselves, in plain words: conditions, exit reasons, requests, forecasts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in a run, typed: the events of `run.stream()`, each made of a journal entry."""
+"""What happens in a run, typed: the events of `run.stream()`, and which entries become them."""
 
 from __future__ import annotations
 
