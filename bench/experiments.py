@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from whorl.interfaces.python.values import build
+from whorl.interfaces.python.loading import build
 from whorl.ir import Loop
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments import figures

@@ -19,7 +19,7 @@ from whorl.explanations import codes, explain
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import EXITS, build_group
 from whorl.interfaces.http.app import build_app, document
-from whorl.interfaces.python.streaming import KINDS, StreamEvent
+from whorl.interfaces.python.events import KINDS, StreamEvent
 from whorl.language import functions
 from whorl.services.testing.format import SCHEMA
 

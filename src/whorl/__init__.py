@@ -29,9 +29,7 @@ if TYPE_CHECKING:
         UsageError,
         WhorlError,
     )
-    from whorl.interfaces.python.experiments import Experiment, what_if
-    from whorl.interfaces.python.session import Run, Session
-    from whorl.interfaces.python.streaming import (
+    from whorl.interfaces.python.events import (
         GateDecided,
         GateOpened,
         IterationFinished,
@@ -47,6 +45,10 @@ if TYPE_CHECKING:
         Token,
         Warned,
     )
+    from whorl.interfaces.python.experiments import Experiment, what_if
+    from whorl.interfaces.python.loading import build, edit, load
+    from whorl.interfaces.python.runs import Run
+    from whorl.interfaces.python.session import Session
     from whorl.interfaces.python.values import (
         Event,
         Iteration,
@@ -55,9 +57,6 @@ if TYPE_CHECKING:
         Result,
         Usage,
         Workflow,
-        build,
-        edit,
-        load,
     )
     from whorl.interfaces.python.whole import resume, run, run_sync
     from whorl.interfaces.python.writing.loops import Loop, loop
@@ -161,7 +160,7 @@ __all__ = [
 
 # Where these names stand; what is light to import comes first.
 _WRITING = ("writing.workflows", "writing.loops", "writing.steps")
-_PYTHON = ("values", *_WRITING, "streaming", "session", "whole")
+_PYTHON = ("values", "loading", *_WRITING, "events", "runs", "session", "whole")
 _MODULES = (
     "errors",
     *(f"interfaces.python.{name}" for name in _PYTHON),

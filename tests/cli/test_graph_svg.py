@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from whorl.dialects import read_workflow
-from whorl.interfaces.diagrams.svg import Size, lay_out, place, reduced, svg
+from whorl.interfaces.diagrams.layout import Size, lay_out, place, reduced
+from whorl.interfaces.diagrams.svg import svg
 from whorl.ir import After, Block, Task, Workflow
 from whorl.ir.walk import index_nodes
 from whorl.services.project import find_project
@@ -17,7 +18,7 @@ from whorl.services.project import find_project
 if TYPE_CHECKING:
     from command_line import Whorl
 
-    from whorl.interfaces.diagrams.svg import Area, Box
+    from whorl.interfaces.diagrams.layout import Area, Box
 
 ROOT = Path(__file__).parents[2]
 # Tests, experiments and settings stand beside workflows.

@@ -68,7 +68,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def test_of_a_file_with_several_workflows_all_are_served_or_the_chosen_one(tmp_path: Path) -> None:
-    from whorl.interfaces.cli.commands.project.admin import _workflows
+    from whorl.interfaces.cli.commands.project.serving import _workflows
     from whorl.services.project import find_project
 
     actions = {"actions": {"A": {"type": "Compose", "inputs": 1}}}

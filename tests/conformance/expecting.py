@@ -25,7 +25,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from conformance.recording import differences
-from whorl.interfaces.wording import EXIT_CODES, advised
+from whorl.interfaces.advice import advised
+from whorl.interfaces.wording import EXIT_CODES
 from whorl.interpreter.events import unescape
 
 if TYPE_CHECKING:

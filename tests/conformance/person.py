@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from whorl.interfaces.wording import advised
+from whorl.interfaces.advice import advised
 from whorl.interpreter.events import Event, numbered
 from whorl.interpreter.requests import objection
 from whorl.ir.values import parse_duration

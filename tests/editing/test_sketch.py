@@ -8,7 +8,7 @@ from drawn import ROOT, corpora, own_files, read
 from whorl.dialects import ProjectFiles, read_workflow
 from whorl.dialects.editing.edit import open_text
 from whorl.errors import EditRefused, InvalidWorkflow
-from whorl.interfaces.http.routes.workflows import graph_of
+from whorl.interfaces.http.views.graph import graph_of
 
 DRAWN = ("native", "studio", "shodan")
 

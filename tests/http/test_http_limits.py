@@ -15,7 +15,7 @@ from served import CONFIG, TOKEN, Client, connected, make_project, running
 
 from threats import tally
 from waiting import PATIENCE_S
-from whorl.interfaces.http import auth as limits
+from whorl.interfaces.http import limits
 from whorl.interfaces.http import server as http_server
 
 if TYPE_CHECKING:

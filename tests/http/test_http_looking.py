@@ -8,7 +8,7 @@ import pytest
 from served import connected, make_project
 
 from retelling import retold
-from whorl.interfaces.http.run_views import verdicts
+from whorl.interfaces.http.views.runs import verdicts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from whorl.interfaces import figures, wording
+from whorl.interfaces import figures
+from whorl.interfaces.advice import advice, flags
 from whorl.interfaces.cli.printing import summary
-from whorl.interfaces.wording import (
-    advice,
-    condition_words,
-    fact_words,
-    flags,
-    target_of,
-    verdict_words,
-)
+from whorl.interfaces.verdicts import fact_words, verdict_words
+from whorl.interfaces.wording import condition_words, target_of
 from whorl.ir import AllOf, AnyOf, Constant, Expression, Judge, Plateau, Score, Stable, When
 
 
@@ -215,7 +210,7 @@ def test_flags_give_at_least_what_is_missing() -> None:
     ],
 )
 def test_a_condition_that_is_a_sentence_is_answered(expression: str, met: bool, words: str) -> None:
-    assert wording.fact_words({"by": "expression", "expression": expression, "met": met}) == words
+    assert fact_words({"by": "expression", "expression": expression, "met": met}) == words
 
 
 def test_what_is_only_reserved_is_told_from_what_was_paid() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from whorl import ir
-from whorl.interfaces.wording import advice
+from whorl.interfaces.advice import advice
 from whorl.interpreter.events import Cancel, Event, Perform, Send
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan

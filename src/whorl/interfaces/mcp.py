@@ -20,9 +20,9 @@ from mcp.server.stdio import stdio_server
 
 from whorl import __version__
 from whorl.errors import UsageError, WhorlError
+from whorl.interfaces.advice import advised
 from whorl.interfaces.figures import written
 from whorl.interfaces.python.session import Session
-from whorl.interfaces.wording import advised
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from mcp.server import ServerRequestContext
 
-    from whorl.interfaces.python.session import Run
+    from whorl.interfaces.python.runs import Run
     from whorl.interfaces.python.values import Workflow
     from whorl.services.project import Project
 

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from whorl.interfaces.figures import line
-from whorl.interfaces.wording import score_cell, verdict_words
+from whorl.interfaces.verdicts import score_cell, verdict_words
 from whorl.interpreter.events import unescape
 from whorl.lazily import dataclass, regex
 from whorl.runtimes.journal.projection import LoopFold, RunFold, amount_of, count_of, iteration_of

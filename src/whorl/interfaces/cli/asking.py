@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.interfaces.cli.printing.summary import budget_of, gate_lines
+from whorl.interfaces.cli.printing.next_command import budget_of
+from whorl.interfaces.cli.printing.summary import gate_lines
 from whorl.interfaces.figures import as_much_again
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import click
 
 from whorl.errors import UsageError, safe
+from whorl.interfaces.advice import advised
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.figures import count, difference, dollars, joined, line, seconds, used
 from whorl.interfaces.progress import Progress
-from whorl.interfaces.wording import advised, ending_words, judgement_lines
+from whorl.interfaces.wording import ending_words, judgement_lines
 from whorl.runtimes.journal.sealing import shown
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from whorl.errors import (
     WhorlError,
     safe,
 )
-from whorl.interfaces.wording import advice
+from whorl.interfaces.advice import advice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

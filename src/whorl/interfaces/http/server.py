@@ -18,7 +18,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.app import build_app
-from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth, Limits
+from whorl.interfaces.http.auth import LOOPBACK_NAMES, Auth
+from whorl.interfaces.http.limits import Limits
 from whorl.interfaces.http.logs import AccessLog
 from whorl.interfaces.http.roles import Audited
 from whorl.interfaces.http.state import ServerState, open_state

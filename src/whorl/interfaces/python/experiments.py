@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.dialects.reader import parse
 from whorl.errors import UsageError
-from whorl.interfaces.python.values import plain_value, project_of
+from whorl.interfaces.python.loading import project_of
+from whorl.interfaces.python.values import plain_value
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.services.experiments.conducting import Conductor

@@ -6,9 +6,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError, did_you_mean
+from whorl.interfaces.advice import with_help
 from whorl.interfaces.python.values import Iteration, count, text, usage_from
 from whorl.interfaces.values import changes
-from whorl.interfaces.wording import with_help
 from whorl.services.inspecting import results
 from whorl.services.inspecting.costs import WAYS, Costs, costs_of
 

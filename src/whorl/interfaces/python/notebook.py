@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
 from whorl.interfaces import figures
-from whorl.interfaces.python import streaming as events
+from whorl.interfaces.python import events
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:

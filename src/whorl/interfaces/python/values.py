@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, is_dataclass, replace
+from dataclasses import field, is_dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from whorl.errors import Cause, InvalidWorkflow, RunFailed, UsageError
-from whorl.interfaces.wording import advised
+from whorl.errors import Cause, RunFailed, UsageError
+from whorl.interfaces.advice import advised
 from whorl.lazily import dataclass
 from whorl.providers.json_values import DEPTH_MAX, NotJson, as_json
-from whorl.services.project import find_project
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    import os
 
     from whorl import ir
-    from whorl.dialects.editing.edit import Edited
-    from whorl.errors import Diagnostic, Span
+    from whorl.errors import Diagnostic
     from whorl.language import Json
     from whorl.providers.functions import Tasks
     from whorl.services.project import Project
@@ -52,8 +46,6 @@ JsonLike: TypeAlias = (
 )
 _BYTES = (bytes, bytearray, memoryview)
 _DOLLARS_MAX = 1e9
-_INDENT = 2
-_KEYED = re.compile(r'"((?:[^"\\]|\\.)*)": ')
 
 
 class TaskRaised(Exception):
@@ -245,147 +237,6 @@ class Definition(Protocol):
 
 
 Runnable: TypeAlias = "Workflow | Definition | FilePath"
-
-
-def load(path: FilePath, *, workflow: str = "", config: Config | None = None) -> Workflow:
-    """Reads a workflow file. Raises InvalidWorkflow with everything that is wrong with it.
-
-    `workflow` names one of a file that has several.
-
-    It is read in the project that the working folder lies in, as on the command line: files that it
-    names must lie in the project, or beside it where it lies elsewhere. `config` is a whorl.toml,
-    or a table of what would stand in one.
-    """
-    return workflow_from(project_of(config), path, workflow)
-
-
-def edit(
-    text: str,
-    name: str,
-    operations: Sequence[Mapping[str, object]],
-    *,
-    readers: Literal["rewire", "leave"] = "rewire",
-) -> Edited:
-    """Applies operations to the text of a workflow file of a name, all or none; writes nothing.
-
-    Raises EditRefused, with the line, where one cannot be carried out exactly. `readers` says
-    whether those who read a step follow it.
-    """
-    from whorl.services.files.editing import edit_text
-
-    return edit_text(project_of(None), text, name, operations, rewires=readers == "rewire")
-
-
-def workflow_from(project: Project, path: Definition | FilePath, name: str = "") -> Workflow:
-    if not isinstance(path, str | os.PathLike):
-        if not callable(getattr(path, "build", None)):
-            advice = "give a file, a whorl.Workflow, or a function with @whorl.workflow"
-            raise UsageError(f"{path!r:.80} is no workflow", help=advice)
-        return path.build(project)
-    file = os.fsdecode(path)
-    reading = project.read(file, name)
-    workflow = reading.workflow
-    return Workflow(workflow.name, workflow, file, dict(reading.sources), reading.warnings)
-
-
-def build(
-    name: str,
-    steps: Mapping[str, Mapping[str, object]],
-    *,
-    inputs: Mapping[str, object] | None = None,
-    outputs: Mapping[str, object] | None = None,
-    model: str | Sequence[str] | None = None,
-    system: str | None = None,
-    description: str | None = None,
-    budget: float | None = None,
-) -> Workflow:
-    """Builds a workflow in code; the words are those of the native format.
-
-        whorl.build(
-            "count",
-            {"count": {"repeat": {"until": "iteration >= 3", "steps": {"say": {"value": "hi"}}}}},
-            outputs={"said": "{{ count.say }}"},
-        )
-
-    `budget` is the most that a run may spend, in dollars. Raises InvalidWorkflow, in which each
-    mistake has the names that lead to its place, and UsageError for a value that JSON cannot hold.
-    """
-    if not isinstance(name, str) or not name:
-        raise UsageError(f"the name of a workflow is a text, not {name!r:.80}")
-    fields: dict[str, object] = {"whorl": 1, "name": name, "description": description}
-    fields |= {"inputs": inputs, "model": model, "system": system, "budget": budget}
-    fields |= {"steps": steps, "outputs": outputs}
-    return built(project_of(), name, fields)
-
-
-def built(
-    project: Project,
-    name: str,
-    fields: Mapping[str, object],
-    *,
-    places: Mapping[str, Span] = MappingProxyType({}),
-    tasks: Tasks | None = None,
-) -> Workflow:
-    """The workflow of a document; `places` are those of its steps in a program, by name."""
-    given = {key: plain_value(value, key) for key, value in fields.items() if value is not None}
-    text = json.dumps(given, indent=_INDENT, ensure_ascii=False)
-    file = f"<{name.replace('/', '-')}>.json"
-    try:
-        reading = project.read_text(text, file)
-    except InvalidWorkflow as fault:
-        raise InvalidWorkflow(_named(fault.diagnostics, file, text, places)) from None
-    warnings = _named(reading.warnings, file, text, places)
-    return Workflow(name, reading.workflow, "", {file: text}, warnings, tasks)
-
-
-def project_of(
-    config: Config | None = None, store: FilePath | None = None, *, trust: bool = False
-) -> Project:
-    """The project of a whorl.toml and a store, or else of the working folder.
-
-    A table is the program's own word, and so is a file that it names; `trust` makes one of what is
-    found.
-    """
-    if not isinstance(trust, bool):
-        raise UsageError(f"trust is {trust!r:.80}, which is neither True nor False")
-    folder = None if store is None else os.fspath(store)
-    if isinstance(config, Mapping):
-        table = {str(name): value for name, value in config.items()}
-        found = find_project(os.environ, store=folder)
-        return replace(found, config=None, table=table)
-    file = None if config is None else os.fspath(config)
-    return find_project(os.environ, config=file, store=folder, trusts=trust)
-
-
-def _named(
-    diagnostics: Iterable[Diagnostic], file: str, text: str, places: Mapping[str, Span]
-) -> tuple[Diagnostic, ...]:
-    """The same with names instead of lines, since nobody has seen the text that was read."""
-    named: list[Diagnostic] = []
-    for diagnostic in diagnostics:
-        if diagnostic.span is not None and diagnostic.span.file == file:
-            way = _way(text, diagnostic.span.line)
-            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in way)
-            message = f"{place.lstrip('.')}: {diagnostic.message}" if way else diagnostic.message
-            spans = [places[part] for part in way if isinstance(part, str) and part in places]
-            diagnostic = replace(diagnostic, message=message, span=spans[-1] if spans else None)
-        named.append(diagnostic)
-    return tuple(named)
-
-
-def _way(text: str, number: int) -> list[str | int]:
-    """The names and positions that lead to what stands in a line of indented JSON."""
-    way: list[str | int] = []
-    for line in text.split("\n")[:number]:
-        content = line.lstrip(" ")
-        depth = (len(line) - len(content)) // _INDENT
-        if depth == 0 or content[0] in "}]":
-            continue
-        keyed = _KEYED.match(content)
-        before = way[depth - 1] if len(way) >= depth else None
-        after = before + 1 if isinstance(before, int) else 0
-        way[depth - 1 :] = [json.loads(f'"{keyed[1]}"') if keyed else after]
-    return way
 
 
 def plain_value(value: object, place: str) -> Json:

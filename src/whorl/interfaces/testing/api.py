@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from whorl.errors import UsageError
-from whorl.interfaces.python import values
+from whorl.interfaces.advice import with_help
+from whorl.interfaces.python import loading, values
 from whorl.interfaces.python.values import LoopResult, Record, Result, Workflow
-from whorl.interfaces.wording import with_help
 from whorl.lazily import dataclass
 from whorl.providers.functions import Tasks
 from whorl.services.replay import cassette_from_text
@@ -121,9 +121,9 @@ def run(
     Raises UsageError where a mock means no step or does not fit it, and AssertionError where a step
     would have called somebody, or a sequence is used up.
     """
-    project = values.project_of(config, trust=trust)
+    project = loading.project_of(config, trust=trust)
     if not isinstance(workflow, Workflow):
-        workflow = values.workflow_from(project, workflow)
+        workflow = loading.workflow_from(project, workflow)
     bound = _bound(workflow, mocks or {})
     keys = [key for name in real if (key := bound.key(name, ("real", name))) is not None]
     _refuse_mistakes(bound)

@@ -1,7 +1,7 @@
 """The live view as a picture: a run's tree and its progress in, lines out; no clock, no terminal.
 
 It is as high as it may be, whatever the run has: each level of the tree gets its share of the rows,
-and shows that part of itself that is looked at. What a row says is in `rows`.
+and shows that part of itself that is looked at. What a row says is in `rows` and `tables`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rich.text import Text
 
-from whorl.interfaces.cli.live import rows
+from whorl.interfaces.cli.live import rows, tables
 from whorl.interfaces.cli.live.outline import UNSEEN, Level
 from whorl.interfaces.cli.terminal import badge
 from whorl.interfaces.figures import line, plural, seconds
@@ -58,7 +58,7 @@ def _gates(view: View) -> Iterator[Text]:
 def _footer(view: View, levels: list[Level]) -> Iterator[Text]:
     loops = [level.key for level in levels if level.kind == "loop"]
     loop = rows.loop_at(view, loops[-1]) if loops else None
-    lines = [*(rows.scores(view, loops[-1]) if loops else ()), *rows.budgets(view, loop)]
+    lines = [*(tables.scores(view, loops[-1]) if loops else ()), *tables.budgets(view, loop)]
     yield from [Text(""), *lines] if lines else []
 
 
@@ -197,7 +197,7 @@ class _Loop(_Section):
         most, scored = self.view.rows_max, self.scored
         lines = table(self.loop, max(0, size), indent, most=most, scored=scored)
         if self.has_current:
-            row = rows.current(self.view, self.level.key, self.loop, scored=scored)
+            row = tables.current(self.view, self.level.key, self.loop, scored=scored)
             lines.append(Text.assemble((indent, "dim"), row))
         return lines, len(lines)
 
@@ -208,11 +208,11 @@ _SECTIONS: dict[str, Callable[..., _Section]] = {"block": _Block, "list": _List,
 def table(loop: LoopProgress, size: int, indent: str, *, most: int, scored: bool) -> list[Text]:
     """The newest finished iterations, under a head where there is room for it."""
     has_head = size > 1 or not loop.iterations
-    head = [Text(f"{indent}{rows.head(scored=scored)}", "dim")] if has_head else []
+    head = [Text(f"{indent}{tables.head(scored=scored)}", "dim")] if has_head else []
     shown = list(loop.iterations)[-most:]
     shown = shown[max(0, len(shown) - size + len(head)) :]
     best = loop.best[0] if loop.best is not None else None
-    cells = (rows.iteration(done, is_best=done.number == best, scored=scored) for done in shown)
+    cells = (tables.iteration(done, is_best=done.number == best, scored=scored) for done in shown)
     return [*head, *(Text.assemble((indent, "dim"), row) for row in cells)][: max(size, 0)]
 
 
@@ -271,6 +271,6 @@ def _remains(view: View) -> list[Text]:
         lines.append(Text.assemble((branch, "dim"), rows.remains(view, node.name)))
         loop = progress.loops.get(node.name)
         if loop is not None:
-            scored, most = rows.has_scores(loop), view.rows_max
+            scored, most = tables.has_scores(loop), view.rows_max
             lines += table(loop, most + 1, f"{below}  ", most=most, scored=scored)
     return lines

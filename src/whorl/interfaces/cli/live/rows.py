@@ -1,9 +1,8 @@
-"""The rows of the live view: what one line says of a step, a loop, a list, an item, a budget."""
+"""The rows of the live view: what one line says of a step, a loop, a list or an item."""
 
 from __future__ import annotations
 
 import json
-from math import floor
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -11,34 +10,22 @@ from rich.text import Text
 from whorl.errors import columns
 from whorl.interfaces import figures
 from whorl.interfaces.cli.terminal import SIGNS
-from whorl.interfaces.cli.watchers import iteration_cells, verdict
-from whorl.interfaces.figures import allowed, difference, dollars, joined, line, seconds, used
+from whorl.interfaces.figures import difference, joined, line, seconds, used
 from whorl.interfaces.progress import LoopProgress
-from whorl.interfaces.wording import condition_words, exit_words, target_of
+from whorl.interfaces.wording import condition_words, exit_words
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
     from whorl.interfaces.cli.live.outline import Counts, Level, Outline, Path, Place
-    from whorl.interfaces.progress import Iteration, Progress, Step
+    from whorl.interfaces.progress import Progress, Step
     from whorl.ir import Workflow
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-SPARKS_MAX = 28
-_BAR = (6, 28)
 _LABEL_MAX = 28
 _DEPTH_MAX = 4
-_CELLS = ("#", "score", "Δ", "time", "tokens", "cost")
-_WIDTHS = (3, 8, 7, 7, 7, 9)
-_OF_SCORES = (1, 2)
 _GOOD = ("condition_met", "accepted")
-# What a budget is called, and how its amounts are written.
-_BUDGETS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
-    "cost_usd": ("budget", dollars, allowed),
-    "tokens": ("tokens", figures.count, figures.count),
-    "calls": ("calls", figures.count, figures.count),
-}
 # The fields of an item by which people know it.
 _NAMES = ("name", "title", "id", "key", "label", "topic", "text")
 
@@ -166,7 +153,7 @@ def _loop(view: View, place: Place, *, is_open: bool) -> Text:
         ended = _ended(loop)
         text.append(f"   {ended}" if ended else f"   until {until}" if until else "")
     else:
-        text.append(f"  {joined(_measured(loop), _inside(view, place.key))}".rstrip())
+        text.append(f"  {joined(_measured(loop), inside(view, place.key))}".rstrip())
     return text
 
 
@@ -260,7 +247,7 @@ def _doing(view: View, place: Place, depth: int = 0) -> str:
     """What a node that is under way does, in a few words."""
     name = line(place.name, 20)
     if place.kind == "loop":
-        return joined(_loop_words(view, place), _inside(view, place.key, depth + 1))
+        return joined(_loop_words(view, place), inside(view, place.key, depth + 1))
     if place.kind == "foreach":
         counts = view.outline.counts(place.key)
         return f"{name} {counts.done:,} of {counts.total:,} done"
@@ -276,7 +263,7 @@ def _doing(view: View, place: Place, depth: int = 0) -> str:
     return f"{name}{word or ' ' + seconds(view.now - step.started_at)}"
 
 
-def _inside(view: View, key: str, depth: int = 0) -> str:
+def inside(view: View, key: str, depth: int = 0) -> str:
     """What the current iteration of a loop does."""
     judge = view.outline.judge(key)
     if judge is not None:
@@ -290,112 +277,3 @@ def _in_block(view: View, block: str, depth: int = 0) -> str:
     words = [_doing(view, place, depth) for place in running[:2]]
     more = [f"+{len(running) - 2}"] if len(running) > 2 else []
     return ", ".join([*words, *more])
-
-
-def has_scores(loop: LoopProgress) -> bool:
-    """Whether the table of a loop needs columns for scores."""
-    return any(done.shown_score for done in loop.iterations)
-
-
-def head(*, scored: bool) -> str:
-    return f"{_cells(_CELLS, scored=scored).plain}  verdict"
-
-
-def iteration(done: Iteration, *, is_best: bool = False, scored: bool = True) -> Text:
-    """A finished iteration: numbers, and what it came to."""
-    cells = iteration_cells(done)
-    style, change = "bold" if is_best else "", "green" if cells[2].startswith("+") else "red"
-    text = _cells(cells, (style, style, change), scored=scored)
-    mark = verdict(done)
-    text.append("  ")
-    text.append(mark[:1], "green" if done.is_met else "red" if mark[:1] == "✗" else "yellow")
-    text.append(mark[1:])
-    return text
-
-
-def current(view: View, key: str, loop: LoopProgress, *, scored: bool) -> Text:
-    """The iteration that is under way, with what it has used so far."""
-    frame, _ = view.outline.loop(key)
-    usage, before = frame.get("usage", {}), frame.get("iteration", {}).get("usage", {})
-    spent = {name: amount - before.get(name, 0) for name, amount in usage.items()}
-    tokens = spent.get("input_tokens", 0) + spent.get("output_tokens", 0)
-    cost = spent.get("cost_usd", 0)
-    began = loop.iteration_at
-    cells = [str(loop.number), "…", "", seconds(view.now - began) if began else ""]
-    cells += [figures.count(tokens) if tokens > 0 else "", dollars(cost) if cost > 0 else ""]
-    # What its steps do stands below.
-    words = _inside(view, key) if view.outline.judge(key) or not view.outline.body(key) else ""
-    return Text.assemble(_cells(cells, ("yellow",), scored=scored), "  ", (words, "yellow"))
-
-
-def _cells(cells: Sequence[str], styles: Sequence[str] = (), *, scored: bool = True) -> Text:
-    """Cells set to the right, each apart from the one before, however wide it is."""
-    text = Text()
-    for at, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True)):
-        if at in _OF_SCORES and not scored:
-            continue
-        style = styles[at] if at < len(styles) else ""
-        text.append(f"{' ' + cell if at else cell:>{width}}", style)
-    return text
-
-
-def scores(view: View, key: str) -> Iterator[Text]:
-    """The scores of the loop that is looked at, its best one and its target."""
-    loop, target = loop_at(view, key), target_of(view.outline.loop(key)[1].until)
-    measured = [done.score for done in loop.iterations][-SPARKS_MAX:]
-    if not any(item is not None for item in measured):
-        return
-    text = Text.assemble("score   ", (figures.sparkline(measured), "cyan"), "  ")
-    if loop.best is not None:
-        number, best = loop.best
-        text.append("best ").append(figures.score(best, target), "bold").append(f" @{number}")
-    text.append(f"   target {figures.score(target, *measured)}" if target is not None else "")
-    yield text
-
-
-def budgets(view: View, loop: LoopProgress | None) -> Iterator[Text]:
-    """For each limit of the run what is spent, what is reserved for calls, and what is left."""
-    progress = view.progress
-    state: Any = view.outline.machine.state
-    limits = {"cost_usd": progress.budget_usd} | (state.get("limits") or {})
-    held = state.get("reserved") or {}
-    spent = {"cost_usd": progress.cost_usd, "tokens": progress.tokens, "calls": progress.calls}
-    shown = [name for name in _BUDGETS if limits.get(name)]
-    for name in shown:
-        more = _iterations_left(limits[name] - spent[name], loop) if name == "cost_usd" else ""
-        yield _budget(view, name, (spent[name], held.get(name, 0.0), limits[name]), more)
-    if not shown and progress.calls:
-        cost = progress.cost_usd
-        words = f"{figures.count(progress.tokens)} tok", dollars(cost) if cost else ""
-        yield Text(f"used    {joined(figures.plural(progress.calls, 'call'), *words)}")
-
-
-def _budget(view: View, name: str, amounts: tuple[float, float, float], more: str) -> Text:
-    label, written, whole = _BUDGETS[name]
-    spent, reserved, limit = amounts
-    reserved = min(reserved, max(0.0, limit - spent))
-    left = max(0.0, limit - spent - reserved)
-    if name == "cost_usd" and left >= 0.1:
-        # In cents, and not more than there is.
-        left = floor(left * 100 + 1e-6) / 100
-    words = [f"{written(spent)} spent", f"{written(reserved)} reserved" if reserved else ""]
-    text = joined(*words, f"{written(left)} left of {whole(limit)}")
-    room = view.width - 10 - len(text)
-    if more and room - len(more) - 3 >= _BAR[0]:
-        text, room = f"{text}   {more}", room - len(more) - 3
-    width = min(max(room, _BAR[0]), _BAR[1])
-    full = min(width, round(spent / limit * width))
-    held = min(width - full, round((spent + reserved) / limit * width) - full)
-    color = "red" if spent / limit >= 0.8 else "magenta"
-    bar = ("█" * full, color), ("▒" * held, "yellow"), ("░" * (width - full - held), "bright_black")
-    return Text.assemble(f"{label:<8}", *bar, f"  {text}")
-
-
-def _iterations_left(left_usd: float, loop: LoopProgress | None) -> str:
-    costs = [done.cost_usd for done in loop.iterations if done.cost_usd] if loop else []
-    if loop is None or not costs or loop.exit_reason:
-        return ""
-    left = int(left_usd / (sum(costs) / len(costs)))
-    if loop.limit:
-        left = min(left, loop.limit - len(loop.iterations))
-    return f"~{figures.plural(max(0, left), 'iteration')} left"

@@ -17,7 +17,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from whorl.errors import StoreError
-from whorl.interfaces.cli.live import rows
+from whorl.interfaces.cli.live import tables
 from whorl.interfaces.cli.live.drawing import draw
 from whorl.interfaces.cli.live.outline import Outline
 from whorl.interfaces.cli.live.rows import View
@@ -291,7 +291,7 @@ class Live(NullWatcher):
             loop = self.progress.loops.get(address)
             for done in list(loop.iterations)[: -self._rows_max] if loop else ():
                 if done.number > printed:
-                    text = Text.assemble(line(address, 30), " ", rows.iteration(done))
+                    text = Text.assemble(line(address, 30), " ", tables.iteration(done))
                     self._console.print(text, no_wrap=True, overflow="ellipsis")
                     self._scrolled[address] = done.number
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import InvalidWorkflow, UsageError, safe
 from whorl.errors import as_json as diagnostic_json
+from whorl.interfaces.advice import with_help
 from whorl.interfaces.cli.group import show_diagnostics
 from whorl.interfaces.cli.options import print_json
 from whorl.interfaces.cli.printing.summary import error_lines, loop_lines
 from whorl.interfaces.cli.terminal import paint, print_lines
 from whorl.interfaces.figures import plural
-from whorl.interfaces.wording import with_help
 from whorl.services.inspecting.results import status_words
 from whorl.services.project import candidates
 from whorl.services.testing.coverage import coverage_of

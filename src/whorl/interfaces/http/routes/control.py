@@ -10,10 +10,10 @@ from fastapi import APIRouter, Depends, Response
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal, conflict
-from whorl.interfaces.http.run_views import run_item
-from whorl.interfaces.http.schemas import shared as schemas
+from whorl.interfaces.http.schemas import requests as schemas
 from whorl.interfaces.http.schemas.runs import RunItem
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.views.runs import run_item
 from whorl.interfaces.wording import effects_words, forecast_words
 from whorl.interpreter.events import Event
 from whorl.ir import Workflow

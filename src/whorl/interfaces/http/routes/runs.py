@@ -7,10 +7,11 @@ from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
 from whorl.interfaces.figures import written
-from whorl.interfaces.http import run_views
+from whorl.interfaces.http.schemas import records
 from whorl.interfaces.http.schemas import runs as schemas
 from whorl.interfaces.http.schemas.shared import Closed
 from whorl.interfaces.http.state import KnownRun, State, no_query
+from whorl.interfaces.http.views import runs as run_views
 from whorl.interfaces.progress import usage_of
 from whorl.interpreter.constructs.loops.measuring import similarity
 from whorl.language import Json
@@ -254,7 +255,7 @@ def show_matrix(
 @router.get("/{run}/node")
 def show_node(
     state: State, run: KnownRun, query: Annotated[NodeQuery, Query()]
-) -> schemas.NodeDetail:
+) -> records.NodeDetail:
     """What happened at a step: each attempt with what it was given and what it gave."""
     store, address = state.store, query.address
     attempts = results.attempts_of(store.entries_at(run, address), address)
@@ -266,8 +267,8 @@ def show_node(
     earlier = _last_record(state, run, before) if before else None
     previous = None
     if earlier is not None:
-        previous = schemas.Previous(address=before, output=earlier.output)
-    return schemas.NodeDetail(
+        previous = records.Previous(address=before, output=earlier.output)
+    return records.NodeDetail(
         address=address,
         kind=next((call.kind for call in attempts if call.kind), record.kind if record else ""),
         record=record,
@@ -280,7 +281,7 @@ def show_node(
 @router.get("/{run}/records")
 def list_records(
     state: State, run: KnownRun, query: Annotated[RecordsQuery, Query()]
-) -> schemas.RecordList:
+) -> records.RecordList:
     """What became of steps, items and iterations: status, inputs, output, error, times, cost."""
     found = state.records(run).of(
         query.address,
@@ -297,12 +298,12 @@ def list_records(
 @router.get("/{run}/history")
 def show_history(
     state: State, run: KnownRun, query: Annotated[HistoryQuery, Query()]
-) -> schemas.History:
+) -> records.History:
     """All records of a run, or of a place of it, in the shape of another system."""
-    return schemas.History(history=state.records(run).history(query.shape, query.address))
+    return records.History(history=state.records(run).history(query.shape, query.address))
 
 
-def _last_record(state: State, run: KnownRun, address: str) -> schemas.RecordItem | None:
+def _last_record(state: State, run: KnownRun, address: str) -> records.RecordItem | None:
     found = run_views.record_items(state.records(run).of(address)).records
     return next((record for record in reversed(found) if record.address == address), None)
 

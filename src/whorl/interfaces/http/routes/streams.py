@@ -16,10 +16,10 @@ from pydantic import Field
 
 from whorl.errors import UsageError
 from whorl.interfaces.http.faults import Refusal
-from whorl.interfaces.http.run_views import ENDED, journal_event, run_item
 from whorl.interfaces.http.schemas.runs import EventPage
 from whorl.interfaces.http.schemas.shared import Closed
 from whorl.interfaces.http.state import KnownRun, ServerState, State, no_query
+from whorl.interfaces.http.views.runs import ENDED, journal_event, run_item
 from whorl.interfaces.http.watching import PAGE, Batch, Delta, Listener
 from whorl.interfaces.progress import name_of
 from whorl.interfaces.translation import Translator

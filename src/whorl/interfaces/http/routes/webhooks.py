@@ -13,7 +13,7 @@ from starlette.datastructures import Headers
 from whorl.errors import InvalidWorkflow, UsageError, safe
 from whorl.interfaces.http.faults import Refusal
 from whorl.interfaces.http.routes.hooks import body_of
-from whorl.interfaces.http.schemas import shared as schemas
+from whorl.interfaces.http.schemas import requests as schemas
 from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
 from whorl.language import Json

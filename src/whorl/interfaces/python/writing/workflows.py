@@ -15,7 +15,7 @@ from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
 
 from whorl.errors import UsageError
-from whorl.interfaces.python import values
+from whorl.interfaces.python import loading
 from whorl.interfaces.python.typed import hints_of, schema_of, to_json
 from whorl.interfaces.python.writing.flow import (
     Block,
@@ -136,7 +136,7 @@ class WorkflowFunction(Generic[P, R]):
     @cached_property
     def workflow(self) -> Workflow:
         """The workflow as the engine knows it. Raises InvalidWorkflow with all its mistakes."""
-        return self.build(values.project_of())
+        return self.build(loading.project_of())
 
     def build(self, project: Project) -> Workflow:
         """The same, in a project."""
@@ -145,7 +145,7 @@ class WorkflowFunction(Generic[P, R]):
         tasks = Tasks()
         for task in flow.functions.values():
             tasks.add(task.name, task.call, pure=task.pure)
-        built = values.built(project, self.name, document, places=flow.places, tasks=tasks)
+        built = loading.built(project, self.name, document, places=flow.places, tasks=tasks)
         place = f"{self._function.__module__}:{self._function.__qualname__}"
         # Who goes on with a run of it finds its functions by that; one inside of another has none.
         return replace(built, file="" if "." in self._function.__qualname__ else place)

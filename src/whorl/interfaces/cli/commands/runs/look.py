@@ -10,13 +10,15 @@ import click
 
 from whorl.errors import UsageError, did_you_mean, safe
 from whorl.interfaces import figures, wording
+from whorl.interfaces.advice import advised, root_code, with_help
 from whorl.interfaces.cli.options import json_option, located, place_option, print_json
 from whorl.interfaces.cli.printing import summary
+from whorl.interfaces.cli.printing.next_command import next_command
 from whorl.interfaces.cli.terminal import badge, paint, print_lines
 from whorl.interfaces.figures import dollars, line, seconds
 from whorl.interfaces.progress import usage_of
 from whorl.interfaces.values import changes
-from whorl.interfaces.wording import advised, with_help
+from whorl.interfaces.verdicts import goals_of
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results
 from whorl.services.inspecting.places import loops_meant, split_place
@@ -66,7 +68,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
 
 def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator[str]:
     result: dict[str, Any] = with_help(results.full_result(store, run))
-    following = summary.next_command(store, run, result)
+    following = next_command(store, run, result)
     workflow, row = results.workflow_of(store, run), store.run(run)
     mark = f": {badge(row.status, row.mark)[0]}" if row.mark else ""
     yield f"run {run} of {line(row.name, 60)} {results.status_words(str(result['status']))}{mark}"
@@ -90,7 +92,7 @@ def _why_lines(store: SqliteStore, run: RunId, loops: list[LoopRow]) -> Iterator
         yield from ["", summary.pause_words(result)]
     if result["error"]:
         yield from ["", *summary.error_lines(result["error"])]
-        yield f"  `whorl explain {wording.root_code(result['error'])}` says more"
+        yield f"  `whorl explain {root_code(result['error'])}` says more"
     for gate in result["waiting_for"]:
         yield from ["", *summary.gate_lines(gate)]
     yield from ["", f"next: {following}"] if not following.startswith("whorl why") else []
@@ -182,8 +184,8 @@ def _changes(both: tuple[Side, Side], node: str | None) -> dict[str, list[Change
 def _figures(first: IterationRow, second: IterationRow) -> Iterator[str]:
     notes: list[Any] = [first.note, second.note]
     if first.score is not None or second.score is not None:
-        old = figures.score(first.score, second.score, *wording.goals_of(first.note)) or "-"
-        new = figures.score(second.score, first.score, *wording.goals_of(second.note)) or "-"
+        old = figures.score(first.score, second.score, *goals_of(first.note)) or "-"
+        new = figures.score(second.score, first.score, *goals_of(second.note)) or "-"
         yield f"score {old} → {new} {figures.difference(second.score, first.score)}".rstrip()
     yield from (figures.outside_words(note["outside"]) for note in notes if note.get("outside"))
     costs = [usage_of(note)[2] for note in notes]

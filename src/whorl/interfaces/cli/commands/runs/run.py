@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, safe
+from whorl.interfaces.advice import advised
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.auditing import note_start
 from whorl.interfaces.cli.options import located, print_json, read_stdin
 from whorl.interfaces.cli.printing.summary import loop_words, print_outputs
-from whorl.interfaces.cli.session import Show, on_run, run_session, show_options
+from whorl.interfaces.cli.session import on_run, run_session
+from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
-from whorl.interfaces.wording import EXIT_CODES, advised, calls_words, effects_words, forecast_words
+from whorl.interfaces.wording import EXIT_CODES, calls_words, effects_words, forecast_words
 from whorl.providers.settings.runtime import VARIABLE
 from whorl.services.files import preflight
 from whorl.services.inspecting.results import status_words

@@ -15,7 +15,8 @@ import click
 from whorl.errors import UsageError, safe
 from whorl.interfaces.cli import options
 from whorl.interfaces.cli.options import located, read_stdin
-from whorl.interfaces.cli.session import Show, run_session, show_options
+from whorl.interfaces.cli.session import run_session
+from whorl.interfaces.cli.showing import Show, show_options
 from whorl.interfaces.cli.terminal import say
 from whorl.interfaces.cli.trust import ask_for_trust
 from whorl.services import tries

@@ -15,8 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from whorl.errors import UsageError, safe
 from whorl.interfaces import wording
+from whorl.interfaces.advice import advice, advised, with_help
 from whorl.interfaces.figures import paragraphs, written
 from whorl.interfaces.http.schemas import runs as schemas
+from whorl.interfaces.http.schemas.records import Attempt, RecordItem, RecordList
+from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
 from whorl.runtimes.journal.projection import usage_document
@@ -87,7 +90,7 @@ def journal_event(run: str, entry: Entry) -> schemas.JournalEvent:
     body = _body(event)
     fault = body if event.kind == "warning" else body.get("error")
     if isinstance(fault, dict) and fault.get("facts"):
-        words = wording.advice(str(fault["code"]), cast("Any", fault["facts"]), run)
+        words = advice(str(fault["code"]), cast("Any", fault["facts"]), run)
         fault = fault | {"help": words}
         body = fault if event.kind == "warning" else body | {"error": fault}
     return schemas.JournalEvent(
@@ -121,7 +124,7 @@ def iteration_item(row: IterationRow) -> schemas.IterationItem:
         best=bool(note.get("best")),
         seconds=float(note.get("seconds") or 0.0),
         usage=usage_item(note.get("usage")),
-        words=wording.verdict_words(note, 200),
+        words=verdict_words(note, 200),
         verdicts=verdicts(note),
     )
 
@@ -132,7 +135,7 @@ def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
         schemas.Verdict(
             by=str(fact.get("by", "")),
             met=fact.get("met") if isinstance(fact.get("met"), bool) else None,
-            words=safe(wording.fact_words(fact)),
+            words=safe(fact_words(fact)),
             reason=safe(str(fact.get("reason") or "")),
             evidence=safe(str(fact.get("evidence") or "")),
             facts={name: fact[name] for name in fact if name not in ("by", "met")},
@@ -142,15 +145,15 @@ def verdicts(note: dict[str, Any]) -> list[schemas.Verdict]:
     ]
 
 
-def attempt_item(attempt: StepAttempt) -> schemas.Attempt:
+def attempt_item(attempt: StepAttempt) -> Attempt:
     values = _fields(attempt, "kind") | {"usage": usage_item(attempt.usage)}
     values["seconds"] = None
     if attempt.started_at is not None and attempt.ended_at is not None:
         values["seconds"] = max(0.0, round(attempt.ended_at - attempt.started_at, 6))
-    return schemas.Attempt(**values)
+    return Attempt(**values)
 
 
-def record_item(record: Record, occurrence: int = 0) -> schemas.RecordItem:
+def record_item(record: Record, occurrence: int = 0) -> RecordItem:
     """A record; `occurrence` says which one it is where several have its address."""
     values: dict[str, Any] = dict.fromkeys(("reason", "branch", "number", "repetitions"))
     values |= {"because": {}, "attempts": []} | document(record)
@@ -159,16 +162,16 @@ def record_item(record: Record, occurrence: int = 0) -> schemas.RecordItem:
     values["usage"] = usage_item(values["usage"])
     is_skipped = record.status == "skipped"
     values["why"] = safe(wording.skip_words(record.reason, record.because)) if is_skipped else ""
-    return schemas.RecordItem(**values)
+    return RecordItem(**values)
 
 
-def record_items(found: Records) -> schemas.RecordList:
+def record_items(found: Records) -> RecordList:
     seen: Counter[str] = Counter()
     items = []
     for record in found.records:
         items.append(record_item(record, seen[record.address]))
         seen[record.address] += 1
-    return schemas.RecordList(records=items, more=found.more)
+    return RecordList(records=items, more=found.more)
 
 
 def _fields(row: Any, *without: str) -> dict[str, Any]:
@@ -191,7 +194,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
     store = state.store
     row, machine = row_machine = row_and_machine(store, run)
     gates = open_gates(store, run, machine)
-    result = wording.with_help(result_of(store, run, row_machine))
+    result = with_help(result_of(store, run, row_machine))
     first = next(iter(store.read(run, limit=1))).event
     given: Any = first.body.get("input")
     driver: Literal["here", "elsewhere", "nobody"] = "nobody"
@@ -211,7 +214,7 @@ def run_detail(state: ServerState, run: RunId) -> schemas.RunDetail:
         limits=dict(machine.state.get("limits") or {}),
         started_at=first.at,
         ended_at=row.updated_at if row.status in ENDED else None,
-        warnings=[safe(wording.advised(warning)) for warning in result["warnings"]],
+        warnings=[safe(advised(warning)) for warning in result["warnings"]],
     )
 
 

@@ -1,0 +1,138 @@
+"""What to do about an error, a warning or a refusal: made from its code and its facts alone."""
+
+from __future__ import annotations
+
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+# The flags of the command line that raise a budget.
+_FLAGS = {"cost_usd": "--budget", "tokens": "--tokens", "calls": "--calls"}
+# What a budget is called in fields.
+_BUDGETS = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls"}
+# The fields that raise a limit, where a loop's own format names none; of the run: `run`.
+_FIELDS = {
+    "max_iterations": "at_most.iterations",
+    "timeout": "at_most.time",
+    "cost": "at_most.cost",
+    "tokens": "at_most.tokens",
+    "calls": "at_most.calls",
+    "run": "budget",
+    "score": "`low` and `high` of the score",
+}
+
+
+def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
+    """What to do about an error, a warning or a refusal: made from its code and its facts alone.
+
+    A message that passes another one on has the code of that one among its facts.
+    """
+    if not facts:
+        return ""
+    match facts.get("code", code):
+        case "R102":
+            return f"raise {_raised_by(facts, run)}"
+        case "R103":
+            verb = f"continue {run} --at '{facts['loop']}'" if "loop" in facts else f"resume {run}"
+            return f"give it more: `whorl {verb} {flags(facts['more'])}`"
+        case "R105" if "history" in facts:
+            return "records of `memory` can hold more"
+        case "R105" if "cpu_s" in facts:
+            return "give its loops lower limits, or raise `cpu` in [limits] of whorl.toml"
+        case "R105":
+            return "give its loops lower limits, or let them `wait` for a second now and then"
+        case "R106":
+            return f"see why, then `whorl resume {run}` tries it again"
+        case "R111":
+            return f"give it with `-i {facts['input']}=VALUE`"
+        case "R115":
+            low, high = facts["low"], facts["high"]
+            ends = "" if low is None else f" from {low:g}"
+            ends += "" if high is None else f" to {high:g}"
+            field = (facts.get("fields") or _FIELDS).get("score")
+            return f"ask for a score{ends} in the prompt{f', or change {field}' if field else ''}"
+        case "P124":
+            return "raise max_turns"
+        case "W900" | "W905":
+            return _after_refusal(facts, run)
+    return ""
+
+
+def _raised_by(facts: Mapping[str, Any], run: str) -> str:
+    """The field that raises a limit, and the command where the loop can go on."""
+    fields, budget = facts.get("fields") or _FIELDS, _BUDGETS.get(facts["limit"], "")
+    field = fields.get(budget) or fields.get(facts["reason"], "the limit")
+    if facts["of_run"]:
+        # A format without a field for it has the flag of the command line.
+        field = fields.get("run", "--budget")
+        field += f".{budget}" if "run" in fields and budget != "cost" else ""
+    if not facts["continues"]:
+        return f"`{field}`"
+    iterations = f"--iterations {facts['iterations']}" if facts["iterations"] else ""
+    # More money alone is for all loops that lack it: one of many need not be named.
+    at = "" if budget and "[" in facts["address"] else f"--at '{facts['address']}'"
+    amounts = (part for part in (run, at, iterations, flags(facts["more"])) if part)
+    return f"`{field}`, or `whorl continue {' '.join(amounts)}`"
+
+
+def _after_refusal(facts: Mapping[str, Any], run: str) -> str:
+    amounts = facts.get("more") or {}
+    more = given_flags(amounts)
+    match facts.get("verb"):
+        case "continue" if "at" in facts:
+            return f"it goes on with `whorl continue {run} --at '{facts['at']}' {more}`"
+        case "continue":
+            return f"loops that stopped for their budget go on with `whorl continue {run} {more}`"
+        case "resume":
+            return f"it goes on with `whorl resume {run} {more}`"
+        case "add":
+            return f"add `{flags(amounts)}`"
+        case "fork":
+            return f"fork there instead: `whorl fork {run} --at ...`"
+        case "start":
+            return "start a new one"
+    return "say which with --at" if "loops" in facts else ""
+
+
+def flags(more: Mapping[str, float]) -> str:
+    """The flags that raise some budgets by sensible amounts: at least by what is missing."""
+    amounts = ((name, more.get(name) or 0.0) for name in _FLAGS)
+    return " ".join(f"{_FLAGS[name]} +{_amount(name, much)}" for name, much in amounts if much)
+
+
+def given_flags(amounts: Mapping[str, Any]) -> str:
+    """The amounts that a person gave, as flags."""
+    return " ".join(f"{_FLAGS[name]} +{amounts[name]:g}" for name in _FLAGS if amounts.get(name))
+
+
+def _amount(name: str, much: float) -> str:
+    if name != "cost_usd":
+        return str(ceil(much))
+    digits = 1 - floor(log10(much))
+    step = 10.0**-digits
+    return f"{ceil(much / step - 1e-9) * step:.{max(digits, 1)}f}".rstrip("0").rstrip(".")
+
+
+def advised(message: Mapping[str, Any], run: str = "RUN") -> str:
+    """An error or a warning with what to do about it."""
+    words, help_ = str(message.get("message", "")), message.get("help")
+    if help_ is None:
+        help_ = advice(str(message.get("code", "")), message.get("facts"), run)
+    return f"{words}; {help_}" if help_ else words
+
+
+def with_help(result: dict[str, Any]) -> dict[str, Any]:
+    """A result document in which errors and warnings say what to do about them."""
+    for message in (*result["warnings"], result["error"]):
+        if message and message.get("facts"):
+            message["help"] = advice(message["code"], message["facts"], result["run"])
+    return result
+
+
+def root_code(error: Mapping[str, Any]) -> str:
+    """The code of what an error comes from in the end: the page about it says most."""
+    cause = error.get("cause")
+    return root_code(cause) if isinstance(cause, dict) and cause.get("code") else str(error["code"])

@@ -1,0 +1,158 @@
+"""`whorl doctor`: checks the installation, the store, and all that the configuration names."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import sys
+import time
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import StoreError, UsageError, safe
+from whorl.interfaces.cli.options import json_option, located, print_json
+from whorl.interfaces.cli.terminal import paint
+from whorl.interfaces.figures import age, bytes_words, plural, table
+from whorl.services.configured import Finding, configured
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.providers.settings import Settings
+    from whorl.services.project import Project
+
+
+SQLITE_MIN = (3, 51, 3)
+_CHECKED_QUIETLY = 20_000
+
+
+@click.command()
+@json_option
+@partial(located, is_checked=False, drives=True)
+def doctor(project: Project, *, as_json: bool) -> int:
+    """Check the installation, the store, and all that the configuration names.
+
+    \b
+      whorl doctor
+
+    Each provider is asked for its models, each MCP server is started and asked for its tools, each
+    Python task is imported, and the programs of agents are looked for. No model is asked.
+    """
+    findings = list(_findings(project))
+    if as_json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        rows = [("✓" if item.ok else "✗", item.what, safe(item.words)) for item in findings]
+        for text in table(rows):
+            click.echo(paint(text[:1], "green" if text[:1] == "✓" else "red") + text[1:])
+    return 0 if all(finding.ok for finding in findings) else 1
+
+
+def _findings(project: Project) -> Iterator[Finding]:
+    import apsw
+
+    from whorl import __version__
+    from whorl.providers.tools.known import FILE_NAME
+
+    yield Finding("whorl", True, f"{__version__} on Python {platform.python_version()}")
+    version = apsw.sqlite_lib_version()
+    is_new = tuple(int(part) for part in version.split(".")[:3]) >= SQLITE_MIN
+    wanted = ".".join(map(str, SQLITE_MIN))
+    advice = "" if is_new else f"; at least {wanted} is needed: update apsw"
+    yield Finding("SQLite", is_new, f"{version}{advice}")
+    yield Finding("Python", sys.version_info >= (3, 11), sys.executable)
+    yield _store(project)
+    try:
+        settings = project.settings()
+    except UsageError as fault:
+        yield Finding("configuration", False, f"{fault}; {fault.help}")
+        return
+    place = str(project.config or project.foreign or "no whorl.toml; only the environment")
+    yield Finding("configuration", True, place)
+    if settings.untrusted is not None:
+        # A provider of the environment is asked only by those who trust the folder they are in.
+        words = f"{settings.untrusted}; nothing was sent; {settings.untrusted.help}"
+        yield Finding("trust", False, words)
+        return
+    allowed = settings.allow.commands
+    programs = "workflow files may run any program" if allowed is True else ", ".join(allowed or ())
+    commands = f"allowed: {programs}" if allowed else "not allowed ([allow] commands)"
+    yield Finding("commands", True, commands)
+    yield Finding("retention", True, _retention(settings))
+    if settings.runtime.kind == "temporal":
+        from whorl.services.serving.cluster import cluster_findings
+
+        found = asyncio.run(cluster_findings(settings.runtime.temporal))
+        yield from (Finding(*each) for each in found)
+    yield from _schedules(project)
+    yield from asyncio.run(configured(settings, project.store.with_name(FILE_NAME)))
+
+
+def _store(project: Project) -> Finding:
+    path = project.mirror if project.is_on_cluster else project.store
+    if not path.exists():
+        folder = next(parent for parent in path.parents if parent.exists())
+        is_writable = os.access(folder, os.W_OK)
+        words = "will be made by the first run" if is_writable else f"{folder} cannot be written"
+        return Finding("store", is_writable, f"{path} {words}")
+    try:
+        lag = _lag(project) if project.is_on_cluster else ""
+        with closing(project.open_store()) as store:
+            sizes, wrong = store.sizes(), store.check(_checked)
+    except StoreError as fault:
+        return Finding("store", False, str(fault))
+    if wrong:
+        return Finding("store", False, f"{path} is damaged: {'; '.join(wrong)}")
+    if not os.access(path, os.W_OK):
+        return Finding("store", False, f"{path} cannot be written")
+    words = f"{path}, {bytes_words(sizes.file_bytes)}, {plural(sizes.runs, 'run')}{lag}"
+    return Finding("store", True, words)
+
+
+def _lag(project: Project) -> str:
+    """How far the mirror was behind before anybody looked."""
+    from whorl.runtimes.journal.keys import seals_from
+    from whorl.services.serving.cluster import mirror_lag
+
+    seals = seals_from(project.environment)
+    count, since = mirror_lag(project.settings(), project.mirror, seals)
+    if not count:
+        return "; it had all that has ended on the cluster"
+    ended = f"ended on the cluster, up to {age(max(0.0, time.time() - since))} ago"
+    return f"; it was behind by {plural(count, 'run')} that {ended}"
+
+
+def _schedules(project: Project) -> Iterator[Finding]:
+    from whorl.services.schedules.registry import Schedules
+
+    if not (project.store.exists() or project.is_on_cluster):
+        return
+    try:
+        with closing(project.open_store()) as store:
+            for listed in Schedules(project, store).listed():
+                words = listed.trouble or ("paused" if listed.schedule.paused else listed.words)
+                yield Finding(f"schedule {listed.schedule.name}", not listed.trouble, words)
+    except StoreError as fault:
+        yield Finding("schedules", False, str(fault))
+
+
+def _checked(done: int, all_of_it: int) -> None:
+    """A line at the terminal while a large store is read."""
+    if sys.stderr.isatty() and all_of_it > _CHECKED_QUIETLY:
+        words = f"checking the store: {done:,} of {all_of_it:,} entries"
+        click.echo(f"\r\x1b[K{words if done < all_of_it else ''}", err=True, nl=False)
+
+
+def _retention(settings: Settings) -> str:
+    keep = settings.retention
+    limits = (
+        keep.older_than_s is not None and f"that ended more than {age(keep.older_than_s)} ago",
+        keep.max_runs is not None and f"beyond the newest {keep.max_runs:,}",
+        keep.max_bytes is not None and f"while the store is over {bytes_words(keep.max_bytes)}",
+    )
+    words = ", ".join(words for words in limits if words)
+    return f"a server deletes runs {words}" if words else "nothing is deleted by itself"

@@ -1,0 +1,204 @@
+"""Limits: every request is bounded in size and time, and its body is JSON of the bounded kind only.
+
+They stand behind auth and before anything else (security rules R11-R14). No answer tells a secret.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
+
+from starlette.datastructures import Headers
+
+from whorl.interfaces.http.auth import HOOKS
+from whorl.interfaces.http.faults import Refusal, answer_for
+from whorl.lazily import dataclass
+from whorl.providers.json_values import NotJson, as_json
+from whorl.providers.redaction import Secret, redact
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+
+BODY_MAX = 2_000_000
+DEADLINE_S = 30.0
+# A caller of a workflow waits for its answer, up to two minutes.
+HOOK_S = 150.0
+NAMES_MAX = 50
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+
+log = logging.getLogger("whorl.http")
+
+
+@dataclass(eq=False)
+class Limits:
+    """An ASGI application around another one: reads bodies and keeps the time."""
+
+    app: ASGIApp
+    secrets: tuple[Secret, ...] = ()
+    deadline_s: float = field(default=DEADLINE_S, kw_only=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        path = str(scope["path"])
+        is_hook = path.startswith(HOOKS)
+        answering = _Answering(send, self.secrets if is_hook or path.startswith("/api/") else ())
+        deadline_s = max(self.deadline_s, HOOK_S) if is_hook else self.deadline_s
+        content: bytes | None = None
+
+        async def receive_again() -> Message:
+            """The body that was read before, and then what else comes."""
+            nonlocal content
+            body, content = content, None
+            if body is None:
+                return await receive()
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        try:
+            async with asyncio.timeout(deadline_s) as deadline:
+                answering.deadline = deadline
+                _check_query(scope)
+                if scope["method"] in _WITH_BODY:
+                    # What is deleted is named by its address; a body would mean nothing.
+                    is_json = not is_hook and scope["method"] != "DELETE"
+                    content = await _body(scope, receive, is_json=is_json)
+                    answering.has_read = True
+                await self.app(scope, receive_again, answering.send)
+        except Refusal as refusal:
+            await _refuse(refusal, scope, receive, answering)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            slow = not answering.has_read and scope["method"] in _WITH_BODY
+            status, words = (408, "did not arrive") if slow else (503, "was not answered")
+            late = Refusal(status, "W900", f"the request {words} within {deadline_s:g} s")
+            await _refuse(late, scope, receive, answering)
+        except Exception as fault:  # noqa: BLE001 - the edge: our mistakes are reported, not dumped
+            if not answering.has_begun:
+                answering.deadline = None
+                await answer_for(fault)(scope, receive, answering.send)
+
+
+@dataclass(slots=True)
+class _Answering:
+    """The way back: an answer that has begun has all the time it needs, and tells no secret."""
+
+    _send: Send
+    _secrets: tuple[Secret, ...]
+    _start: Message | None = None
+    deadline: asyncio.Timeout | None = None
+    has_begun: bool = False
+    has_read: bool = False
+
+    async def send(self, message: Message) -> None:
+        """Passes a message on; the head of an answer waits for the first part of its body."""
+        if message["type"] == "http.response.start":
+            self.has_begun = True
+            if self.deadline is not None:
+                self.deadline.reschedule(None)
+            self._start = message
+            return
+        body = message.get("body", b"")
+        shown = _redacted(body, self._secrets) if self._secrets else body
+        if self._start is not None:
+            if shown != body and not message.get("more_body"):
+                headers = self._start["headers"]
+                kept = [pair for pair in headers if pair[0].lower() != b"content-length"]
+                self._start["headers"] = [*kept, (b"content-length", str(len(shown)).encode())]
+            start, self._start = self._start, None
+            await self._send(start)
+        await self._send({**message, "body": shown})
+
+
+def _redacted(body: bytes, secrets: tuple[Secret, ...]) -> bytes:
+    """An answer without secrets; JSON stays JSON, whatever characters a secret has."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        return body
+    redacted = redact(text, secrets)
+    if redacted == text:
+        return body
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return redacted.encode()
+    return json.dumps(redact(value, secrets), ensure_ascii=False).encode()
+
+
+async def _refuse(refusal: Refusal, scope: Scope, receive: Receive, way: _Answering) -> None:
+    if way.has_begun:
+        log.error("an answer was cut short: %s", refusal)
+        return
+    answer = answer_for(refusal)
+    # What the client still sends of a body that nobody wants is not waited for.
+    answer.headers["Connection"] = "close"
+    way.deadline = None
+    await answer(scope, receive, way.send)
+
+
+def _check_query(scope: Scope) -> None:
+    """A name that is given twice would have one of its values ignored."""
+    try:
+        pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True,
+                          max_num_fields=NAMES_MAX)  # fmt: skip
+    except ValueError:
+        raise Refusal(400, "W900", f"the query has more than {NAMES_MAX} names") from None
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise Refusal(400, "W900", f"{name[:80]}: it is given twice")
+
+
+async def _body(scope: Scope, receive: Receive, *, is_json: bool) -> bytes:
+    headers = Headers(scope=scope)
+    kind, _, parameter = headers.get("content-type", "").partition(";")
+    parameter = parameter.strip().lower().replace('"', "")
+    is_ours = kind.strip().lower() == "application/json" and parameter in ("", "charset=utf-8")
+    if is_json and not is_ours:
+        raise Refusal(415, "W900", "the body must be application/json in UTF-8")
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        raise Refusal(415, "W900", "a compressed body is not taken")
+    try:
+        announced = int(headers.get("content-length", "0"))
+    except ValueError:
+        raise Refusal(400, "W900", "the Content-Length is no number") from None
+    content = bytearray()
+    while True:
+        if max(announced, len(content)) > BODY_MAX:
+            raise Refusal(413, "W900", f"the body has more than {BODY_MAX:,} bytes")
+        message = await receive()
+        if message["type"] != "http.request":
+            raise Refusal(400, "W900", "the request was cut short")
+        content += message.get("body", b"")
+        if not message.get("more_body") and len(content) <= BODY_MAX:
+            if not is_json:
+                return bytes(content)
+            if len(content) > 100_000:
+                return await asyncio.to_thread(_reread, content)
+            return _reread(content)
+
+
+def _reread(content: bytearray) -> bytes:
+    """The same JSON, known to be bounded, finite, without repeated keys and lone surrogates."""
+    try:
+        text = content.decode("utf-8")
+        value = as_json(json.loads(text, object_pairs_hook=_once))
+    except RecursionError:
+        raise Refusal(400, "W900", "the body is nested too deep") from None
+    except ValueError as fault:
+        raise Refusal(400, "W900", f"the body is no JSON that is taken: {fault}") from None
+    return json.dumps(value, ensure_ascii=False).encode("utf-8")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise NotJson("a key is given twice")
+    return fields
