@@ -20,8 +20,9 @@ from whorl.ir import content_hash, from_json, to_json
 from whorl.runtimes.journal.folding import Folded, fold, look_into, moment, take
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

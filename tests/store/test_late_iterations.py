@@ -12,13 +12,14 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-from whorl.runtimes.driver import SNAPSHOT_EVERY
+from whorl.runtimes.appending import SNAPSHOT_EVERY
 from whorl.runtimes.journal.folding import look_into, moment
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import Entry, RunId
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.tables.journal import SNAPSHOT_DISTANCE
+from whorl.runtimes.starting import Start
 from whorl.services.inspecting import results
 from whorl.services.inspecting.costs import costs_of
 from whorl.services.records import records_of

@@ -14,7 +14,7 @@ from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, to_json
 from whorl.lazily import dataclass
-from whorl.runtimes.driver import Driver, Watcher
+from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import (
@@ -34,6 +34,7 @@ from whorl.runtimes.turns import CPU_MAX_S
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.performing import Workers
+    from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.turns import Turns
 
     T = TypeVar("T")

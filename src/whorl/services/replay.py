@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from whorl.language import Json
     from whorl.providers.redaction import Redaction
-    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.local import Start
+    from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.starting import Start
 
 
 FORMAT = 1

@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Retention
-    from whorl.runtimes.driver import Watcher
-    from whorl.runtimes.local import Start
-    from whorl.runtimes.runtime import Runtime
+    from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.starting import Start
     from whorl.services.project import Project
 
 

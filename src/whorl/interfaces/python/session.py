@@ -24,8 +24,8 @@ from whorl.providers.functions import ProgramTasks, Tasks
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.sealing import shown
-from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite.listing import Which
+from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.files import preflight
 from whorl.services.inspecting.live_text import folder_of

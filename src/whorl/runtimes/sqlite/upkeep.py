@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from whorl.runtimes.journal.journal import RunId, throughout
+from whorl.runtimes.clock import throughout
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, Pulse, has_living
 
 if TYPE_CHECKING:

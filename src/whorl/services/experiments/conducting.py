@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
 from whorl.lazily import dataclass
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.experiments.grading import Collection, grading_workflow
 from whorl.services.experiments.study import iteration_names

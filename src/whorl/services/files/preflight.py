@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings
     from whorl.providers.task import Request
-    from whorl.runtimes.local import Start
+    from whorl.runtimes.starting import Start
 
 
 TOY = (

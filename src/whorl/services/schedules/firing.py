@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
-    from whorl.runtimes.local import Start
     from whorl.runtimes.performing import Workers
+    from whorl.runtimes.starting import Start
     from whorl.services.project import Catalogue, Project
     from whorl.services.runs import Driving
     from whorl.services.schedules.registry import Address

@@ -15,8 +15,8 @@ from whorl.ir import to_json
 from whorl.ir.codec import content_hash
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
-from whorl.runtimes.local import Start
 from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
+from whorl.runtimes.starting import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
 

@@ -20,7 +20,7 @@ from whorl.ir import Workflow
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.files.preflight import check_given, check_labels, forecast, permitted
 from whorl.services.inspecting.results import loop_frame, workflow_of

@@ -14,7 +14,8 @@ import apsw
 
 from whorl.errors import WhorlError
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.journal import KEEPING, throughout
+from whorl.runtimes.clock import throughout
+from whorl.runtimes.journal.journal import KEEPING
 from whorl.runtimes.sqlite.connection import Column, fenced, fetch, refused
 from whorl.runtimes.sqlite.encoding import (
     CHANGING,

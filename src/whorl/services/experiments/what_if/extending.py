@@ -17,7 +17,7 @@ from whorl.errors import UsageError
 from whorl.interpreter.events import amount_in
 from whorl.language import Expression
 from whorl.lazily import dataclass
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services.experiments.trials import digest, labels_of
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
 from whorl.services.files import preflight

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.local import Start
+    from whorl.runtimes.starting import Start
     from whorl.services.project import Project
     from whorl.services.serving.triggers import Starts
 
@@ -91,7 +91,7 @@ def run_command(
       whorl run polish.yaml "a haiku about rain" --budget 0.50
       whorl run review.yaml -i spec=@spec.md -i strict:=true --json
     """
-    from whorl.runtimes.local import Start
+    from whorl.runtimes.starting import Start
 
     if runtime is not None:
         project = replace(project, environment={**project.environment, VARIABLE: runtime})
