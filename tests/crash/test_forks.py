@@ -17,9 +17,10 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.journal.folding import Folded, fold, look_into, moment, take
+from whorl.runtimes.journal.folding import Folded, fold, take
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
+from whorl.runtimes.journal.moments import look_into, moment
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start

@@ -11,7 +11,7 @@ from simulation.runs import plan_of
 from simulation.world import World
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import NewRun, RunId
-from whorl.runtimes.journal.projection import AllLoops, loop_rows
+from whorl.runtimes.simulated import AllLoops, loop_rows
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.encoding import RunRecord
 

@@ -20,8 +20,8 @@ from whorl.interpreter.requests import objection
 from whorl.ir import from_json
 from whorl.lazily import dataclass
 from whorl.providers.redaction import Secret, StreamedText, redact
+from whorl.runtimes.journal.fields import tool_pins
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.journal import Entry, RunId, tool_pins
 from whorl.runtimes.journal.sealing import opened, redaction_of, secrets_of, shown_sources
 from whorl.services.configuration.trust import check_trusted
 from whorl.services.inspecting.live_text import LiveText, folder_of
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Retention
+    from whorl.runtimes.journal.journal import Entry, RunId
     from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.runtimes.starting import Start

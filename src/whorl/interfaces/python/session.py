@@ -28,8 +28,10 @@ from whorl.runtimes.sqlite.listing import Which
 from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.files import preflight
+from whorl.services.forking import new_fork
 from whorl.services.inspecting.live_text import folder_of
-from whorl.services.inspecting.results import result_of, traceback_of, unknown_place
+from whorl.services.inspecting.places import unknown_place
+from whorl.services.inspecting.results import result_of, traceback_of
 from whorl.services.records import LIMIT, RunRecords, document
 from whorl.services.runs import Driving, open_runtime
 from whorl.services.serving.triggers import only_start, starts_of
@@ -266,7 +268,7 @@ class Run(Past):
         fork = Fork(text(at, "at"), plain_table(values, "values"), origin=origin)
         self._find_functions()
         with _in_python(self._run):
-            run, _ = await steering.new_fork(opened.runtime, opened.providers, self._run, fork)
+            run, _ = await new_fork(opened.runtime, opened.providers, self._run, fork)
         opened.driving.drive(run)
         return Run(self._opened, run)
 

@@ -228,26 +228,3 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
     memories = [loop.memory for loop in loops if loop.memory is not None]
     kept = {memory.key: records(memory.key) for memory in memories if memory.across_runs}
     return {key: list(of_key) for key, of_key in kept.items() if of_key}
-
-
-def records_in(events: Iterable[Event]) -> list[Record]:
-    bodies = [event.body for event in events if event.kind == "iteration.finished"]
-    notes = [note for body in bodies if isinstance(note := body.get("remember"), dict)]
-    return [Record(str(note["key"]), note["record"], int(str(note["keep"]))) for note in notes]
-
-
-def tool_pins(journal: Journal, run: str) -> dict[str, str]:
-    """The hash of what each tool said about itself when the run first heard of it, by its name."""
-    pins: dict[str, str] = {}
-    for entry in journal.read(RunId(run), kinds=frozenset({"task.finished"})):
-        pins = pins_in(entry.event.body) | pins
-    return pins
-
-
-def pins_in(reply: dict[str, Json]) -> dict[str, str]:
-    """The hash of what each tool said about itself, as one reply has it."""
-    tools = reply.get("tools")
-    heard = dict(tools) if isinstance(tools, dict) else {}
-    if isinstance(name := reply.get("tool"), str):
-        heard[name] = reply.get("pin")
-    return {name: pin for name, pin in heard.items() if isinstance(pin, str)}

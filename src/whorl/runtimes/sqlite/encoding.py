@@ -21,15 +21,8 @@ from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
 from whorl.language.pieces import read_pieces, write_pieces
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.projection import (
-    OF_ITERATIONS,
-    LoopFold,
-    RunFold,
-    iteration_of,
-    iterations_in,
-    mark_of,
-    text_of,
-)
+from whorl.runtimes.journal.fields import iteration_of, iterations_in, mark_of, text_of
+from whorl.runtimes.journal.projection import OF_ITERATIONS, LoopFold, RunFold
 from whorl.runtimes.journal.spending import ChargeFold, Spent, place_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ import apsw
 from whorl.errors import StoreError, UsageError
 from whorl.interpreter.events import split_iteration
 from whorl.lazily import dataclass
+from whorl.runtimes.journal.fields import iteration_of, number_of, text_of
 from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, Message, RunId, RunRow
-from whorl.runtimes.journal.projection import LoopFold, iteration_of, number_of, text_of
+from whorl.runtimes.journal.projection import LoopFold
 from whorl.runtimes.sqlite import checking, encoding
 from whorl.runtimes.sqlite.checking import LOOP_TYPES, fits
 from whorl.runtimes.sqlite.connection import (

@@ -17,7 +17,8 @@ from whorl.errors import StoreError, UsageError
 from whorl.language.pieces import is_large
 from whorl.lazily import dataclass, regex
 from whorl.providers.json_values import beside
-from whorl.runtimes.journal.journal import NewRun, Record, RunId, records_in
+from whorl.runtimes.journal.fields import records_in
+from whorl.runtimes.journal.journal import NewRun, Record, RunId
 from whorl.runtimes.journal.keys import Seals
 from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole

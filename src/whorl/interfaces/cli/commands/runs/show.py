@@ -21,10 +21,11 @@ from whorl.interfaces.figures import allowed, joined, line, seconds, used, writt
 from whorl.interfaces.progress import LoopProgress, Progress, name_of
 from whorl.interpreter.events import split_iteration
 from whorl.providers.redaction import HIDDEN
-from whorl.runtimes.journal.projection import iterations_in
+from whorl.runtimes.journal.fields import iterations_in
 from whorl.runtimes.journal.sealing import shown
 from whorl.services.inspecting import results
-from whorl.services.inspecting.places import is_like, split_place
+from whorl.services.inspecting.iterations import results_of
+from whorl.services.inspecting.places import is_like, split_place, unknown_place
 from whorl.services.records import Records, RunRecords, document_of
 from whorl.services.runs import find_run
 
@@ -338,7 +339,7 @@ def _found(records: RunRecords, address: str, depth: int | None = 0) -> tuple[li
     entries = list(records.store.entries_at(records.run, address))
     found = records.of(address, depth=depth)
     if not entries and not found.records:
-        raise results.unknown_place(records.store, records.run, address)
+        raise unknown_place(records.store, records.run, address)
     return entries, found
 
 
@@ -393,6 +394,6 @@ def _inside(
         measured = f"score {row.shown_score}" if row.score is not None else ""
         if row.number == number and (words := joined(measured, verdict(row))):
             yield words
-    for name, value in results.results_of(store, run, loop, (number,)).get(number, {}).items():
+    for name, value in results_of(store, run, loop, (number,)).get(number, {}).items():
         yield f"{line(name, 60)}:"
         yield from result_lines(value, _RESULT_LINES, whole=whole)
