@@ -13,7 +13,8 @@ from whorl.providers.settings import Settings
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start
-from whorl.services.runs import Driving, ProviderWorkers
+from whorl.services.driving import Driving
+from whorl.services.runs import ProviderWorkers
 from whorl.services.serving.upkeep import Upkeep
 
 if TYPE_CHECKING:

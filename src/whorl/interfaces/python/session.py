@@ -27,13 +27,14 @@ from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.sqlite.listing import Which
 from whorl.runtimes.starting import Start
 from whorl.services import steering
+from whorl.services.driving import Driving
 from whorl.services.files import preflight
 from whorl.services.forking import new_fork
 from whorl.services.inspecting.live_text import folder_of
 from whorl.services.inspecting.places import unknown_place
 from whorl.services.inspecting.results import result_of, traceback_of
 from whorl.services.records import LIMIT, RunRecords, document
-from whorl.services.runs import Driving, open_runtime
+from whorl.services.runs import open_runtime
 from whorl.services.serving.triggers import only_start, starts_of
 
 if TYPE_CHECKING:

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.services.driving import Driving
     from whorl.services.experiments.document import Experiment, Grader
     from whorl.services.experiments.trials import Outcome, Trial
     from whorl.services.experiments.variants import Prepared
     from whorl.services.project import Project
-    from whorl.services.runs import Driving
 
 RESUMES_MAX = 3
 _NOTHING = 1e-9

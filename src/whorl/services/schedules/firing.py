@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.runtimes.performing import Workers
     from whorl.runtimes.starting import Start
-    from whorl.services.project import Catalogue, Project
-    from whorl.services.runs import Driving
+    from whorl.services.catalogue import Catalogue
+    from whorl.services.driving import Driving
+    from whorl.services.project import Project
     from whorl.services.schedules.registry import Address
     from whorl.services.serving.triggers import Starts
 

@@ -37,10 +37,10 @@ from whorl.ir import (
     Workflow,
 )
 from whorl.ir.walk import blocks_of
+from whorl.services.catalogue import Listed
 from whorl.services.files.editing import read_file
 from whorl.services.files.preflight import SCRIPTED, TOY, forecast, refusal
 from whorl.services.inspecting.results import workflow_of
-from whorl.services.project import Listed
 
 NODES_MAX = 5_000
 CALLS_MAX = 16

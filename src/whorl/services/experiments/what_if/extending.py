@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from whorl.ir import Judge, Workflow
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.driving import Driving
     from whorl.services.experiments.what_if.facts import IterationFacts, LoopFacts
-    from whorl.services.runs import Driving
 
 VOTES = "votes-"
 _CAST = frozenset({"task.finished"})

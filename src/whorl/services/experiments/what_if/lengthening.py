@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from whorl.ir import Loop, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
+    from whorl.services.driving import Driving
     from whorl.services.experiments.what_if.facts import LoopFacts
     from whorl.services.experiments.what_if.rules import Rule
-    from whorl.services.runs import Driving
 
 
 @dataclass(frozen=True, slots=True)
