@@ -26,7 +26,7 @@ from whorl.services.experiments.trials import (
 )
 from whorl.services.experiments.variants import find_loop, prepare
 from whorl.services.experiments.what_if.facts import facts_of
-from whorl.services.files import preflight
+from whorl.services.files import forecasting, preflight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,9 +144,9 @@ class Conductor:
         total = None if None in calls else sum(call or 0 for call in calls)
         return Forecast(experiment.trials, len(waiting), total, sum(costs) if any(costs) else None)
 
-    def _forecast(self, workflow: Workflow) -> preflight.Forecast:
+    def _forecast(self, workflow: Workflow) -> forecasting.Forecast:
         most = max(self.experiment.explore.values(), default=None)
-        return preflight.forecast(workflow, self._providers, iterations=most)
+        return forecasting.forecast(workflow, self._providers, iterations=most)
 
     async def run(self) -> Progress:
         """Starts and resumes what is missing; ends early where the budget does not allow more."""

@@ -16,7 +16,7 @@ from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.sealing import shown
-from whorl.services.files.preflight import asks_models
+from whorl.services.files.forecasting import asks_models
 from whorl.services.inspecting.documents import document, usage_document, warnings_of
 
 if TYPE_CHECKING:

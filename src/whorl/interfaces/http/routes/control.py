@@ -22,7 +22,8 @@ from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.starting import Start
 from whorl.services import steering
-from whorl.services.files.preflight import check_given, check_labels, forecast, permitted
+from whorl.services.files.forecasting import forecast
+from whorl.services.files.preflight import check_given, check_labels, permitted
 from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.results import loop_frame, workflow_of
 from whorl.services.runs import is_running

@@ -39,7 +39,8 @@ from whorl.ir import (
 from whorl.ir.walk import blocks_of
 from whorl.services.catalogue import Listed
 from whorl.services.files.editing import read_file
-from whorl.services.files.preflight import SCRIPTED, TOY, forecast, refusal
+from whorl.services.files.forecasting import forecast
+from whorl.services.files.preflight import SCRIPTED, TOY, refusal
 from whorl.services.inspecting.results import workflow_of
 
 NODES_MAX = 5_000

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.files.preflight import Forecast
+    from whorl.services.files.forecasting import Forecast
     from whorl.services.project import Project
     from whorl.services.replay import Cassette, Replayed
 
@@ -121,7 +121,7 @@ def _report(
     from whorl.ir.walk import index_nodes
     from whorl.ir.worst_case import worst_case
     from whorl.providers.registry import Providers
-    from whorl.services.files.preflight import forecast
+    from whorl.services.files.forecasting import forecast
 
     warnings = [*reading.warnings, *_needed(project, reading)]
     workflow = reading.workflow

@@ -24,7 +24,7 @@ from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import EXIT_CODES, advised, calls_words, effects_words, forecast_words
 from whorl.providers.settings.runtime import VARIABLE
-from whorl.services.files import preflight
+from whorl.services.files import forecasting, preflight
 from whorl.services.inspecting.results import status_words
 from whorl.services.runs import QUEUED_S, check_key, find_run
 from whorl.services.serving.triggers import starts_of
@@ -160,7 +160,7 @@ async def _run(
     if start.refused is None:
         budget: Any = start.limits.get("cost_usd")
         iterations = start.iterations
-        foreseen = preflight.forecast(
+        foreseen = forecasting.forecast(
             reading.workflow, providers, iterations=iterations, budget_usd=budget
         )
         for words in (note, forecast_words(foreseen), effects_words(foreseen.effects)):
