@@ -23,6 +23,7 @@ from whorl.runtimes.journal.journal import Entry, NewRun, RunId
 from whorl.runtimes.journal.moments import look_into, moment
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.tables.pruning import delete
 from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def test_all_iterations_of_a_fork_can_be_looked_into(tmp_path: Path, text: str, 
                     assert found["work[1]"]["results"] == {"write": "by write"}
                     assert ("think" in found["work[4]"]["results"]) == (text is _FULLER)  # type: ignore[operator]
                 await store._ask(
-                    lambda tables: tables.delete(source, "succeeded", time.time() + 60)
+                    lambda tables: delete(tables, source, "succeeded", time.time() + 60)
                 )
             with pytest.raises(UsageError, match="no run"):
                 store.workflow(source)
