@@ -49,8 +49,6 @@ _OF_RUNS: Final = (
 )
 _SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
     FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)"""
-
-
 _ENDED: Final = """SELECT id, status, updated_at FROM runs JOIN progress ON run = number
     WHERE status IN ('succeeded', 'failed', 'cancelled')
     AND coalesce(key, '') NOT GLOB ? ORDER BY updated_at, number"""
@@ -130,8 +128,7 @@ class Pruning(RunListing):
         size, entries = self._reader.rows(_SIZE, (run,))[0]
         if dry_run:
             return run, entries, size
-        ended = partial(delete, run=run, status=status, older_than=older_than)
-        number = await self._ask(ended)
+        number = await self._ask(partial(delete, run=run, status=status, older_than=older_than))
         await self._sweep([number] if number else [])
         return (run, entries, size) if number else (RunId(""), 0, 0)
 
