@@ -26,8 +26,8 @@ from whorl.language import Json
 from whorl.providers.settings import TemporalSettings
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
 from whorl.runtimes.journal.journal import Entry, RunId
-from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 from whorl.runtimes.temporal.connection import connect
 from whorl.runtimes.temporal.runtime import TemporalRuntime
 from whorl.runtimes.temporal.workers.worker import set_up, working

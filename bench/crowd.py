@@ -13,8 +13,9 @@ from bench import whorl_side
 from bench.long_run import resident_mb
 from bench.workload import Answering, Only, loop_workflow
 from whorl.providers.task import Reply, Request
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 RUNS = 10_000
 LATE = 200

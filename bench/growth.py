@@ -11,8 +11,9 @@ from bench import whorl_side
 from bench.whorl_side import stored_bytes
 from bench.workload import Answering, Only
 from whorl.ir import Block, Constant, Expression, Fields, ForEach, Task, Workflow
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 ITERATIONS = (100, 1_000, 10_000)
 ITEMS = (1_000, 10_000, 50_000)

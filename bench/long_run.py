@@ -13,8 +13,9 @@ from pathlib import Path
 from bench.whorl_side import stored_bytes
 from bench.workload import Answering, Only, loop_workflow
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 
 class _Marks:

@@ -13,8 +13,8 @@ from bench.long_run import run_long
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 from whorl.services.project import Project
 from whorl.services.records import records_of
 from whorl.services.runs import open_runtime

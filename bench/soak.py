@@ -15,8 +15,9 @@ from bench.long_run import resident_mb
 from bench.workload import Answering, Only
 from whorl.dialects import read_workflow
 from whorl.providers.settings import Retention
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 MINUTE, HOUR = 60, 3_600
 HOURS, FULL_HOURS = 2, 24

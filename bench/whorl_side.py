@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 from bench.workload import Answering, Only, loop_workflow
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 
 def stored_bytes(path: Path) -> int:

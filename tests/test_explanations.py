@@ -13,8 +13,8 @@ from whorl.explanations import codes, explain
 from whorl.interpreter.events import Event
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
-from whorl.runtimes.local import Start
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
+from whorl.runtimes.starting import Start
 from whorl.services.files.preflight import refusal, unknown_names
 from whorl.services.project import Project
 from whorl.services.replay import rehearse

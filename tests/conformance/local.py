@@ -19,9 +19,10 @@ from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import fork_run
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.simulated import EPOCH
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from conformance.recording import contradictions, records_in
 from conformance.replies import ScriptedWorkers
 from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.projection import document, usage_document
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
+from whorl.services.inspecting.documents import document, usage_document
 
 if TYPE_CHECKING:
     from conformance.literate import Case

@@ -19,8 +19,9 @@ from crash.promise import Trace, watch
 from whorl.errors import StoreError
 from whorl.ir.values import parse_duration
 from whorl.runtimes.journal.keys import Seals
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.simulated import EPOCH
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,9 +15,10 @@ from conformance.local import CountingStore, LoopClock, StoreLoop
 from conformance.replies import Script, ScriptedWorkers
 from threats import tally
 from whorl.dialects import read_workflow
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.simulated import EPOCH
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from pathlib import Path

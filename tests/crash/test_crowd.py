@@ -12,8 +12,9 @@ from threats import tally
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.providers.task import Reply, Usage
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from pathlib import Path

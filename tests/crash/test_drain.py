@@ -11,7 +11,8 @@ from conformance.local import CountingStore, LoopClock, StoreLoop
 from crash.priced import Priced
 from whorl.dialects import read_workflow
 from whorl.providers.task import Reply, Usage
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from pathlib import Path

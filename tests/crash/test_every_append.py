@@ -41,9 +41,9 @@ def test_a_crash_at_any_append_changes_nothing(case: Case, monkeypatch: pytest.M
     crashing = CrashingCase(case)
     tried: set[object] = set()
     for waiting in _WAITING:
-        monkeypatch.setattr("whorl.runtimes.journal.journal.ENTRIES_MAX", waiting)
+        monkeypatch.setattr("whorl.runtimes.appending.ENTRIES_MAX", waiting)
         for part, every in enumerate(_SNAPSHOTS):
-            monkeypatch.setattr("whorl.runtimes.driver.SNAPSHOT_EVERY", every)
+            monkeypatch.setattr("whorl.runtimes.appending.SNAPSHOT_EVERY", every)
             clean, moments = crashing.run()
             for moment in moments[part :: len(_SNAPSHOTS)]:
                 # What was left the same way has been tried; a campaign tries it all the same.

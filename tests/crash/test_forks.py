@@ -17,11 +17,14 @@ from whorl.interpreter.events import Event
 from whorl.interpreter.machine import Machine
 from whorl.interpreter.plan import Plan
 from whorl.ir import content_hash, from_json, to_json
-from whorl.runtimes.journal.folding import Folded, fold, look_into, moment, take
+from whorl.runtimes.journal.folding import Folded, fold, take
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.journal.moments import look_into, moment
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.sqlite.tables.pruning import delete
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +136,7 @@ def test_all_iterations_of_a_fork_can_be_looked_into(tmp_path: Path, text: str, 
                     assert found["work[1]"]["results"] == {"write": "by write"}
                     assert ("think" in found["work[4]"]["results"]) == (text is _FULLER)  # type: ignore[operator]
                 await store._ask(
-                    lambda tables: tables.delete(source, "succeeded", time.time() + 60)
+                    lambda tables: delete(tables, source, "succeeded", time.time() + 60)
                 )
             with pytest.raises(UsageError, match="no run"):
                 store.workflow(source)

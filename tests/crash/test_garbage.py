@@ -11,8 +11,9 @@ import pytest
 from crash.test_odd_tasks import _Workers
 from whorl.dialects import read_workflow
 from whorl.providers.task import Emit, Reply, Request
-from whorl.runtimes.local import OBJECTS, OBJECTS_PER_RUN, LocalRuntime, Start
+from whorl.runtimes.local import OBJECTS, OBJECTS_PER_RUN, LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

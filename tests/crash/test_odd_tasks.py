@@ -17,8 +17,9 @@ from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret, redact
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.local import POLL_S, LocalRuntime, Start
+from whorl.runtimes.local import POLL_S, LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable

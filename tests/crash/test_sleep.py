@@ -9,7 +9,8 @@ from conformance.local import CountingStore, LoopClock, StoreLoop
 from conformance.replies import Script, ScriptedWorkers
 from whorl.dialects import read_workflow
 from whorl.interpreter.events import Event
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from pathlib import Path

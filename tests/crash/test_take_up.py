@@ -10,9 +10,11 @@ from whorl.dialects import read_workflow
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.providers.settings import Settings
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.runs import Driving, ProviderWorkers
+from whorl.runtimes.starting import Start
+from whorl.services.driving import Driving
+from whorl.services.runs import ProviderWorkers
 from whorl.services.serving.upkeep import Upkeep
 
 if TYPE_CHECKING:

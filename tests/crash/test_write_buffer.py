@@ -13,9 +13,10 @@ from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Estimate, Reply
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -246,8 +247,8 @@ def test_they_are_written_soon_when_nothing_else_happens(tmp_path: Path) -> None
 def test_a_run_that_is_stopped_writes_what_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("whorl.runtimes.journal.journal.WAIT_S", 60.0)
-    monkeypatch.setattr("whorl.runtimes.journal.journal.WAIT_MAX_S", 60.0)
+    monkeypatch.setattr("whorl.runtimes.appending.WAIT_S", 60.0)
+    monkeypatch.setattr("whorl.runtimes.appending.WAIT_MAX_S", 60.0)
 
     async def stop() -> list[str]:
         async with SqliteStore(tmp_path / "runs.db") as store:

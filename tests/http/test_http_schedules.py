@@ -15,7 +15,7 @@ from served import Client, connected, make_project
 from waiting import PATIENCE_S, wait_until
 from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.schedules.firing import key_of
+from whorl.services.schedules.rules import key_of
 
 if TYPE_CHECKING:
     import subprocess

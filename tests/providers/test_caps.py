@@ -16,8 +16,9 @@ from whorl.interpreter.events import Send
 from whorl.interpreter.machine import Machine
 from whorl.providers.models.conversation import Answer, Conversation, Limit, fault_in
 from whorl.providers.task import Cap, Request
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

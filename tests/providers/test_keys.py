@@ -10,8 +10,9 @@ from provider_server import completion, providers_for, send, serve, settings_for
 
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

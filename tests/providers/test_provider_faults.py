@@ -18,7 +18,8 @@ from leaks import places_of
 from threats import tally
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
+from whorl.runtimes.starting import Start
 from whorl.services.runs import ProviderWorkers
 
 if TYPE_CHECKING:

@@ -15,10 +15,12 @@ from waiting import PATIENCE_S
 from whorl.errors import StoreError, UsageError
 from whorl.interfaces.python.session import Session
 from whorl.runtimes.service.schedules import ScheduleTable
-from whorl.services.project import Catalogue, find_project
+from whorl.services.catalogue import Catalogue
+from whorl.services.project import find_project
 from whorl.services.schedules import firing
-from whorl.services.schedules.firing import BACKFILL_MAX, MISSED, Scheduler
+from whorl.services.schedules.firing import Scheduler
 from whorl.services.schedules.registry import NewSchedule
+from whorl.services.schedules.rules import BACKFILL_MAX, MISSED
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

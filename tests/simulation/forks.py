@@ -10,9 +10,10 @@ from simulation.world import World
 from whorl.interpreter.events import FED_KINDS, numbered, split_iteration
 from whorl.interpreter.machine import Machine
 from whorl.ir import content_hash, to_json
-from whorl.runtimes.journal.folding import Replay, fold, look_into
+from whorl.runtimes.journal.folding import Replay, fold
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import NewRun, RunId
+from whorl.runtimes.journal.moments import look_into
 from whorl.runtimes.simulated import MemoryJournal
 
 if TYPE_CHECKING:

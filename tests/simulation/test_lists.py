@@ -11,9 +11,9 @@ from simulation.runs import plan_of
 from simulation.world import World
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import NewRun, RunId
-from whorl.runtimes.journal.projection import AllLoops, loop_rows
+from whorl.runtimes.simulated import AllLoops, loop_rows
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.encoding import RunRecord
+from whorl.runtimes.sqlite.tables.progress import RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

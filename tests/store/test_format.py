@@ -15,8 +15,8 @@ from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.connection import FORMAT_VERSION
 from whorl.runtimes.sqlite.encoding import checksum
+from whorl.runtimes.sqlite.schema import FORMAT_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,15 +12,17 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-from whorl.runtimes.driver import SNAPSHOT_EVERY
-from whorl.runtimes.journal.folding import look_into, moment
+from whorl.runtimes.appending import SNAPSHOT_EVERY
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.journal import Entry, RunId
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.journal.moments import look_into, moment
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.tables.journal import SNAPSHOT_DISTANCE
+from whorl.runtimes.starting import Start
 from whorl.services.inspecting import results
 from whorl.services.inspecting.costs import costs_of
+from whorl.services.inspecting.iterations import carried_into, results_of
 from whorl.services.records import records_of
 
 if TYPE_CHECKING:
@@ -116,11 +118,11 @@ def test_an_iteration_is_opened_from_the_snapshot_before_it(
 ) -> None:
     run = long_run[1]
 
-    given = results.results_of(store, run, "work", (number,))
+    given = results_of(store, run, "work", (number,))
     assert given == {number: {"write": f"by work[{number}]/write"}}
     assert store.counted() <= NEAR
 
-    carried = results.carried_into(store, run, "work", number)
+    carried = carried_into(store, run, "work", number)
     assert carried == {"text": "nothing" if number == 1 else f"by work[{number - 1}]/write"}
     assert store.counted() <= NEAR
 
@@ -130,7 +132,7 @@ def test_iterations_that_lie_apart_are_opened_one_by_one(
 ) -> None:
     wanted = (2, 3, 2_600, ITERATIONS - 1, ITERATIONS)
 
-    given = results.results_of(store, long_run[1], "work", wanted)
+    given = results_of(store, long_run[1], "work", wanted)
 
     assert given == {number: {"write": f"by work[{number}]/write"} for number in wanted}
     assert store.counted() <= 3 * NEAR
@@ -139,7 +141,7 @@ def test_iterations_that_lie_apart_are_opened_one_by_one(
 def test_an_iteration_without_a_result_is_not_looked_for_to_the_end(
     store: _Counting, long_run: tuple[Path, RunId]
 ) -> None:
-    assert results.results_of(store, long_run[1], "work", (FAILED,)) == {}
+    assert results_of(store, long_run[1], "work", (FAILED,)) == {}
     assert store.counted() <= NEAR
 
 
@@ -208,7 +210,5 @@ def test_a_damaged_or_missing_snapshot_only_takes_longer(
         target.execute("UPDATE snapshots SET state = zeroblob(9) WHERE run = 1")
     store = SqliteStore(copy)
 
-    assert results.results_of(store, run, "work", (3_000,)) == {
-        3_000: {"write": "by work[3000]/write"}
-    }
+    assert results_of(store, run, "work", (3_000,)) == {3_000: {"write": "by work[3000]/write"}}
     store.close()

@@ -14,7 +14,7 @@ from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
 from whorl.runtimes.journal.journal import NewRun, RunId
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.encoding import RunRecord
+from whorl.runtimes.sqlite.tables.progress import RunRecord
 
 if TYPE_CHECKING:
     from pathlib import Path

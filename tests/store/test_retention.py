@@ -12,7 +12,7 @@ from journal_makers import START, event, iteration, started
 
 from whorl.providers.settings import Retention
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.runtimes.sqlite.tables.journal import SWEPT_ENTRIES
+from whorl.runtimes.sqlite.tables.pruning import SWEPT_ENTRIES, delete
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,7 +159,7 @@ def test_a_long_run_is_deleted_in_small_steps_and_what_a_crash_leaves_goes_later
         await store.append(run, owner, [event("run.finished", when=START, status="failed")])
         await store.release(run, owner)
         # The first step, after which the process ends.
-        await store._ask(lambda tables: tables.delete(run, "failed", START + DAY))
+        await store._ask(lambda tables: delete(tables, run, "failed", START + DAY))
 
     asyncio.run(work())
     assert (store.runs(), store.sizes().entries > SWEPT_ENTRIES) == ([], True)

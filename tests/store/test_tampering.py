@@ -24,9 +24,10 @@ from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
 from whorl.providers.task import Reply, Usage
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.local import LocalRuntime, Start
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.sqlite.encoding import checksum
+from whorl.runtimes.starting import Start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +72,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
             return [str(run) for run in runs]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("whorl.runtimes.driver.SNAPSHOT_EVERY", 3)
+        patch.setattr("whorl.runtimes.appending.SNAPSHOT_EVERY", 3)
         attacked, other = asyncio.run(write())
     return path, attacked, other
 

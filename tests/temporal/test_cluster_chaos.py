@@ -20,7 +20,7 @@ from temporal.test_cluster_runs import PROJECT, worker_in
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services.inspecting.results import full_result
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.language.libraries import Amendment
 from whorl.runtimes.journal.forking import Fork
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.runtimes.temporal import memory as memory_module
 from whorl.runtimes.temporal.memory import ClusterMemories
 

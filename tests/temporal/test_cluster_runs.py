@@ -27,8 +27,8 @@ from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret, redact
 from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.journal.forking import Fork
-from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.runtimes.starting import Start
 from whorl.runtimes.temporal.limits import check_runnable
 from whorl.runtimes.temporal.messages import INTENTS_MAX
 from whorl.runtimes.temporal.mirror import Mirror

@@ -20,7 +20,7 @@ from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.providers.redaction import Secret
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.runtimes.temporal.values.places import place_of
 from whorl.runtimes.temporal.workers.worker import findings
 

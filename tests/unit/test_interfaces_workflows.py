@@ -14,7 +14,8 @@ from whorl.interfaces.wording import forecast_words
 from whorl.ir import Block, Task, Workflow
 from whorl.providers.registry import Providers
 from whorl.providers.settings.sections import settings_from
-from whorl.services.files.preflight import check_models, forecast, refusal
+from whorl.services.files.forecasting import forecast
+from whorl.services.files.preflight import check_models, refusal
 from whorl.services.replay import invent
 
 FILE = """

@@ -11,7 +11,8 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError, StoreError
 from whorl.providers.task import Estimate, Reply, Usage
-from whorl.runtimes.driver import _WARN_EVERY, TROUBLE_PAUSE_S, Driver
+from whorl.runtimes.appending import _WARN_EVERY, TROUBLE_PAUSE_S
+from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.performing import GRACE_S
 from whorl.runtimes.simulated import EPOCH, MemoryJournal, SimulatedRuntime, VirtualLoop

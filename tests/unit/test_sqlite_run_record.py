@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from whorl.interpreter.events import Event
-from whorl.runtimes.sqlite.encoding import RunRecord
+from whorl.runtimes.sqlite.tables.progress import RunRecord
 
 if TYPE_CHECKING:
     from whorl.language import Json

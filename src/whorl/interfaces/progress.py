@@ -14,7 +14,8 @@ from whorl.interfaces.figures import line
 from whorl.interfaces.verdicts import score_cell, verdict_words
 from whorl.interpreter.events import unescape
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.projection import LoopFold, RunFold, amount_of, count_of, iteration_of
+from whorl.runtimes.journal.fields import amount_of, count_of, iteration_of
+from whorl.runtimes.journal.projection import LoopFold, RunFold
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event

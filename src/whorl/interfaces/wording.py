@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from whorl.ir import Condition
     from whorl.language import Json
     from whorl.services.files.effects import Effects
-    from whorl.services.files.preflight import Forecast
+    from whorl.services.files.forecasting import Forecast
     from whorl.services.inspecting.results import Request
 
 

@@ -12,15 +12,15 @@ import math
 from contextlib import suppress
 from dataclasses import InitVar, field, replace
 from functools import partial
-from itertools import count
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from whorl.errors import ProviderError, StoreError
 from whorl.interpreter.events import Cancel, Command, Event, Perform, Send, SetTimer
 from whorl.interpreter.machine import AT_REST
 from whorl.language.pieces import is_large
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import CommitTimer, Entry, Journal, RunId, WriteBuffer
+from whorl.runtimes.appending import Appending, CommitTimer, WriteBuffer
+from whorl.runtimes.clock import Timers
 from whorl.runtimes.journal.replies import finished_body
 from whorl.runtimes.journal.sealing import RunSealing
 from whorl.runtimes.performing import Performing, Workers
@@ -32,28 +32,9 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.machine import Machine
     from whorl.runtimes.journal.folding import Folded
+    from whorl.runtimes.journal.journal import Journal, RunId
+    from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.turns import Turns
-
-SNAPSHOT_EVERY = 256
-SNAPSHOT_CPU_S = 0.5
-# A store that cannot be written is tried again so often; a watcher is told each fourth time.
-TROUBLE_PAUSE_S = 0.5
-_WARN_EVERY = 4
-# How often a wait for a time of day looks at the clock, which somebody may have set.
-DATE_POLL_S = 1.0
-
-
-class Watcher(Protocol):
-    """Somebody who looks on."""
-
-    def entries(self, run: RunId, entries: list[Entry]) -> None:
-        """These entries are durable."""
-
-    def text(self, run: RunId, address: str, text: str) -> None:
-        """A task has streamed some text."""
-
-    def trouble(self, run: RunId, fault: StoreError) -> None:
-        """The store cannot be written; the run waits until it can."""
 
 
 @dataclass(eq=False)
@@ -78,25 +59,28 @@ class Driver:
 
     def __post_init__(self, folded: Folded) -> None:
         self.machine: Machine = folded.machine
-        self._seq = self._snapshot_seq = folded.seq
-        self._snapshot_size = 0
         self._arrived: list[tuple[Event, int | None]] = []
         self._repeatable: list[Event] = []
         self._awake = asyncio.Event()
         self._buffer = WriteBuffer(list(folded.unsaid), self.timer, self._awake.set)
-        self._messages: list[int] = []
         self._asked: dict[str, Perform] = {}
         self._to_send: list[Send] = []
         self._work: dict[str, asyncio.Task[None]] = {}
-        self._wall = self.wall or self.clock
-        self._timers: dict[str, tuple[SetTimer, asyncio.TimerHandle]] = {}
+        self._timers = Timers(self.clock, self.wall or self.clock, self.deliver)
         self._stopping = self._draining = self._started = False
         self.computing = Computing(self.machine, self.turns, self.cpu_s, self.cpu_max_s)
-        self._snapshot_cpu_s = self.cpu_s
-        redacted = self.workers.redacted
-        self._sealing = RunSealing(self.run, self.machine, self.journal.seals, redacted)
+        sealing = RunSealing(self.run, self.machine, self.journal.seals, self.workers.redacted)
         self._performing = Performing(
-            self.run, self.workers, self._sealing.redaction, self._hold, self._show
+            self.run, self.workers, sealing.redaction, self._hold, self._show
+        )
+        self._appending = Appending(
+            folded,
+            self.owner,
+            self.journal,
+            self._buffer,
+            computing=self.computing,
+            sealing=sealing,
+            watcher=self.watcher,
         )
 
     def deliver(self, event: Event, message: int | None = None) -> None:
@@ -135,14 +119,14 @@ class Driver:
                 if notes := machine.take_notes():
                     self._buffer.add(notes)
                 if self._buffer.is_full:
-                    await self._write()
+                    await self._appending.write()
                     # A run that never waits for anything lets others have their turn.
                     await asyncio.sleep(0)
                 commands = machine.poll()
                 if commands and (intents := self._carry_out(commands)):
                     await self._feed(intents, now=True)
                 elif self._buffer and (self._buffer.must_be_written() or self._is_over()):
-                    await self._write()
+                    await self._appending.write()
                     if self._to_send and not self._stopping:
                         self._send()
                 elif self._to_send:
@@ -156,7 +140,7 @@ class Driver:
                 elif machine.is_busy and not self._draining:
                     await self._compute()
                 elif self._sleeps_longer_than(patience_s):
-                    self.asleep_until = self._wakes_at()
+                    self.asleep_until = self._timers.due()
                     return "asleep"
                 else:
                     await self._wait()
@@ -212,7 +196,7 @@ class Driver:
         for event, message in ready:
             events.append(event)
             if message is not None:
-                self._messages.append(message)
+                self._appending.messages.append(message)
         ready.clear()
         return events
 
@@ -236,20 +220,10 @@ class Driver:
         if not self._buffer:
             return
         try:
-            await self._write(snapshot=False)
+            await self._appending.write(snapshot=False)
         except StoreError as fault:
             if self.watcher is not None:
                 self.watcher.trouble(self.run, fault)
-
-    def _wakes_at(self) -> tuple[float, float]:
-        """The time of the run, and the time of day, at which a timer fires next."""
-        timers = [timer for timer, _ in self._timers.values()]
-        due = min((timer.due for timer in timers if not timer.is_date), default=math.inf)
-        return due, min((timer.due for timer in timers if timer.is_date), default=math.inf)
-
-    def _left_s(self) -> float:
-        due, date = self._wakes_at()
-        return min(due - self.clock(), date - self._wall())
 
     def _is_over(self) -> bool:
         if self._work or self._to_send or self._arrived or self._repeatable:
@@ -257,13 +231,13 @@ class Driver:
         status = self.machine.status
         if status == "waiting":
             # A timer may be about to fire: a person was given a time that is over.
-            return self._left_s() > 0
+            return self._timers.left_s() > 0
         return status != "running" and (self.machine.done or status == "paused")
 
     def _sleeps_longer_than(self, patience_s: float | None) -> bool:
         if patience_s is None or self._work or self._arrived or self._buffer:
             return False
-        return bool(self._timers) and self._left_s() > patience_s
+        return bool(self._timers) and self._timers.left_s() > patience_s
 
     def _carry_out(self, commands: Iterable[Command]) -> list[Event]:
         """Starts what has no effect; gives the intents of all else, to be written before it."""
@@ -279,13 +253,12 @@ class Driver:
                         intents[command.address] = intent
                 case Send():
                     self._to_send.append(command)
-                case SetTimer(address):
-                    self._drop_timer(address)
-                    self._set_timer(command)
+                case SetTimer():
+                    self._timers.set(command)
                 case Cancel(address):
                     intents.pop(address, None)
                     self._asked.pop(address, None)
-                    self._drop_timer(address)
+                    self._timers.drop(address)
                     task = self._work.pop(address, None)
                     if task is not None:
                         task.cancel()
@@ -351,86 +324,8 @@ class Driver:
         body = self._performing.failed(perform, fault, self.machine.held_for(perform.address))
         return Event("task.failed", perform.address, self.clock(), body)
 
-    def _set_timer(self, timer: SetTimer) -> None:
-        delay = timer.due - (self._wall() if timer.is_date else self.clock())
-        if timer.is_date:
-            delay = min(delay, DATE_POLL_S)
-        later = asyncio.get_running_loop().call_later(max(0.0, delay), self._fire, timer.address)
-        self._timers[timer.address] = (timer, later)
-
-    def _fire(self, address: str) -> None:
-        timer, _ = self._timers.pop(address)
-        if timer.is_date and self._wall() < timer.due:
-            self._set_timer(timer)
-            return
-        at = self.clock() if timer.is_date else max(timer.due, self.clock())
-        self.deliver(Event("timer.fired", address, at))
-
-    def _drop_timer(self, address: str) -> None:
-        timer = self._timers.pop(address, None)
-        if timer is not None:
-            timer[1].cancel()
-
-    async def _write(self, *, snapshot: bool = True) -> None:
-        taken = self._buffer.take()
-        if self.computing.is_light:
-            events, has_large = self._sealed(taken)
-        else:
-            events, has_large = await self.computing.aside(partial(self._sealed, taken))
-        messages, self._messages = self._messages, []
-        for attempt in count():
-            try:
-                last = await self.journal.append(
-                    self.run,
-                    self.owner,
-                    events,
-                    messages=messages,
-                    after=self._seq,
-                    is_large=has_large,
-                )
-                break
-            except StoreError as fault:
-                if fault.code != "R900" or self._stopping:
-                    raise
-                if self.watcher is not None and attempt % _WARN_EVERY == 0:
-                    self.watcher.trouble(self.run, fault)
-                await asyncio.sleep(TROUBLE_PAUSE_S)
-        if self.watcher is not None:
-            first = last - len(events) + 1
-            entries = [Entry(first + index, event) for index, event in enumerate(events)]
-            self.watcher.entries(self.run, entries)
-        self._seq = last
-        if snapshot and self._is_snapshot_due(last) and self.machine.is_whole:
-            await self._snapshot(last)
-
-    def _sealed(self, events: list[Event]) -> tuple[list[Event], bool]:
-        """The entries of events, and whether some of them are large."""
-        entries = [self._sealing.entry(event) for event in events]
-        return entries, not self.computing.is_light and any(is_large(e.body) for e in entries)
-
-    def _is_snapshot_due(self, seq: int) -> bool:
-        """Whether enough has happened, or was computed, to make the state the shorter way back."""
-        if seq - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
-            return True
-        least = SNAPSHOT_CPU_S * (1 + self._snapshot_size / 250_000)
-        return self.computing.cpu_s - self._snapshot_cpu_s > least
-
-    async def _snapshot(self, seq: int) -> None:
-        """Stores the state: all that it was fed, and all that it said, is in the journal."""
-        work = partial(self._sealing.state, seq, in_pieces=not self.computing.is_light)
-        size, state = await self.computing.aside(work)
-        self._snapshot_seq, self._snapshot_size = seq, size
-        self._snapshot_cpu_s = self.computing.cpu_s
-        try:
-            await self.journal.snapshot(self.run, self.owner, seq, state)
-        except StoreError as fault:
-            # A snapshot only saves time; the next entry finds out whether the disk is full.
-            if fault.code != "R900":
-                raise
-
     async def _let_go(self) -> None:
-        for address in list(self._timers):
-            self._drop_timer(address)
+        self._timers.drop_all()
         tasks = list(self._work.values())
         self._work.clear()
         for task in tasks:

@@ -10,31 +10,20 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import time
 from contextlib import suppress
-from dataclasses import KW_ONLY, field, replace
+from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING
 
 from whorl.errors import StoreError, UsageError
-from whorl.interpreter import BEHAVIOUR
 from whorl.interpreter.events import Event
-from whorl.interpreter.plan import Plan
 from whorl.interpreter.requests import objection
-from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.lazily import dataclass, end_loading
-from whorl.runtimes.driver import Driver, Watcher
+from whorl.runtimes.appending import CommitTimer
+from whorl.runtimes.clock import RunClock
+from whorl.runtimes.driver import Driver
 from whorl.runtimes.journal.folding import fold, folding
-from whorl.runtimes.journal.journal import (
-    KEEPING,
-    CommitTimer,
-    Entry,
-    Message,
-    NewRun,
-    RunClock,
-    RunId,
-    remembered,
-)
+from whorl.runtimes.journal.journal import KEEPING, Entry, Message, NewRun, RunId, remembered
 from whorl.runtimes.journal.sealing import (
     opened,
     redaction_of,
@@ -43,24 +32,26 @@ from whorl.runtimes.journal.sealing import (
     shown_sources,
     without_defaults,
 )
+from whorl.runtimes.starting import Pins, new_run_id, shown_labels, started, without_secrets
 from whorl.runtimes.turns import CPU_MAX_S, Turns
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
     from whorl.interpreter.machine import Machine
+    from whorl.interpreter.plan import Plan
     from whorl.interpreter.refusals import Refused
-    from whorl.language import Json
+    from whorl.ir import Workflow
     from whorl.runtimes.journal.folding import Folded
     from whorl.runtimes.journal.forking import Fork
     from whorl.runtimes.performing import Workers
+    from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
-
+    from whorl.runtimes.starting import Start
 
 PATIENCE_S = 60.0
 POLL_S = 0.15
 NAP_S = 30.0
-PINNED_MAX = 64
 log = logging.getLogger("whorl")
 # Commands let Python look for garbage with cycles once there are so many new objects, and so many
 # more for each run: a run holds about as many while it waits, and next to none of them is garbage.
@@ -68,66 +59,6 @@ OBJECTS = 20_000
 OBJECTS_PER_RUN = 100
 # So many entries are replayed in milliseconds.
 SHORT = 100
-ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """How a run is started: its input, its limits, and the key under which it is started once."""
-
-    input: dict[str, Json] = field(default_factory=dict)
-    limits: dict[str, Json] = field(default_factory=dict)
-    iterations: int | None = None
-    key: str = ""
-    file: str = ""
-    sources: dict[str, str] = field(default_factory=dict)
-    cold: bool = False
-    # How many runs of its workflow run at once, of those that servers keep going.
-    at_once: int | None = None
-    labels: dict[str, str] = field(default_factory=dict)
-    # How many iterations loops make, by name, whatever their rules say.
-    explore: dict[str, int] = field(default_factory=dict)
-    refused: dict[str, Json] | None = None
-
-
-def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
-    """What the first event of a run tells the machine; `url` is where a server can be called."""
-    own = plan.workflow.limits.cost_usd
-    limits = ({} if own is None else {"cost_usd": own}) | start.limits
-    options: dict[str, Json] = {
-        "run": run,
-        "seed": os.urandom(8).hex(),
-        "behaviour": BEHAVIOUR,
-        "input": start.input,
-        "limits": limits or None,
-        "iterations": start.iterations,
-        "explore": {**start.explore} or None,
-        "refused": start.refused,
-    }
-    if plan.awaits_calls:
-        import secrets
-
-        options["callback"] = {"url": url, "token": secrets.token_urlsafe(16)}
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def without_secrets(
-    workflow: Workflow, given: dict[str, Json], redacted: Callable[[Json], Json]
-) -> dict[str, Json]:
-    """The input without the operator's secrets, unless it is one that is stored encrypted."""
-    secret = {port.name for port in workflow.inputs if port.secret}
-    return {n: value if n in secret else redacted(value) for n, value in given.items()}
-
-
-def shown_labels(labels: dict[str, str], redacted: Callable[[Json], Json]) -> dict[str, str]:
-    """Labels without the operator's secrets."""
-    return {name: str(redacted(value)) for name, value in labels.items()}
-
-
-def new_run_id(now: float) -> RunId:
-    """An id that sorts by time and says nothing else."""
-    number = int(now * 1000) << 40 | int.from_bytes(os.urandom(5), "big")
-    return RunId("".join([ALPHABET[number >> shift & 31] for shift in range(80, -1, -5)]))
 
 
 @dataclass(eq=False)
@@ -157,9 +88,7 @@ class LocalRuntime:
         end_loading(OBJECTS)
         self._objects = gc.get_threshold()[0]
         self._sleepers: dict[RunId, asyncio.Event] = {}
-        self._plans: dict[str, Plan] = {}
-        self._digests: dict[RunId, str] = {}
-        self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
+        self._pins = Pins(self.store)
         self._inbox_task: asyncio.Task[None] | None = None
         self._delivered: set[int] = set()
         self._timer = CommitTimer()
@@ -171,9 +100,9 @@ class LocalRuntime:
         """Makes a run, durably; `drive` drives it. False: a run with this key exists already."""
         run = new_run_id(self.clock())
         workflow, given = without_defaults(workflow, start.input)
-        pinned, digest = self._pin(workflow)
+        pinned, digest, plan = self._pins.pin(workflow)
         shown = without_secrets(workflow, given, self.workers.redacted)
-        body = started(run, self._plans[digest], replace(start, input=shown), self.url)
+        body = started(run, plan, replace(start, input=shown), self.url)
         if not start.cold and (memory := remembered(workflow, self.store.memory)):
             body["memory"] = memory
         about = (workflow.name, workflow.dialect, start.file, start.key)
@@ -188,7 +117,7 @@ class LocalRuntime:
         first = sealed(first, run, self.store.seals, redaction, workflow=workflow)
         stored, is_new = await self.store.create(made, first)
         if is_new:
-            self._digests[run] = digest
+            self._pins.keep(run, digest)
         return stored, is_new
 
     async def drive(
@@ -272,26 +201,7 @@ class LocalRuntime:
                 await asyncio.sleep(POLL_S)
 
     def plan(self, run: RunId) -> Plan:
-        if run not in self._digests:
-            encoded = self.store.workflow(run)
-            digest = content_hash(encoded)
-            if digest not in self._plans:
-                self._plans[digest] = Plan(from_json(encoded))
-            self._digests[run] = digest
-        return self._plans[self._digests[run]]
-
-    def _pin(self, workflow: Workflow) -> tuple[Json, str]:
-        """The workflow as it is stored; many runs of one workflow compute this once."""
-        pinned = self._pinned.get(id(workflow))
-        if pinned is None or pinned[0] is not workflow:
-            if len(self._pinned) >= PINNED_MAX:
-                self._pinned.clear()
-            encoded = to_json(workflow)
-            pinned = (workflow, encoded, content_hash(encoded))
-            self._pinned[id(workflow)] = pinned
-        if pinned[2] not in self._plans:
-            self._plans[pinned[2]] = Plan(workflow)
-        return pinned[1], pinned[2]
+        return self._pins.plan(run)
 
     def _count_driven(self, step: int) -> None:
         """Has Python look for garbage the less often the more runs there are that hold none.
@@ -375,13 +285,10 @@ class LocalRuntime:
 
     async def _give_up(self, run: RunId, owner: int) -> None:
         self._drivers.pop(run, None)
-        self._digests.pop(run, None)
+        self._pins.drop(run)
         if not self._drivers and not self._sleepers and self._inbox_task is not None:
             self._inbox_task.cancel()
             self._inbox_task = None
-        if len(self._plans) > PINNED_MAX:
-            needed = set(self._digests.values())
-            self._plans = {digest: plan for digest, plan in self._plans.items() if digest in needed}
         try:
             await self.store.release(run, owner, is_stopped=self._is_stopped_by_person)
         except StoreError as fault:

@@ -1,4 +1,7 @@
-"""What a runtime is to those who use one: it starts, drives, steers, follows and forks runs."""
+"""What a runtime is to those who use one: it starts, drives, steers, follows and forks runs.
+
+A watcher is one who looks on.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,27 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
 
+    from whorl.errors import StoreError
     from whorl.interpreter.events import Event
     from whorl.interpreter.plan import Plan
     from whorl.ir import Workflow
     from whorl.runtimes.journal.forking import Fork
     from whorl.runtimes.journal.journal import Entry, RunId
-    from whorl.runtimes.local import Start
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.starting import Start
+
+
+class Watcher(Protocol):
+    """Somebody who looks on."""
+
+    def entries(self, run: RunId, entries: list[Entry]) -> None:
+        """These entries are durable."""
+
+    def text(self, run: RunId, address: str, text: str) -> None:
+        """A task has streamed some text."""
+
+    def trouble(self, run: RunId, fault: StoreError) -> None:
+        """The store cannot be written; the run waits until it can."""
 
 
 class Runtime(Protocol):

@@ -14,26 +14,20 @@ from whorl.interpreter.events import Event, numbered, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, to_json
 from whorl.lazily import dataclass
-from whorl.runtimes.driver import Driver, Watcher
+from whorl.runtimes.driver import Driver
+from whorl.runtimes.journal.fields import records_in
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork, fork_run
-from whorl.runtimes.journal.journal import (
-    Entry,
-    LoopRow,
-    NewRun,
-    Record,
-    RunId,
-    records_in,
-    remembered,
-)
+from whorl.runtimes.journal.journal import Entry, LoopRow, NewRun, Record, RunId, remembered
 from whorl.runtimes.journal.keys import Seals
-from whorl.runtimes.journal.projection import loop_rows
+from whorl.runtimes.journal.projection import LoopFold, RunFold
 from whorl.runtimes.journal.sealing import redaction_of, sealed, secrets_of
 from whorl.runtimes.turns import CPU_MAX_S
 
 if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.runtimes.performing import Workers
+    from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.turns import Turns
 
     T = TypeVar("T")
@@ -41,6 +35,24 @@ if TYPE_CHECKING:
 EPOCH = 1_700_000_000.0
 # Called before and after each append takes effect; raising there is a crash.
 CrashHook: TypeAlias = Callable[[str, RunId], None]
+
+
+class AllLoops(RunFold[LoopFold]):
+    """Keeps every loop."""
+
+    __slots__ = ()
+
+    def loop_for(self, event: Event, address: str) -> LoopFold | None:
+        if event.kind == "loop.started":
+            self.loops.setdefault(address, LoopFold(address))
+        return self.loops.get(address)
+
+
+def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
+    run = AllLoops()
+    for entry in entries:
+        run.take(entry.event)
+    return [loop.row() for loop in run.loops.values()]
 
 
 @dataclass(slots=True)

@@ -19,21 +19,21 @@ from whorl.ir.walk import index_nodes
 from whorl.lazily import dataclass
 from whorl.providers.task import Cap, Effect, Emit, Estimate, Reply, Request, TaskKind, Usage, Worst
 from whorl.runtimes.journal.folding import fold
-from whorl.runtimes.journal.projection import document
 from whorl.runtimes.journal.replies import MARK
 from whorl.runtimes.journal.sealing import masked, opened, redacted, redaction_of, secrets_of, shown
 from whorl.runtimes.performing import RESERVED
 from whorl.runtimes.simulated import EPOCH, SimulatedRuntime
+from whorl.services.inspecting.documents import document
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.language import Json
     from whorl.providers.redaction import Redaction
-    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.local import Start
+    from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.starting import Start
 
 
 FORMAT = 1

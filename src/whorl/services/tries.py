@@ -18,9 +18,9 @@ from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import numbered
 from whorl.ir.walk import blocks_of, walk
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.folding import moment
-from whorl.runtimes.local import Start
+from whorl.runtimes.journal.moments import moment
 from whorl.runtimes.sqlite.listing import TRY
+from whorl.runtimes.starting import Start
 from whorl.services.files.effects import Effects, effects_of
 from whorl.services.records import records_of
 

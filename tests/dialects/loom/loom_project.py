@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from trusted import TRUSTED
 from whorl.providers.registry import Providers
-from whorl.runtimes.journal.projection import document
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
+from whorl.services.inspecting.documents import document
 from whorl.services.project import Project
 from whorl.services.runs import open_runtime
 

@@ -12,8 +12,8 @@ from loom_runs import PROJECT
 from trusted import TRUSTED
 from whorl.dialects import read_workflow
 from whorl.providers.registry import Providers
-from whorl.runtimes.journal.projection import document
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
+from whorl.services.inspecting.documents import document
 from whorl.services.project import Project
 from whorl.services.runs import open_runtime
 

@@ -10,7 +10,7 @@ import pytest
 
 from whorl.interfaces.cli import main
 from whorl.providers.registry import Providers
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services.project import Project
 from whorl.services.runs import open_runtime
 

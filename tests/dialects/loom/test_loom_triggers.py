@@ -10,7 +10,7 @@ import pytest
 from whorl import ir
 from whorl.dialects import read_workflow
 from whorl.errors import InvalidWorkflow, UsageError
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services.serving.triggers import Starts, starts_of
 
 NOW = 1_800_000_000.0

@@ -17,8 +17,8 @@ from whorl.providers.memory import key_of, search
 from whorl.providers.task import Estimate, Reply, Usage
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.journal.projection import document
 from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
+from whorl.services.inspecting.documents import document
 
 if TYPE_CHECKING:
     from whorl.ir import Workflow

@@ -32,12 +32,14 @@ from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.sealing import shown
 from whorl.runtimes.runtime import Runtime
 from whorl.runtimes.service.audit import Audit
+from whorl.services.catalogue import Catalogue
+from whorl.services.driving import Driving
 from whorl.services.experiments.serving import Experiments
 from whorl.services.inspecting.live_text import folder_of, listening
 from whorl.services.inspecting.results import loop_node, workflow_of
-from whorl.services.project import Catalogue, Project
+from whorl.services.project import Project
 from whorl.services.records import RunRecords
-from whorl.services.runs import Driving, keep_to, open_runtime
+from whorl.services.runs import keep_to, open_runtime
 from whorl.services.schedules.firing import Scheduler
 from whorl.services.serving.upkeep import Upkeep, watch_file
 from whorl.source.paths import resolve_beside

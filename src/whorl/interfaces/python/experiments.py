@@ -16,12 +16,13 @@ from whorl.interfaces.python.loading import project_of
 from whorl.interfaces.python.values import plain_value
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
+from whorl.services.driving import Driving
 from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_document, read_experiment
 from whorl.services.experiments.grading import NAMES
 from whorl.services.experiments.study import Study
 from whorl.services.experiments.what_if.asking import what_if_of
-from whorl.services.runs import Driving, find_run, open_runtime
+from whorl.services.runs import find_run, open_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

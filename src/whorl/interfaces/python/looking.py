@@ -11,6 +11,7 @@ from whorl.interfaces.python.values import Iteration, count, text, usage_from
 from whorl.interfaces.values import changes
 from whorl.services.inspecting import results
 from whorl.services.inspecting.costs import WAYS, Costs, costs_of
+from whorl.services.inspecting.iterations import loop_named, results_of, sides
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -38,10 +39,10 @@ class Past:
         `at` says which loop, where there are several; of very many, the newest are given.
         """
         with self._reading() as store:
-            loop = results.loop_named(store, self._run, text(at, "at"))
+            loop = loop_named(store, self._run, text(at, "at"))
             rows = store.newest_iterations(self._run, loop, ITERATIONS_MAX)
             rows = [row for row in rows if row.status != "not_begun"]
-            values = results.results_of(store, self._run, loop, [row.number for row in rows])
+            values = results_of(store, self._run, loop, [row.number for row in rows])
         return tuple(_iteration(row, values.get(row.number, {})) for row in rows)
 
     def why(self) -> dict[str, Any]:
@@ -53,10 +54,8 @@ class Past:
         """How the results of two iterations of a loop differ, by step."""
         numbers = (count(first, "first") or 1, count(second, "second") or 1)
         with self._reading() as store:
-            loop = results.loop_named(store, self._run, text(at, "at"))
-            before, after = (
-                side.results for side in results.sides(store, self._run, loop, numbers)
-            )
+            loop = loop_named(store, self._run, text(at, "at"))
+            before, after = (side.results for side in sides(store, self._run, loop, numbers))
         names = list(dict.fromkeys([*before, *after]))
         if step and step not in names:
             hint = did_you_mean(step, names) or f"steps: {', '.join(names) or 'none'}"

@@ -20,8 +20,10 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.sealing import shown
 from whorl.services import steering
+from whorl.services.forking import new_fork
 from whorl.services.inspecting.live_text import folder_of
-from whorl.services.inspecting.results import result_of, traceback_of, unknown_place
+from whorl.services.inspecting.places import unknown_place
+from whorl.services.inspecting.results import result_of, traceback_of
 from whorl.services.programs import is_lacking, program_of
 from whorl.services.records import LIMIT, RunRecords, document
 
@@ -38,8 +40,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.runtime import Runtime
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.driving import Driving
     from whorl.services.project import Project
-    from whorl.services.runs import Driving
 
 
 _POLL_S = 0.02
@@ -245,7 +247,7 @@ class Run(Past):
         fork = Fork(text(at, "at"), plain_table(values, "values"), origin=origin)
         self._find_functions()
         with _in_python(self._run):
-            run, _ = await steering.new_fork(opened.runtime, opened.providers, self._run, fork)
+            run, _ = await new_fork(opened.runtime, opened.providers, self._run, fork)
         opened.driving.drive(run)
         return Run(self._opened, run)
 

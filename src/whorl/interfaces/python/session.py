@@ -16,10 +16,11 @@ from whorl.interfaces.python.streaming import Listeners
 from whorl.interfaces.python.values import Workflow, count, dollars, plain_table, text
 from whorl.providers.functions import ProgramTasks, Tasks
 from whorl.providers.registry import Providers
-from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite.listing import Which
+from whorl.runtimes.starting import Start
+from whorl.services.driving import Driving
 from whorl.services.files import preflight
-from whorl.services.runs import Driving, open_runtime
+from whorl.services.runs import open_runtime
 from whorl.services.serving.triggers import only_start, starts_of
 
 if TYPE_CHECKING:

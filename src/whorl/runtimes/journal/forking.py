@@ -11,8 +11,10 @@ from whorl.interpreter.events import FED_KINDS, Event, split_iteration
 from whorl.interpreter.plan import Plan
 from whorl.ir import Workflow, content_hash, from_json, to_json
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.folding import Replay, begins, stored_before
-from whorl.runtimes.journal.journal import Journal, NewRun, RunId, records_in
+from whorl.runtimes.journal.fields import records_in
+from whorl.runtimes.journal.folding import Replay, begins
+from whorl.runtimes.journal.journal import Journal, NewRun, RunId
+from whorl.runtimes.journal.moments import stored_before
 from whorl.runtimes.journal.sealing import opened, redaction_of, sealed, sealed_state
 
 if TYPE_CHECKING:

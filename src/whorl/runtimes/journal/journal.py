@@ -1,14 +1,7 @@
-"""What a journal is: append-only, one owner per run, read by everybody; the write buffer before it.
-
-What can be had again may wait in the buffer for company: the machine's own notes, and replies of
-tasks without effects. All else is written at once. Nothing leaves the process before all of it is
-written, so a crash that loses it is a crash that came a moment earlier.
-"""
+"""What a journal is: append-only, one owner per run, read by everybody; and what it holds."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, NewType, Protocol
 
@@ -27,14 +20,6 @@ if TYPE_CHECKING:
 RunId = NewType("RunId", str)
 # Runs of these origins are taken up by a server when the process that drove them is gone.
 KEEPING = frozenset({"server", "detached"})
-# A clock that goes on while the machine is suspended, unlike that of an event loop.
-_THROUGHOUT = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
-_SUSPENDED_MIN_S = 0.5
-WAIT_S = 0.1
-# A process that is this busy would be held up even more if it wrote as often as it should.
-LATE_S = 0.02
-WAIT_MAX_S = 1.0
-ENTRIES_MAX = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,32 +219,6 @@ class Journal(Protocol):
         """The loops of a run, in the order in which they started."""
 
 
-def throughout() -> float:
-    """Seconds by a clock that nobody sets, and that all processes of a machine share."""
-    return time.monotonic() if _THROUGHOUT is None else time.clock_gettime(_THROUGHOUT)
-
-
-class RunClock:
-    """The time of a run: the time of day at its `start`, counted on by the event loop.
-
-    Whoever sets the clock of the machine thereby changes no wait.
-    """
-
-    def __init__(self, start: float) -> None:
-        self._passed = asyncio.get_running_loop().time
-        # How long the machine has been suspended since it started.
-        self._suspended_s = throughout() - time.monotonic()
-        self._start = start - self._passed()
-
-    def __call__(self) -> float:
-        suspended_s = throughout() - time.monotonic() - self._suspended_s
-        # A little is the time between reading two clocks.
-        if suspended_s > _SUSPENDED_MIN_S:
-            self._start += suspended_s
-            self._suspended_s += suspended_s
-        return self._start + self._passed()
-
-
 def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict[str, Json]:
     """The records by key that a new run begins with; `records` gives those of one key."""
     from whorl.ir import Loop
@@ -269,96 +228,3 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
     memories = [loop.memory for loop in loops if loop.memory is not None]
     kept = {memory.key: records(memory.key) for memory in memories if memory.across_runs}
     return {key: list(of_key) for key, of_key in kept.items() if of_key}
-
-
-def records_in(events: Iterable[Event]) -> list[Record]:
-    bodies = [event.body for event in events if event.kind == "iteration.finished"]
-    notes = [note for body in bodies if isinstance(note := body.get("remember"), dict)]
-    return [Record(str(note["key"]), note["record"], int(str(note["keep"]))) for note in notes]
-
-
-def tool_pins(journal: Journal, run: str) -> dict[str, str]:
-    """The hash of what each tool said about itself when the run first heard of it, by its name."""
-    pins: dict[str, str] = {}
-    for entry in journal.read(RunId(run), kinds=frozenset({"task.finished"})):
-        pins = pins_in(entry.event.body) | pins
-    return pins
-
-
-def pins_in(reply: dict[str, Json]) -> dict[str, str]:
-    """The hash of what each tool said about itself, as one reply has it."""
-    tools = reply.get("tools")
-    heard = dict(tools) if isinstance(tools, dict) else {}
-    if isinstance(name := reply.get("tool"), str):
-        heard[name] = reply.get("pin")
-    return {name: pin for name, pin in heard.items() if isinstance(pin, str)}
-
-
-class CommitTimer:
-    """Wakes all runs of a process that have something to write together: they share a commit."""
-
-    def __init__(self) -> None:
-        self._waiting: list[Callable[[], None]] = []
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._due = 0.0
-        self._late = 0.0
-
-    def wait(self, wake: Callable[[], None]) -> None:
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            # What waited in a loop that has ended waits for nothing any more.
-            self._loop, self._waiting, self._late = loop, [], 0.0
-        self._waiting.append(wake)
-        if len(self._waiting) == 1:
-            seconds = WAIT_S if self._late < LATE_S else WAIT_S + 4 * self._late
-            self._due = loop.time() + min(seconds, WAIT_MAX_S)
-            loop.call_at(self._due, self._wake_all, loop)
-
-    def _wake_all(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._late = loop.time() - self._due
-        waiting, self._waiting = self._waiting, []
-        for wake in waiting:
-            wake()
-
-
-@dataclass(slots=True, eq=False)
-class WriteBuffer:
-    """The entries of a run that wait, in the order of the journal, and until when they may."""
-
-    _entries: list[Event]
-    _timer: CommitTimer
-    _wake: Callable[[], None]
-    _is_due: bool = False
-    _is_waiting: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self._entries)
-
-    def add(self, entries: list[Event], *, now: bool = False) -> None:
-        """Puts entries behind those that wait; `now`: they may not wait."""
-        self._entries += entries
-        self._is_due |= now
-
-    def take(self) -> list[Event]:
-        entries, self._entries = self._entries, []
-        self._is_due = False
-        return entries
-
-    @property
-    def is_full(self) -> bool:
-        return len(self._entries) >= ENTRIES_MAX
-
-    def must_be_written(self) -> bool:
-        """Whether it has waited long enough; whoever asks is woken when it has."""
-        if self._is_due:
-            return True
-        if not self._is_waiting:
-            self._is_waiting = True
-            self._timer.wait(self._time_is_up)
-        return False
-
-    def _time_is_up(self) -> None:
-        self._is_waiting = False
-        if self._entries:
-            self._is_due = True
-            self._wake()

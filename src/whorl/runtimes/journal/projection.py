@@ -1,34 +1,36 @@
 """What people see of a run, folded from its journal: status, usage, and what became of its loops.
 
-Lists, live views, results and traces all take it from here, so they say the same. A field that is
-missing or has an odd type counts as not there: no entry is refused because of what a list shows.
+Lists, live views, results and traces all take it from here, so they say the same.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from whorl.interpreter.events import Event, charged, split_iteration
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import Entry, Journal, LoopRow, RunId
+from whorl.runtimes.journal.fields import (
+    amount_of,
+    count_of,
+    iteration_of,
+    iterations_in,
+    mark_of,
+    number_of,
+    text_of,
+)
+from whorl.runtimes.journal.journal import LoopRow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from whorl.language import Json
 
 
-_NUMBER_MAX: Final = 2**63
 _REQUESTS_KEPT: Final = 100
-_WARNINGS_MAX: Final = 1_000
-_WARNINGS: Final = frozenset({"warning"})
 _ABANDONED_MAX: Final = 1_000
 _ANSWERED_KEPT: Final = 1_000
-_MARKS: Final = ("limit", "budget")
-_USAGE: Final = ("calls", "input_tokens", "output_tokens", "cost_usd", "in_doubt")
 # What a loop and its row call alike.
 _SAME: Final = ("address", "exit_reason", "stopped_by", "score", "usage", "until", "started_seq",
                 "finished_seq", "mark")  # fmt: skip
@@ -333,110 +335,3 @@ _CHANGES: Final[dict[str, Callable[[RunFold[Any], Event], None]]] = {
     "task.started": lambda run, event: run.begin(event),
 }
 LOOP_KINDS: Final = frozenset({"loop.started", "loop.continued", "loop.finished", *OF_ITERATIONS})
-
-
-class AllLoops(RunFold[LoopFold]):
-    """Keeps every loop."""
-
-    __slots__ = ()
-
-    def loop_for(self, event: Event, address: str) -> LoopFold | None:
-        if event.kind == "loop.started":
-            self.loops.setdefault(address, LoopFold(address))
-        return self.loops.get(address)
-
-
-def loop_rows(entries: Iterable[Entry]) -> list[LoopRow]:
-    run = AllLoops()
-    for entry in entries:
-        run.take(entry.event)
-    return [loop.row() for loop in run.loops.values()]
-
-
-def iteration_of(event: Event) -> tuple[str, int]:
-    loop, number = split_iteration(event.address)
-    return loop, number if number is not None else count_of(event.body.get("number"))
-
-
-def iterations_in(limits: Json) -> int:
-    return count_of(limits.get("iterations")) if isinstance(limits, dict) else 0
-
-
-def text_of(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def mark_of(value: Json) -> str:
-    """What a loop ended at although its condition could have been met: `limit` or `budget`."""
-    return str(value) if value in _MARKS else ""
-
-
-def number_of(value: Json) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if abs(value) < _NUMBER_MAX else None
-
-
-def amount_of(value: Json) -> float | None:
-    if type(value) is float and 0.0 <= value < _NUMBER_MAX:
-        return value
-    number = number_of(value)
-    return number if number is not None and number >= 0 else None
-
-
-def count_of(value: Json) -> int:
-    if type(value) is int and 0 <= value < 2**53:
-        # What nearly every usage is made of.
-        return value
-    return min(int(amount_of(value) or 0), 2**53)
-
-
-def document(
-    run: str,
-    status: str,
-    final: Event | None,
-    journal: Journal,
-    *,
-    warnings: list[Json] | None = None,
-) -> dict[str, Json]:
-    """The result document; `final` is the last `run.finished`. Unknown warnings are looked for."""
-    body: dict[str, Any] = final.body if final is not None else {}
-    if warnings is None:
-        events = (entry.event for entry in journal.read(RunId(run), kinds=_WARNINGS))
-        warned = (event.body | {"path": event.address} for event in events)
-        warnings = list(islice(warned, _WARNINGS_MAX))
-    return {
-        "run": run,
-        "status": status,
-        "output": body.get("output"),
-        "outputs": body.get("outputs") or {},
-        "loops": [loop_document(row) for row in journal.loops(RunId(run))],
-        "usage": usage_document(body.get("usage")),
-        "warnings": warnings,
-        "error": body.get("error"),
-    }
-
-
-def loop_document(row: LoopRow) -> dict[str, Json]:
-    document: dict[str, Json] = {
-        "path": row.address,
-        "iterations": row.iterations,
-        "exit_reason": row.exit_reason or None,
-        "stopped_by": row.stopped_by or None,
-        "score": row.score,
-        "best_iteration": row.best_iteration,
-        "returned_iteration": row.returned_iteration,
-        "failed_iterations": list(row.failed_iterations),
-        "usage": usage_document(row.usage),
-    }
-    return document | {"mark": row.mark} if row.mark else document
-
-
-def usage_document(usage: Any) -> dict[str, Json]:
-    """Usage with all its fields, and how many calls had no known price."""
-    usage = usage if isinstance(usage, dict) else {}
-    document: dict[str, Json] = {name: usage.get(name, 0) for name in _USAGE}
-    document["cost_usd"] = round(float(usage.get("cost_usd", 0.0)), 9)
-    if usage.get("unpriced"):
-        document["unpriced_calls"] = usage["unpriced"]
-    return document

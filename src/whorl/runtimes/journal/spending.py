@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from whorl.interpreter.events import unescape
 from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.projection import LoopFold, RunFold, amount_of, count_of, text_of
+from whorl.runtimes.journal.fields import amount_of, count_of, text_of
+from whorl.runtimes.journal.projection import LoopFold, RunFold
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event

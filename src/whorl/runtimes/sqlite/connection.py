@@ -1,15 +1,9 @@
-"""The tables of a store; how its file is made, checked and opened; errors of SQLite in our words.
-
-The journal is one log for all runs, in the order in which things happened, so that a commit touches
-few pages however many runs it serves; an index finds the entries of a run. The meaning of columns
-never changes within a format version.
-"""
+"""How the file of a store is made, checked and opened, for one who writes and many who read."""
 
 from __future__ import annotations
 
 import os
 import random
-import re
 import threading
 import time
 from collections import deque
@@ -21,9 +15,16 @@ from urllib.parse import quote
 
 import apsw
 
-from whorl.errors import Fenced, InternalError, StoreError
+from whorl.errors import StoreError
 from whorl.lazily import dataclass
-from whorl.runtimes.sqlite.service_tables import HOOK_TABLES, LABEL_TABLES, QUEUE_TABLES
+from whorl.runtimes.sqlite.faults import DOCTOR, store_error
+from whorl.runtimes.sqlite.schema import (
+    FORMAT_VERSION,
+    MORE_COLUMNS,
+    MORE_NAMES,
+    MORE_TABLES,
+    TABLES,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,88 +34,6 @@ if TYPE_CHECKING:
 
 Column: TypeAlias = int | float | str | bytes | None
 
-_DEFINITIONS: Final = """
-CREATE TABLE runs(
-    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, key TEXT UNIQUE,
-    name TEXT NOT NULL, dialect TEXT NOT NULL, file TEXT NOT NULL, parent TEXT NOT NULL,
-    created_at REAL NOT NULL, workflow_hash TEXT NOT NULL, behaviour INTEGER NOT NULL,
-    workflow INTEGER NOT NULL, sources INTEGER NOT NULL, status TEXT NOT NULL
-);
-CREATE INDEX runs_by_status ON runs(status);
-CREATE TABLE progress(
-    run INTEGER PRIMARY KEY, owner INTEGER NOT NULL, process INTEGER,
-    last_seq INTEGER NOT NULL, updated_at REAL NOT NULL, cost_usd REAL NOT NULL,
-    calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
-    in_doubt INTEGER NOT NULL, budget_usd REAL, error TEXT NOT NULL, not_begun TEXT NOT NULL,
-    loop TEXT NOT NULL, iteration INTEGER NOT NULL, score REAL, exit_reason TEXT NOT NULL,
-    stopped_by TEXT NOT NULL, mark TEXT NOT NULL, seconds REAL NOT NULL DEFAULT 0
-);
-CREATE TABLE processes(
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    pid INTEGER NOT NULL, started TEXT NOT NULL, boot TEXT NOT NULL, namespace TEXT NOT NULL,
-    beat_at REAL NOT NULL, beat_monotonic REAL NOT NULL
-);
-CREATE TABLE journal(
-    id INTEGER PRIMARY KEY, run INTEGER NOT NULL, seq INTEGER NOT NULL, kind INTEGER NOT NULL,
-    at REAL NOT NULL, address TEXT NOT NULL, body NOT NULL, large TEXT, checksum INTEGER NOT NULL
-);
-CREATE UNIQUE INDEX journal_by_run ON journal(run, seq);
-CREATE INDEX iterations_by_run ON journal(run, seq) WHERE kind = 34;
-CREATE TABLE loops(
-    run INTEGER NOT NULL, address TEXT NOT NULL, state TEXT NOT NULL,
-    started INTEGER NOT NULL, finished INTEGER,
-    iterations_max INTEGER NOT NULL DEFAULT 0, mark TEXT NOT NULL DEFAULT '',
-    exit_reason TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY(run, address)
-) WITHOUT ROWID;
-CREATE TABLE payloads(
-    id INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE,
-    size INTEGER NOT NULL, deflated INTEGER NOT NULL, content BLOB NOT NULL
-);
-CREATE TABLE payload_uses(
-    run INTEGER NOT NULL, payload INTEGER NOT NULL, PRIMARY KEY(run, payload)
-) WITHOUT ROWID;
-CREATE INDEX payload_uses_by_payload ON payload_uses(payload);
-CREATE TABLE snapshots(
-    run INTEGER NOT NULL, seq INTEGER NOT NULL, state BLOB NOT NULL, PRIMARY KEY(run, seq)
-) WITHOUT ROWID;
-CREATE TABLE inbox(
-    id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL,
-    kind INTEGER NOT NULL, at REAL NOT NULL, address TEXT NOT NULL, body NOT NULL
-);
-CREATE TABLE memories(
-    key TEXT NOT NULL, number INTEGER NOT NULL, at REAL NOT NULL, record TEXT NOT NULL,
-    PRIMARY KEY(key, number)
-) WITHOUT ROWID;
-"""
-# Columns that a store may lack that was made without them.
-_MORE_COLUMNS: Final = {
-    "progress": "seconds REAL NOT NULL DEFAULT 0",
-    "loops": "exit_reason TEXT NOT NULL DEFAULT ''",
-}
-# Who started a run, whether servers keep it going, when it goes on by itself, why no server took
-# it up; and in which boot the time of day was how much ahead of a clock that nobody sets.
-# What calls were charged with, by hour, loop and model.
-# A store that was made without the tables gets them when it is opened; runs may have no rows.
-_UPKEEP: Final = """
-CREATE TABLE IF NOT EXISTS upkeep(
-    run INTEGER PRIMARY KEY, origin TEXT NOT NULL, kept INTEGER NOT NULL, due REAL,
-    held TEXT NOT NULL, anchor TEXT NOT NULL, ahead REAL NOT NULL
-);
-CREATE INDEX IF NOT EXISTS upkeep_by_due ON upkeep(due) WHERE due IS NOT NULL;
-CREATE TABLE IF NOT EXISTS spending(
-    run INTEGER NOT NULL, hour INTEGER NOT NULL, loop TEXT NOT NULL, model TEXT NOT NULL,
-    calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
-    cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, in_doubt INTEGER NOT NULL,
-    PRIMARY KEY(run, hour, loop, model)
-) WITHOUT ROWID;
-"""
-# SQLite keeps the text of a definition: without the indentation it fits into one page.
-_TABLES: Final = " ".join(_DEFINITIONS.split())
-_MORE_TABLES: Final = " ".join(f"{_UPKEEP}{HOOK_TABLES}{QUEUE_TABLES}{LABEL_TABLES}".split())
-_MORE_NAMES: Final = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", _MORE_TABLES)
-
-FORMAT_VERSION: Final = 3
 BUSY_TIMEOUT_MS: Final = 5000
 LOCK_WAIT_S_MAX: Final = 30.0
 _APPLICATION_ID: Final = 0x57484F52  # "WHOR"
@@ -122,34 +41,6 @@ _WAL_BYTES_MAX: Final = 64 * 1024 * 1024
 _COPIED_PAGES: Final = 2_000
 _READ_ONLY: Final = apsw.SQLITE_OPEN_READONLY
 _READ_WRITE: Final = apsw.SQLITE_OPEN_READWRITE
-_FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
-_RETRY = "nothing of this write was stored; then go on with `whorl resume`"
-DOCTOR = "`whorl doctor` names what is damaged; restore a backup with `whorl restore FILE`"
-_WORDS: dict[int, tuple[str, str]] = {
-    apsw.SQLITE_FULL: ("has no room to grow: the disk is full", f"free some space; {_RETRY}"),
-    apsw.SQLITE_IOERR: (
-        "cannot be read or written",
-        f"check the disk, its quota and the limit on file sizes; {_RETRY}",
-    ),
-    apsw.SQLITE_BUSY: (
-        "is locked by another process",
-        "look for a stopped or hanging process that has it open, end it, and try again",
-    ),
-    apsw.SQLITE_READONLY: (
-        "may not be written",
-        "check the rights of the file and its folder, or name another place with --store",
-    ),
-    apsw.SQLITE_CANTOPEN: (
-        "cannot be opened",
-        "check that its folder exists and may be written, or name another place with --store",
-    ),
-    apsw.SQLITE_PERM: ("may not be opened", "check the rights of the file and its folder"),
-    apsw.SQLITE_NOTADB: (
-        "is not a store of Whorl",
-        "name another place with --store, or move the file away",
-    ),
-    apsw.SQLITE_CORRUPT: ("is damaged", DOCTOR),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +189,7 @@ def _checked_version(place: Place, flags: int) -> int:
                 help="restore the file from a backup, or name another place with --store",
             )
         known = {row[0] for row in fetch(connection, "SELECT name FROM sqlite_schema")}
-        return stored["user_version"] if known.issuperset(_MORE_NAMES) else 0
+        return stored["user_version"] if known.issuperset(MORE_NAMES) else 0
     finally:
         connection.close()
 
@@ -324,12 +215,12 @@ def _make_tables(place: Place) -> None:
         version = connection.pragma("user_version")
         _refuse_other_formats(place.path, version)
         if version == 0:
-            connection.execute(_TABLES)
-        for table, column in _MORE_COLUMNS.items():
+            connection.execute(TABLES)
+        for table, column in MORE_COLUMNS.items():
             known = {row[1] for row in fetch(connection, f"PRAGMA table_info({table})")}
             if column.partition(" ")[0] not in known:
                 connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
-        connection.execute(_MORE_TABLES)
+        connection.execute(MORE_TABLES)
         connection.pragma("application_id", _APPLICATION_ID)
         connection.pragma("user_version", FORMAT_VERSION)
         connection.execute("COMMIT")
@@ -450,51 +341,3 @@ class _Loan:
 
     def __exit__(self, kind: object, fault: BaseException | None, trace: object) -> None:
         self._reader.give_back(self._connection, fault)
-
-
-def _number(error: apsw.Error, name: str) -> int:
-    """A result code; errors that APSW itself raises have none."""
-    return int(vars(error).get(name, apsw.SQLITE_ERROR))
-
-
-def is_fsync_fault(error: apsw.Error) -> bool:
-    """Whether the disk may have dropped what it was given; such a write is never tried again."""
-    return _number(error, "extendedresult") in _FSYNC_FAULTS
-
-
-def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreError:
-    usual = ("cannot be used", "run `whorl doctor` to look at the store")
-    code, (what, remedy) = "R900", _WORDS.get(_number(error, "result") & 0xFF, usual)
-    if is_fsync_fault(error):
-        code, what = "R905", "did not reach the disk (fsync failed)"
-        remedy = "check the disk, then start again: the store takes no writes until it is reopened"
-    elif _number(error, "result") & 0xFF == apsw.SQLITE_CORRUPT:
-        code = "R906"
-    needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
-    return StoreError(f"the store {path!r} {what}: {error}{needed}", code=code, help=remedy)
-
-
-def copy_of(error: StoreError | InternalError) -> StoreError | InternalError:
-    """The same error once more: each caller raises its own, with its own traceback."""
-    if isinstance(error, InternalError):
-        return InternalError(str(error))
-    return type(error)(str(error), code=error.code, help=error.help)
-
-
-def fenced(run: str, owner: int, current: int) -> Fenced:
-    return Fenced(
-        f"run {run!r} has another owner by now (owner number {owner}, current {current})",
-        code="R902",
-        help="nothing was written; watch the run with `whorl watch`, or resume it later",
-    )
-
-
-def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
-    place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
-    words = f"{place}: {what}"
-    advice = "use the version of Whorl that wrote it, or restore a backup: `whorl restore FILE`"
-    return StoreError(words, help=DOCTOR if code == "R906" else advice, code=code)
-
-
-def refused(what: str, remedy: str = "") -> StoreError:
-    return StoreError(what, code="R904", help=remedy)

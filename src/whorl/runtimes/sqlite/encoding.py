@@ -1,11 +1,9 @@
-"""Events and runs as rows: JSON text, deflated when that pays; large values once, by content hash.
+"""Events as rows: JSON text, deflated when that pays; large values once, by content hash.
 
 What is large is told by the column `large`, a list of (path, payload number); what is deflated, by
 the storage class of the column `body`. Nothing inside the JSON has a meaning of its own. A checksum
 over a whole row tells a damaged one from one that was written so. Numbers of kinds never change
 within a format version.
-
-A run has a row beside its entries, which is updated in the transaction that adds them.
 """
 
 from __future__ import annotations
@@ -14,23 +12,11 @@ import hashlib
 import json
 import struct
 import zlib
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from whorl.errors import InternalError, StoreError
 from whorl.interpreter.events import Event
 from whorl.language.pieces import read_pieces, write_pieces
-from whorl.lazily import dataclass
-from whorl.runtimes.journal.projection import (
-    OF_ITERATIONS,
-    LoopFold,
-    RunFold,
-    iteration_of,
-    iterations_in,
-    mark_of,
-    text_of,
-)
-from whorl.runtimes.journal.spending import ChargeFold, Spent, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,8 +24,6 @@ if TYPE_CHECKING:
     import apsw
 
     from whorl.language import Json
-    from whorl.runtimes.journal.spending import Place
-    from whorl.runtimes.sqlite.connection import Column
 
 
 BODY_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -63,11 +47,6 @@ _NOTES: Final = """loop.started iteration.started iteration.finished loop.finish
 KIND_NAMES: Final = dict(enumerate(_FED.split(), 1)) | dict(enumerate(_NOTES.split(), 32))
 KIND_NUMBERS: Final = {kind: number for number, kind in KIND_NAMES.items()}
 
-# The columns of `progress` that each append changes.
-_COLUMNS: Final = """last_seq updated_at cost_usd calls input_tokens output_tokens in_doubt
-    budget_usd error not_begun loop iteration score exit_reason stopped_by seconds"""
-CHANGING: Final = _COLUMNS.split()
-_ERROR_MAX: Final = 500
 
 Path: TypeAlias = tuple[str | int, ...]
 Stored: TypeAlias = str | bytes
@@ -286,127 +265,3 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
-@dataclass(slots=True)
-class LoopChange:
-    """A loop that started (again) or finished at an entry, or else was reopened."""
-
-    address: str
-    started: int | None = None
-    finished: int | None = None
-    # How many iterations it may have from then on; None: as many as before.
-    limit: int | None = None
-    mark: str = ""
-    exit_reason: str = ""
-
-
-# Nothing is ever told of it, so that all runs without a loop may share it.
-_NO_LOOP: Final = LoopFold("")
-
-
-@dataclass(slots=True)
-class RunRecord(ChargeFold):
-    """The row of a run with the loop that it shows, and changes to loops that are not written."""
-
-    number: int = 0
-    owner: int = 0
-    status_stored: str = ""
-    due_stored: float | None = None
-    mark: str = ""
-    # The outermost loop that runs, or that ran last; nothing is kept of the others.
-    shown: LoopFold = field(default_factory=lambda: _NO_LOOP)
-    loop_changes: list[LoopChange] = field(default_factory=list)
-    # What was charged and is not written yet.
-    spending: dict[Place, Spent] = field(default_factory=dict)
-
-    def charged(self, event: Event, model: str, sign: int) -> None:
-        usage: Any = event.body["usage"]
-        spent = self.spending.setdefault(place_of(event, model), Spent())
-        spent.charge(usage, model, sign)
-
-    def fork(self, event: Event) -> None:
-        ChargeFold.fork(self, event)
-        self.spending.clear()
-
-    def take_of_loop(self, event: Event) -> None:
-        """Takes an event of a loop in, and decides which loop the row shows."""
-        shown = self.shown
-        if event.kind in OF_ITERATIONS and not shown.is_over:
-            loop, number = iteration_of(event)
-            if loop == shown.address:
-                shown.take(event, self.last_seq, number)
-            if self.not_begun is not None:
-                self._begin_later(event)
-            return
-        address, limit = event.address, event.body.get("limits")
-        change: LoopChange | None = None
-        match event.kind:
-            case "loop.started":
-                change = LoopChange(address, started=self.last_seq, limit=iterations_in(limit))
-                if not shown.address or shown.is_over:
-                    self.show(LoopFold(address))
-            case "loop.continued":
-                change = LoopChange(address, limit=iterations_in(limit))
-            case "loop.finished":
-                reason = text_of(event.body.get("exit_reason")) or "failed"
-                change = LoopChange(address, finished=self.last_seq, exit_reason=reason)
-                change.mark = mark_of(event.body.get("mark"))
-            case "iteration.started":
-                loop = iteration_of(event)[0]
-                if loop == shown.address:
-                    change = LoopChange(loop)
-                else:
-                    self.show(LoopFold(loop))
-        if change is not None:
-            self.loop_changes.append(change)
-        RunFold.take_of_loop(self, event)
-
-    def show(self, loop: LoopFold) -> None:
-        self.shown = loop
-        self.loops = {loop.address: loop}
-
-    @property
-    def wakes_at(self) -> float | None:
-        """When a run that waits goes on by itself; any other has nothing to wait for."""
-        return self.due if self.status == "waiting" else None
-
-    def values(self) -> tuple[Column, ...]:
-        shown = self.shown
-        reason = shown.exit_reason or ("failed" if shown.is_over else "")
-        return (
-            self.last_seq,
-            self.updated_at,
-            self.cost_usd,
-            self.calls,
-            self.input_tokens,
-            self.output_tokens,
-            self.in_doubt,
-            self.budget_usd,
-            whole(self.error[:_ERROR_MAX]) if self.error else "",
-            "" if self.not_begun is None else json.dumps(self.not_begun),
-            whole(shown.address),
-            shown.number,
-            shown.score,
-            whole(reason) if reason else "",
-            whole(shown.stopped_by) if shown.stopped_by else "",
-            self.seconds,
-        )
-
-
-def record_of(row: tuple[Any, ...]) -> RunRecord:
-    record = RunRecord(*row[5:-7])
-    record.number, record.owner, record.status, record.mark, record.due = row[:5]
-    record.due_stored = record.due
-    not_begun, address, count, score, reason, stopped_by, record.seconds = row[-7:]
-    record.status_stored, record.not_begun = record.status, iterations_not_begun(not_begun)
-    if address:
-        shown = LoopFold(address, number=count, score=score, exit_reason=reason)
-        shown.stopped_by, shown.is_over = stopped_by, bool(reason)
-        record.show(shown)
-    return record
-
-
-def iterations_not_begun(text: str) -> tuple[str, ...] | None:
-    """The iterations that are held back, as their column names them; None: the run goes on."""
-    return tuple(json.loads(text)) if text else None

@@ -14,7 +14,8 @@ from whorl.runtimes.journal.journal import RunId, RunRow
 from whorl.runtimes.journal.spending import HOUR_S, Spent
 from whorl.runtimes.sqlite import encoding
 from whorl.runtimes.sqlite.checking import RUN_TYPES, fits
-from whorl.runtimes.sqlite.connection import damaged, fetch
+from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.faults import damaged
 from whorl.runtimes.sqlite.ownership import LEASE_S, Pulse, has_living
 
 if TYPE_CHECKING:

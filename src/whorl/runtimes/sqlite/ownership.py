@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 from whorl.errors import StoreError
 from whorl.interpreter import BEHAVIOUR
 from whorl.lazily import dataclass
-from whorl.runtimes.sqlite.connection import fetch, refused
+from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.faults import fenced, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -218,3 +219,10 @@ class Ownership:
             (*astuple(self.process), now.at, now.monotonic),
         )
         self._row = self.connection.last_insert_rowid()
+
+
+def check_owner(connection: apsw.Connection, run: str, owner: int) -> None:
+    current = "SELECT owner FROM progress JOIN runs ON number = run WHERE id = ?"
+    holder = connection.execute(current, (run,)).get
+    if holder != owner:
+        raise fenced(run, owner, holder or 0)

@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 import time
 import zlib
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, cast
 
 import apsw
 
 from whorl.errors import StoreError, UsageError
 from whorl.language.pieces import is_large
-from whorl.lazily import dataclass, regex
+from whorl.lazily import regex
 from whorl.providers.json_values import beside
-from whorl.runtimes.journal.journal import NewRun, Record, RunId, records_in
+from whorl.runtimes.journal.fields import records_in
+from whorl.runtimes.journal.journal import NewRun, Record, RunId
 from whorl.runtimes.journal.keys import Seals
-from whorl.runtimes.sqlite.connection import Place, copy_of, prepare, store_error
+from whorl.runtimes.sqlite.connection import Place, prepare
 from whorl.runtimes.sqlite.encoding import Encoded, encode, to_text, whole
-from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
+from whorl.runtimes.sqlite.faults import closed, copy_of, store_error
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.tables.hooks import HookTable
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
+from whorl.runtimes.sqlite.tables.pruning import Pruning
 from whorl.runtimes.sqlite.tables.queue import QueueTable
 from whorl.runtimes.sqlite.writer import Change, CrashHook, Job, Writer, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.language.libraries import Amendment
-    from whorl.providers.settings import Retention
 
 
 T = TypeVar("T")
@@ -44,34 +44,9 @@ _ID: Final = regex(r"[A-Za-z0-9_-]{1,128}")
 REASON_MAX: Final = 500
 # How many entries of a run with a past are made ready before others have their turn.
 _ENCODED_AT_ONCE: Final = 500
-_SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
-    FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)"""
 
 
-_ENDED: Final = """SELECT id, status, updated_at FROM runs JOIN progress ON run = number
-    WHERE status IN ('succeeded', 'failed', 'cancelled')
-    AND coalesce(key, '') NOT GLOB ? ORDER BY updated_at, number"""
-# The numbers of runs hop along the index, however many entries each of them has.
-_LEFT_OVER: Final = """WITH RECURSIVE kept(run) AS (SELECT min(run) FROM journal UNION ALL
-        SELECT (SELECT min(run) FROM journal WHERE run > kept.run) FROM kept WHERE run IS NOT NULL),
-    used(run) AS (SELECT min(run) FROM payload_uses UNION ALL
-        SELECT (SELECT min(run) FROM payload_uses WHERE run > used.run) FROM used
-        WHERE run IS NOT NULL)
-    SELECT run FROM (SELECT run FROM kept UNION SELECT run FROM used)
-    WHERE run IS NOT NULL AND run NOT IN (SELECT number FROM runs)"""
-
-
-@dataclass(frozen=True, slots=True)
-class Pruned:
-    """What was deleted, or would be. `bytes` counts the journal, without shared payloads."""
-
-    runs: tuple[RunId, ...]
-    entries: int
-    bytes: int
-    dry_run: bool
-
-
-class SqliteStore(StoreReading, HookTable, QueueTable):
+class SqliteStore(StoreReading, HookTable, QueueTable, Pruning):
     """Implements `Journal`. An append whose task is cancelled may or may not have been written."""
 
     def __init__(
@@ -202,80 +177,6 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
         stored = whole(key)
         return await self._ask(lambda tables: tables.memories.forget(stored))
 
-    async def prune(
-        self,
-        older_than_s: float,
-        statuses: Sequence[str] = ("succeeded", "failed", "cancelled"),
-        *,
-        dry_run: bool = False,
-        without_key: tuple[str, ...] = (),
-    ) -> Pruned:
-        """Deletes runs that ended long ago, with what only they use, and shrinks the file.
-
-        Those whose keys begin like one of `without_key` stay.
-        """
-        limit = self.clock() - older_than_s
-        each = (Which(status=status, without_key=without_key) for status in statuses)
-        rows = [row for which in each for row in self.list_runs(which, 2**31)]
-        old = [(row.id, row.status) for row in rows if row.updated_at < limit]
-        pruned = [await self._pruned(run, status, limit, dry_run=dry_run) for run, status in old]
-        return await self._shrunk(pruned, dry_run=dry_run)
-
-    async def remove(self, key: str) -> Pruned:
-        """Deletes all runs whose keys begin so, unless somebody drives them."""
-        now, which = self.clock() + 1.0, Which(key=key)
-        rows = [(row.id, row.status) for row in self.list_runs(which, 2**31)]
-        return await self._shrunk([await self._pruned(run, status, now) for run, status in rows])
-
-    async def retire(self, keep: Retention, limit: int = 100) -> Pruned:
-        """Deletes the oldest runs that have ended and that nothing keeps, at most so many.
-
-        Runs of experiments stay, since their reports are made of them.
-        """
-        now = self.clock()
-        old = math.inf if keep.older_than_s is None else keep.older_than_s
-        ended = self._reader.rows(_ENDED, (f"{EXPERIMENT}*",))
-        pruned: list[tuple[RunId, int, int]] = []
-        for index, (run, status, updated_at) in enumerate(ended[:limit]):
-            is_old = now - updated_at > old
-            is_surplus = keep.max_runs is not None and len(ended) - index > keep.max_runs
-            is_large = keep.max_bytes is not None and self.used_bytes() > keep.max_bytes
-            if not (is_old or is_surplus or is_large):
-                break
-            pruned.append(await self._pruned(run, status, now + 1.0))
-        return await self._shrunk(pruned)
-
-    async def _pruned(
-        self, run: RunId, status: str, older_than: float, *, dry_run: bool = False
-    ) -> tuple[RunId, int, int]:
-        """Deletes a run, unless it is driven again; gives how many entries and bytes it had."""
-        size, entries = self._reader.rows(_SIZE, (run,))[0]
-        if dry_run:
-            return run, entries, size
-        delete = partial(JournalTables.delete, run=run, status=status, older_than=older_than)
-        number = await self._ask(delete)
-        await self._sweep([number] if number else [])
-        return (run, entries, size) if number else (RunId(""), 0, 0)
-
-    async def _sweep(self, numbers: Iterable[int]) -> None:
-        for number in numbers:
-            while await self._ask(partial(JournalTables.sweep, number=number)):
-                await asyncio.sleep(0)
-
-    async def _shrunk(
-        self, pruned: list[tuple[RunId, int, int]], *, dry_run: bool = False
-    ) -> Pruned:
-        """Gives the room of deleted runs back, also of those that a crash has left half deleted."""
-        gone = [(run, entries, size) for run, entries, size in pruned if run]
-        left = [] if dry_run else [row[0] for row in self._reader.rows(_LEFT_OVER)]
-        await self._sweep(left)
-        if (gone or left) and not dry_run:
-            while await self._change(Change(JournalTables.give_back, alone=True)):
-                continue
-            await self._change(Change(JournalTables.empty_log, alone=True))
-        entries, bytes_ = sum(part[1] for part in gone), sum(part[2] for part in gone)
-        return Pruned(tuple(part[0] for part in gone), entries, bytes_, dry_run)
-
     def close(self) -> None:
         for loop in list(self._waiting):
             self._hand_over(loop)
@@ -295,11 +196,13 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
         """Has something done to tables of others in a transaction (see `runtimes/service`)."""
         return await self._ask(lambda tables: apply(tables.connection))
 
-    async def _ask(self, apply: Callable[[JournalTables], T], run: RunId | None = None) -> T:
-        """Has something done in a transaction; `run` is checked first."""
+    async def _ask(
+        self, apply: Callable[[JournalTables], T], run: RunId | None = None, *, alone: bool = False
+    ) -> T:
+        """Has something done in a transaction, or outside of one: `alone`; `run` is checked."""
         if run is not None:
             _check_id(run)
-        return cast("T", await self._change(Change(apply)))
+        return cast("T", await self._change(Change(apply, alone=alone)))
 
     async def _change(self, job: Job) -> object:
         """Waits for a job. All jobs of one turn of the event loop are committed together."""
@@ -335,9 +238,7 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
             return self._writer
         with self._gate:
             if self.is_closed and self._writer is None:
-                raise StoreError(
-                    f"the store {self._place.path!r} is closed", code="R905", help="open it again"
-                )
+                raise closed(self._place.path)
             try:
                 self._writer = self._writer or Writer(
                     self._place, self.watch, self.clock, self.monotonic, self._crash_hook

@@ -18,7 +18,7 @@ import apsw
 from whorl.errors import InternalError, StoreError, WhorlError
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite import connection as connecting
-from whorl.runtimes.sqlite.connection import Place, copy_of, is_fsync_fault, store_error
+from whorl.runtimes.sqlite.faults import closed, copy_of, ended, is_fsync_fault, store_error
 from whorl.runtimes.sqlite.ownership import BEAT_EVERY_S, Ownership, Pulse, this_process
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
 from whorl.runtimes.sqlite.tables.memory import MemoryTable
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from whorl.interpreter.events import Event
     from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.sqlite.connection import Place
     from whorl.runtimes.sqlite.file_watch import FileWatch
 
 CrashHook: TypeAlias = "Callable[[str, str, Sequence[Event]], None]"
@@ -80,11 +81,9 @@ class Writer:
         self._connection = connecting.open_writer(place)
         self._connection.set_wal_hook(self._count_pages)
         ownership = Ownership(self._connection, this_process(), lambda: Pulse(clock(), monotonic()))
-        self._tables = JournalTables(
-            self._connection, ownership, clock, MemoryTable(self._connection, clock)
-        )
-        self._wal_pages = 0
-        self._checkpointed = 0
+        memories = MemoryTable(self._connection, clock)
+        self._tables = JournalTables(self._connection, ownership, clock, memories)
+        self._wal_pages = self._checkpointed = 0
         self._broken: StoreError | None = None
         self._in_hand: list[Job] = []
         self._gate = threading.Lock()
@@ -123,7 +122,7 @@ class Writer:
             outcomes = self._commit(jobs, begun=True)
         except BaseException:
             # A thread that is not ours, perhaps with a transaction open.
-            self._broken = self._ended("writing to the store {!r} was interrupted")
+            self._broken = ended(f"writing to the store {self._path!r} was interrupted")
             # An event loop may only log what a callback of it raises: nobody may wait for ever.
             settle([(job, None, self._stopped()) for job in jobs], own_loop=jobs[0].loop)
             raise
@@ -143,11 +142,7 @@ class Writer:
     def _stopped(self) -> StoreError | InternalError:
         if self._broken is not None:
             return copy_of(self._broken)
-        return StoreError(f"the store {self._path!r} is closed", code="R905", help="open it again")
-
-    def _ended(self, words: str) -> StoreError:
-        remedy = "start again; what was acknowledged is stored"
-        return StoreError(words.format(self._path), code="R905", help=remedy)
+        return closed(self._path)
 
     def _work(self) -> None:
         try:
@@ -320,18 +315,14 @@ class Writer:
         with self._gate:
             if not self._closed:
                 self._closed = True
-                ended = self._ended("the thread that writes the store {!r} has ended")
-                self._broken = self._broken or ended
+                words = f"the thread that writes the store {self._path!r} has ended"
+                self._broken = self._broken or ended(words)
         if self._fault() is not None:
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         self._connection.close(True)
         settle([(job, None, self._stopped()) for job in self._in_hand])
-        while True:
-            try:
-                jobs = self._queue.get_nowait()
-            except queue.Empty:
-                return
-            settle([(job, None, self._stopped()) for job in jobs or ()])
+        while not self._queue.empty():
+            settle([(job, None, self._stopped()) for job in self._queue.get_nowait() or ()])
 
 
 def settle(outcomes: Iterable[Outcome], own_loop: asyncio.AbstractEventLoop | None = None) -> None:
@@ -352,9 +343,8 @@ def settle(outcomes: Iterable[Outcome], own_loop: asyncio.AbstractEventLoop | No
 
 def _answer(outcomes: Iterable[Outcome]) -> None:
     for job, value, error in outcomes:
-        if job.answer is None or job.answer.done():
-            continue
-        if error is None:
-            job.answer.set_result(value)
-        else:
-            job.answer.set_exception(error)
+        if job.answer is not None and not job.answer.done():
+            if error is None:
+                job.answer.set_result(value)
+            else:
+                job.answer.set_exception(error)

@@ -13,8 +13,8 @@ from whorl.ir import content_hash, from_json, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import KEEPING, RunId
 from whorl.runtimes.journal.sealing import redaction_of, secrets_of, shown_sources, without_defaults
-from whorl.runtimes.local import shown_labels, started, without_secrets
 from whorl.runtimes.pilot import Pilot
+from whorl.runtimes.starting import shown_labels, started, without_secrets
 from whorl.runtimes.temporal.limits import check_runnable
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.settings import TemporalSettings
-    from whorl.runtimes.local import Start
+    from whorl.runtimes.starting import Start
 
 
 RUN = "whorl.run"

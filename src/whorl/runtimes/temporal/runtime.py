@@ -22,7 +22,8 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork, fork_run
 from whorl.runtimes.journal.sealing import opened, opened_state
-from whorl.runtimes.local import Start, new_run_id, raise_objection
+from whorl.runtimes.local import raise_objection
+from whorl.runtimes.starting import Start, new_run_id
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.connection import answering
 from whorl.runtimes.temporal.limits import check_runnable
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
     from whorl.ir import Workflow
     from whorl.language import Json
     from whorl.providers.settings import TemporalSettings
-    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal.journal import Entry, NewRun, RunId, RunRow
+    from whorl.runtimes.runtime import Watcher
     from whorl.runtimes.sqlite import SqliteStore
 
 

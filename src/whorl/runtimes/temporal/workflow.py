@@ -29,7 +29,7 @@ from temporalio.exceptions import TimeoutError as OutOfTime
 
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
-    from whorl.runtimes.journal.journal import records_in
+    from whorl.runtimes.journal.fields import records_in
     from whorl.runtimes.journal.sealing import redacted, redaction_of
     from whorl.runtimes.pilot import Arrival, Call
     from whorl.runtimes.temporal import messages

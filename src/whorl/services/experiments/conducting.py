@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
 from whorl.lazily import dataclass
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.experiments.grading import Collection, grading_workflow
 from whorl.services.experiments.study import iteration_names
@@ -26,18 +26,18 @@ from whorl.services.experiments.trials import (
 )
 from whorl.services.experiments.variants import find_loop, prepare
 from whorl.services.experiments.what_if.facts import facts_of
-from whorl.services.files import preflight
+from whorl.services.files import forecasting, preflight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId, RunRow
+    from whorl.services.driving import Driving
     from whorl.services.experiments.document import Experiment, Grader
     from whorl.services.experiments.trials import Outcome, Trial
     from whorl.services.experiments.variants import Prepared
     from whorl.services.project import Project
-    from whorl.services.runs import Driving
 
 RESUMES_MAX = 3
 _NOTHING = 1e-9
@@ -144,9 +144,9 @@ class Conductor:
         total = None if None in calls else sum(call or 0 for call in calls)
         return Forecast(experiment.trials, len(waiting), total, sum(costs) if any(costs) else None)
 
-    def _forecast(self, workflow: Workflow) -> preflight.Forecast:
+    def _forecast(self, workflow: Workflow) -> forecasting.Forecast:
         most = max(self.experiment.explore.values(), default=None)
-        return preflight.forecast(workflow, self._providers, iterations=most)
+        return forecasting.forecast(workflow, self._providers, iterations=most)
 
     async def run(self) -> Progress:
         """Starts and resumes what is missing; ends early where the budget does not allow more."""

@@ -17,20 +17,20 @@ from whorl.errors import InvalidWorkflow, UsageError, WhorlError, did_you_mean, 
 from whorl.lazily import dataclass
 from whorl.runtimes.service.experiments import AskedExperiment, ExperimentTable
 from whorl.runtimes.sqlite.listing import Which
+from whorl.services.catalogue import candidates
 from whorl.services.experiments.conducting import Conductor, Progress
 from whorl.services.experiments.document import read_experiment
 from whorl.services.experiments.study import Study
 from whorl.services.experiments.trials import ENDED, PREFIX, digest, generation_of, key_prefix
 from whorl.services.inspecting.results import open_gates
-from whorl.services.project import candidates
 
 if TYPE_CHECKING:
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.journal import RunRow
     from whorl.runtimes.service.experiments import State
+    from whorl.services.driving import Driving
     from whorl.services.experiments.document import Experiment
     from whorl.services.project import Project
-    from whorl.services.runs import Driving
 
 LOOK_S: Final = 2.0
 _SUFFIXES: Final = (".experiment.yaml", ".experiment.yml", ".experiment.json")

@@ -16,7 +16,7 @@ from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
 from whorl.services.experiments.cases import inputs_of
-from whorl.services.files.preflight import models_of
+from whorl.services.files.forecasting import models_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

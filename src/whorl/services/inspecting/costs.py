@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.spending import HOUR_S, UNKNOWN, ChargeFold, Spent, loop_of, step_of
 from whorl.runtimes.sqlite.listing import KEPT, TRY, Which
-from whorl.services.inspecting.places import places_like
-from whorl.services.inspecting.results import each_left, unknown_place
+from whorl.services.inspecting.places import places_like, unknown_place
+from whorl.services.inspecting.results import each_left
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from whorl.errors import UsageError, did_you_mean
 from whorl.interpreter.events import split_iteration, unescape
 from whorl.lazily import regex
 from whorl.runtimes.journal.spending import step_of
@@ -69,3 +70,12 @@ def some(places: Collection[str]) -> str:
     named = ", ".join(list(places)[:_NAMED_MAX])
     more = len(places) - _NAMED_MAX
     return f"{named} and {more:,} more" if more > 0 else named or "none"
+
+
+def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
+    words = f"nothing happened at {address!r} in run {run}"
+    if like := places_like(store, run, address):
+        return UsageError(words, help=f"there is {some(like)}", code="W907")
+    addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
+    hint = did_you_mean(address, [text for text in addresses if text])
+    return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W907")

@@ -1,4 +1,4 @@
-"""What a run came to, from its journal: its result, iterations, steps, costs, open questions.
+"""What a run came to, from its journal: its result, why its loops ended, open questions.
 
 The journal holds secrets and the outputs of secure tasks encrypted, since a run cannot go on
 without them; nobody is shown them.
@@ -8,31 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from whorl.errors import UsageError, did_you_mean
-from whorl.interpreter.events import Event, numbered, split_iteration
+from whorl.errors import UsageError
+from whorl.interpreter.events import Event
 from whorl.ir import Loop, Workflow, from_json
 from whorl.ir.walk import index_nodes, is_hidden
-from whorl.lazily import dataclass, regex
+from whorl.lazily import dataclass
 from whorl.providers.redaction import HIDDEN
-from whorl.runtimes.journal.folding import fold, look_into, moment
-from whorl.runtimes.journal.projection import document, usage_document
+from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.sealing import shown
-from whorl.services.files.preflight import asks_models
-from whorl.services.inspecting.places import loops_meant, places_like, some
+from whorl.services.files.forecasting import asks_models
+from whorl.services.inspecting.documents import document, usage_document, warnings_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from whorl.interpreter.machine import Machine
     from whorl.language import Json
-    from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, RunId, RunRow
+    from whorl.runtimes.journal.journal import IterationRow, LoopRow, RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
 
 
 _Row = TypeVar("_Row")
 _Made = TypeVar("_Made")
-_ATTEMPT = regex(r"#([0-9]+)$")
-_ENDS = {"task.finished": "succeeded", "task.failed": "failed", "node.skipped": "skipped"}
 TOY_ANSWERED = (
     "the embedded toy model answers: fine for trying things out, useless as a judge; configure a "
     "provider in whorl.toml"
@@ -44,9 +41,6 @@ _LOOKS = 4
 _TAIL = 20
 _REQUESTS = frozenset({"gate.decided", "run.continued", "run.accepted"})
 _REQUESTS_MAX = 1_000
-_WARNINGS = frozenset({"warning", "loop.continued", "run.accepted"})
-_WARNINGS_MAX = 1_000
-_AT_LIMIT = "R102"
 _ITERATIONS_MAX = 1_000
 _VERBS = {"succeeded": "has", "failed": "has", "cancelled": "was", "interrupted": "was"}
 
@@ -130,24 +124,6 @@ def result_of(
     if state["usage"].get("calls") and asks_models(machine.plan.workflow):
         result["warnings"] = [*_of_toy(store, run), *cast("list[Json]", result["warnings"])]
     return result
-
-
-def warnings_of(store: SqliteStore, run: RunId) -> list[Json]:
-    """What a run warned of and still holds, with its place; of very many, the first.
-
-    That a loop has ended at a limit is no longer so once it goes on, or is accepted.
-    """
-    warnings: list[dict[str, Json]] = []
-    for entry in store.read(run, kinds=_WARNINGS):
-        event = entry.event
-        if event.kind == "warning":
-            warnings.append(event.body | {"path": event.address})
-        else:
-            ended = (_AT_LIMIT, event.address or event.body.get("at"))
-            warnings = [each for each in warnings if (each.get("code"), each["path"]) != ended]
-        if len(warnings) == _WARNINGS_MAX:
-            break
-    return [*warnings]
 
 
 def _complete_usage(
@@ -286,103 +262,11 @@ def loop_frame(machine: Machine, address: str) -> dict[str, Any]:
     return cast("dict[str, Any]", next(loops, {}))
 
 
-def iteration_results(
-    store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int], *, to_drive: bool = False
-) -> dict[int, dict[str, Json]]:
-    iterations = frozenset(numbered(loop, number) for number in numbers)
-    results = look_into(store, run, iterations, to_drive=to_drive)
-    return {split_iteration(address)[1] or 0: iteration for address, iteration in results.items()}
-
-
-def carried_into(store: SqliteStore, run: RunId, loop: str, number: int) -> dict[str, Json]:
-    machine = moment(store, run, numbered(loop, number))
-    frame = {} if machine is None else loop_frame(machine, loop)
-    return dict(frame.get("carry") or {})
-
-
 def status_words(status: str) -> str:
     """A status as a clause: `has succeeded`, `was cancelled`, `is paused`."""
     if status == "waiting":
         return "waits for a person"
     return f"{_VERBS.get(status, 'is')} {status}"
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """An iteration with what its steps gave."""
-
-    row: IterationRow
-    results: dict[str, Json]
-
-
-@dataclass(slots=True)
-class StepAttempt:
-    """One time that a step was carried out."""
-
-    number: int
-    address: str
-    kind: str = ""
-    status: str = "running"
-    started_at: float | None = None
-    ended_at: float | None = None
-    model: str | None = None
-    inputs: Json = None
-    output: Json = None
-    usage: Json = None
-    error: Json = None
-    in_doubt: bool = False
-
-
-def loop_named(store: SqliteStore, run: RunId, at: str) -> str:
-    """The address of the loop that is meant, or of the only outermost one."""
-    loops = [row.address for row in store.loops(run)]
-    meant = loops_meant(at, loops) if at else [loop for loop in loops if "[" not in loop]
-    if len(meant) == 1:
-        return meant[0]
-    if not loops:
-        raise UsageError(f"run {run} has no loop", help=f"`whorl show {run}`", code="W907")
-    if at and not meant:
-        hint = did_you_mean(at, loops) or f"loops: {some(loops)}"
-        raise UsageError(f"run {run} has no loop {at!r}", help=hint, code="W907")
-    raise UsageError("say which loop with --at", help=f"loops: {some(meant or loops)}", code="W903")
-
-
-def iteration_row(store: SqliteStore, run: RunId, loop: str, number: int) -> IterationRow:
-    rows = store.iterations(run, loop, after=number - 1, limit=20)
-    same = [row for row in rows if row.number == number]
-    if not same:
-        last = store.newest_iterations(run, loop, 1)
-        had = f"it has {last[-1].number}" if last else "it has none"
-        raise UsageError(f"{loop!r} has no finished iteration {number}; {had}", code="W907")
-    return same[-1]
-
-
-def sides(
-    store: SqliteStore, run: RunId, loop: str, numbers: tuple[int, int], other: RunId | None = None
-) -> tuple[Side, Side]:
-    """Two iterations of a loop; the second one may be of another run."""
-    if other is not None and other != run:
-        loop_named(store, other, loop)
-        return _side(store, run, loop, numbers[0]), _side(store, other, loop, numbers[1])
-    results = results_of(store, run, loop, sorted(set(numbers)))
-    first, second = (
-        Side(iteration_row(store, run, loop, number), results.get(number, {})) for number in numbers
-    )
-    return first, second
-
-
-def _side(store: SqliteStore, run: RunId, loop: str, number: int) -> Side:
-    row = iteration_row(store, run, loop, number)
-    return Side(row, results_of(store, run, loop, (number,)).get(number, {}))
-
-
-def results_of(
-    store: SqliteStore, run: RunId, loop: str, numbers: Sequence[int]
-) -> dict[int, dict[str, Json]]:
-    """What the steps of iterations gave, without what is shown to nobody."""
-    hidden = hidden_names(workflow_of(store, run))
-    iterations: dict[int, Any] = dict(iteration_results(store, run, loop, numbers))
-    return {n: without(given.get("results") or {}, hidden) for n, given in iterations.items()}
 
 
 def limit_now(machine: Machine, row: LoopRow) -> int | None:
@@ -392,60 +276,3 @@ def limit_now(machine: Machine, row: LoopRow) -> int | None:
         return int(frame["limits"]["iterations"])
     limit = row.limits.get("iterations") if isinstance(row.limits, dict) else None
     return limit if isinstance(limit, int) else None
-
-
-def unknown_place(store: SqliteStore, run: RunId, address: str) -> UsageError:
-    words = f"nothing happened at {address!r} in run {run}"
-    if like := places_like(store, run, address):
-        return UsageError(words, help=f"there is {some(like)}", code="W907")
-    addresses = list(dict.fromkeys(entry.event.address for entry in store.read(run)))
-    hint = did_you_mean(address, [text for text in addresses if text])
-    return UsageError(words, help=hint or f"`whorl show {run}` lists steps and loops", code="W907")
-
-
-def attempts_of(entries: Iterable[Entry], address: str) -> list[StepAttempt]:
-    attempts: dict[int, StepAttempt] = {}
-    for entry in entries:
-        at = entry.event.address
-        match = _ATTEMPT.search(at)
-        base, number = (at[: match.start()], int(match[1])) if match else (at, 1)
-        if base == address:
-            _take(attempts.setdefault(number, StepAttempt(number, at)), entry.event)
-    return [attempts[number] for number in sorted(attempts)]
-
-
-def previous_address(address: str) -> str:
-    """The same step in the iteration before, of the innermost loop around it; empty: none."""
-    for at in range(len(address), 0, -1):
-        loop, number = split_iteration(address[:at])
-        if number is not None and address[at:][:1] in ("/", "") and address[:at].endswith("]"):
-            return numbered(loop, number - 1) + address[at:] if number > 1 else ""
-    return ""
-
-
-def _take(attempt: StepAttempt, event: Event) -> None:
-    body = shown(event)
-    inputs: Any = body.get("inputs")
-    match event.kind:
-        case "task.started":
-            attempt.started_at, attempt.inputs = event.at, inputs
-            attempt.kind, attempt.status = str(body.get("kind", "")), "running"
-            model = inputs.get("model") if isinstance(inputs, dict) else None
-            attempt.model = model if isinstance(model, str) else None
-        case "task.finished" | "task.failed" | "node.skipped":
-            attempt.ended_at, attempt.status = event.at, _ENDS[event.kind]
-            attempt.output, attempt.error = body.get("value"), body.get("error")
-            attempt.usage = body.get("usage")
-            attempt.model = str(body["model"]) if body.get("model") else attempt.model
-        case "task.in_doubt":
-            attempt.in_doubt = True
-        case "gate.waiting":
-            attempt.kind, attempt.status = "gate", "waiting"
-            attempt.started_at, attempt.inputs = event.at, body
-        case "gate.decided":
-            attempt.status, attempt.ended_at, attempt.output = "succeeded", event.at, body
-        case "node.finished":
-            attempt.ended_at, attempt.status = event.at, str(body.get("status") or "succeeded")
-            attempt.output, attempt.error = body.get("branch"), body.get("error")
-            attempt.usage = body.get("usage") or attempt.usage
-            attempt.in_doubt = attempt.in_doubt or bool(body.get("usage"))

@@ -13,8 +13,8 @@ from whorl.interpreter.contents import ENDED
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
 from whorl.runtimes.journal.folding import as_far_as_open
-from whorl.runtimes.journal.projection import usage_document
 from whorl.runtimes.journal.sealing import redacted, redaction_of
+from whorl.services.inspecting.documents import usage_document
 from whorl.services.inspecting.results import result_of, workflow_of
 from whorl.services.records.record import Focus, Record
 from whorl.services.records.recorder import Recorder

@@ -6,26 +6,24 @@ iteration of a loop, as far as somebody asks for them.
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.interpreter.constructs.block import results
 from whorl.interpreter.constructs.ends import satisfies
-from whorl.interpreter.events import amount_in, charged, join, split_iteration
+from whorl.interpreter.events import join, split_iteration
 from whorl.interpreter.plan import inner_key
 from whorl.interpreter.state import Observer
 from whorl.ir import Assign, Branch, Call, Compute, Task
 from whorl.ir.walk import blocks_of
-from whorl.providers.redaction import HIDDEN
-from whorl.runtimes.journal.sealing import shown
+from whorl.services.records.charging import CHARGED, Charges, charge
 from whorl.services.records.inputs import Inputs
-from whorl.services.records.record import Attempt, Focus, Record, is_inside, kind_of
+from whorl.services.records.record import Focus, Record, is_inside, kind_of
 from whorl.services.records.secure import SecureParts
 
 if TYPE_CHECKING:
     from whorl.interpreter.events import Event
-    from whorl.interpreter.frames import BlockFrame, End, Frame, Outcome, RunState, Values
+    from whorl.interpreter.frames import BlockFrame, End, Outcome, RunState, Values
     from whorl.interpreter.plan import Plan
     from whorl.interpreter.state import State
     from whorl.ir import Node
@@ -33,10 +31,8 @@ if TYPE_CHECKING:
 
 # What an iteration that a budget stops is called in its note.
 _STOPPED = {"cut": "cancelled", "not_begun": "skipped"}
-_NAME = re.compile(r"[.\[]")
 # After these the same places of a run may have other records.
 STEERING = frozenset(f"run.{word}" for word in ("resumed", "continued", "accepted", "forked"))
-_CHARGED = frozenset({"task.finished", "task.failed", "task.in_doubt"})
 
 
 class Recorder(Observer):
@@ -54,7 +50,7 @@ class Recorder(Observer):
         self._inside = ("", 0)
         self._before_steering: Record | None = None
         self._given: Json = None
-        self._abandoned: dict[str, tuple[list[Record], Values]] = {}
+        self._charges = Charges(self._known, self._iterations)
         self._inputs = Inputs()
         # Each part of a fork has a plan of its own.
         self._secure: dict[int, tuple[Plan, SecureParts]] = {}
@@ -117,7 +113,7 @@ class Recorder(Observer):
         record.end(machine.now, outcome["status"], output=value, error=outcome.get("error"))
         if frame["kind"] == "task":
             self._take_inputs(machine, key, record)
-            self._charge_abandoned(machine, key)
+            self._charges.give_up(machine, key)
         elif frame["kind"] == "branch":
             record.branch = frame.get("branch")
 
@@ -131,7 +127,7 @@ class Recorder(Observer):
                     place = join(frame["address"], name)
                     self._skip(machine, place, plan.key, node, skipped)
         if frame["kind"] == "task":
-            self._charge_abandoned(machine, key)
+            self._charges.give_up(machine, key)
         if frame["kind"] == "signal":
             self._end_around(machine, key)
         record = self._known.pop(key, None)
@@ -195,8 +191,8 @@ class Recorder(Observer):
 
     def taking(self, machine: State, event: Event) -> None:
         """An event is about to be fed."""
-        if event.kind in _CHARGED:
-            self._take_reply(machine, event)
+        if event.kind in CHARGED:
+            self._charges.take_reply(machine, event)
         elif event.kind in STEERING:
             self._before_steering = self._latest.get(self.focus.at)
             under_way = [record for record in self._known.values() if record.ended_at is None]
@@ -204,52 +200,13 @@ class Recorder(Observer):
             for record in under_way if event.kind == "run.forked" else ():
                 record.usage.clear()
 
-    def _take_reply(self, machine: State, event: Event) -> None:
-        """Charges what a call used to all that it happened in."""
-        waiting = machine.pending.get(event.address)
-        usage: Any = event.body.get("usage")
-        if event.kind == "task.in_doubt":
-            usage = charged(event.body.get("reserve") or {})  # type: ignore[arg-type]
-        if waiting is None:
-            records, charge = self._abandoned.pop(event.address, ([], {}))
-            _charge(records, charge, -1)
-            _charge(records, usage)
-            return
-        _charge(self._around(machine.frames, waiting["frame"]), usage)
-        record = self._known.get(waiting["frame"])
-        if record is not None and event.kind != "task.in_doubt":
-            status = "succeeded" if event.kind == "task.finished" else "failed"
-            error = shown(event).get("error")
-            record.attempts.append(Attempt(event.address, status, event.at, error))
-
     def moved(self, before: RunState, after: RunState, key: str) -> None:
         """The fold goes on later in the run: what was used until then was used in one frame."""
         used = {n: v - before["usage"].get(n, 0) for n, v in after["usage"].items()}
-        _charge(self._around(after["frames"], key), used)
+        charge(self._charges.around(after["frames"], key), used)
         frame: Any = after["frames"][key]
         if (record := self._known.get(key)) is not None:
             record.repetitions = frame.get("count", frame.get("next"))
-
-    def _around(self, frames: dict[str, Frame], key: str | None) -> list[Record]:
-        """The records of a frame and of all that it happens in."""
-        records: list[Record] = []
-        while key is not None:
-            if (record := self._known.get(key)) is not None:
-                records.append(record)
-            inside, key = key, frames[key]["parent"]
-            # The judge of an iteration is no part of its body; one ahead of the next is of neither.
-            iteration = self._iterations.get(key or "")
-            if iteration is not None and key is not None and iteration.frame != inside:
-                records += [] if frames[key].get("before") else [iteration]
-        return records
-
-    def _charge_abandoned(self, machine: State, key: str) -> None:
-        address = machine.frames[key]["address"]
-        call = machine.state["abandoned"].get(address)
-        if call is not None and address not in self._abandoned:
-            records = self._around(machine.frames, key)
-            _charge(records, call["usage"])
-            self._abandoned[address] = (records, call["usage"])
 
     def _take_inputs(self, machine: State, key: str, record: Record) -> None:
         """The inputs of a task as it was asked; what it reads, where they cannot be computed."""
@@ -321,10 +278,10 @@ class Recorder(Observer):
                 record.status, record.ended_at, record.output = "running", None, None
         for waiting in machine.pending.values():
             if waiting["what"] == "gate":
-                for record in self._around(machine.frames, waiting["frame"])[:1]:
+                for record in self._charges.around(machine.frames, waiting["frame"])[:1]:
                     record.status = "waiting"
         for record, secure in self._records:
-            _hide(record, secure)
+            secure.hide(record)
         return [record for record, _ in self._records if record.status]
 
     def is_passed(self, machine: State) -> bool:
@@ -380,32 +337,3 @@ def _why(end: End, node: Node, frame: BlockFrame) -> tuple[str, Values]:
         lost = (n for n, e in ends.items() if e["status"] != "skipped" and "error" in e)
         return cause, {"step": next(lost, None)}
     return cause, {}
-
-
-def _charge(records: list[Record], usage: Any, sign: int = 1) -> None:
-    if not isinstance(usage, dict):
-        return
-    amounts = {name: amount_in(amount) for name, amount in usage.items()}
-    if usage.get("calls") and usage.get("cost_usd", 0) is None:
-        amounts["unpriced"] = amounts["calls"]
-    for record in records:
-        for name in (name for name in amounts if amounts[name]):
-            record.usage[name] = record.usage.get(name, 0) + sign * amounts[name]
-
-
-def _hide(record: Record, secure: SecureParts) -> None:
-    computes = record.kind in ("compute", "assign")
-    names = record.inputs if computes and isinstance(record.inputs, dict) else ()
-    if any(_NAME.split(name)[0].casefold() in secure.names for name in names):
-        # Some of them only its functions have looked up.
-        secure.names.add(record.name.casefold())
-        secure.inputs.add(record.node)
-        secure.outputs.add(record.node)
-    if record.node in secure.inputs and record.inputs is not None:
-        record.inputs = HIDDEN
-    if record.kind not in ("item", "iteration"):
-        if record.node in secure.outputs and record.output is not None:
-            record.output = HIDDEN
-    elif isinstance(record.output, dict):
-        given = record.output.items()
-        record.output = {n: HIDDEN if n.casefold() in secure.names else v for n, v in given}

@@ -6,6 +6,7 @@ it either, nor inputs that quote it. What a task is given is journaled, unless i
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from whorl.interpreter.plan import inner_key
@@ -13,12 +14,16 @@ from whorl.ir import Assign, Call, Compute, ForEach, Loop, Task
 from whorl.ir.expressions import expressions_in, inner_values, outer_values
 from whorl.ir.walk import blocks_of, is_hidden
 from whorl.language import LanguageError, free_names
+from whorl.providers.redaction import HIDDEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from whorl.interpreter.plan import Plan
     from whorl.ir import Node, Value
+    from whorl.services.records.record import Record
+
+_NAME = re.compile(r"[.\[]")
 
 
 class SecureParts:
@@ -32,6 +37,24 @@ class SecureParts:
         if self.outputs:
             self._follow(plan)
         self.inputs |= self.outputs
+
+    def hide(self, record: Record) -> None:
+        """Takes out of a record what it must not tell."""
+        computes = record.kind in ("compute", "assign")
+        names = record.inputs if computes and isinstance(record.inputs, dict) else ()
+        if any(_NAME.split(name)[0].casefold() in self.names for name in names):
+            # Some of them only its functions have looked up.
+            self.names.add(record.name.casefold())
+            self.inputs.add(record.node)
+            self.outputs.add(record.node)
+        if record.node in self.inputs and record.inputs is not None:
+            record.inputs = HIDDEN
+        if record.kind not in ("item", "iteration"):
+            if record.node in self.outputs and record.output is not None:
+                record.output = HIDDEN
+        elif isinstance(record.output, dict):
+            given = record.output.items()
+            record.output = {n: HIDDEN if n.casefold() in self.names else v for n, v in given}
 
     def _follow(self, plan: Plan) -> None:
         """Adds all that is computed of what is hidden, directly or through others."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.journal.keys import Seals
-    from whorl.runtimes.local import Start
     from whorl.runtimes.service.schedules import Schedule
+    from whorl.runtimes.starting import Start
 
 # The status of a reply that has no news.
 _NOTHING: Final = 202

@@ -21,7 +21,16 @@ from whorl.lazily import dataclass
 from whorl.runtimes.service.schedules import Firing, Schedule, ScheduleTable
 from whorl.services.schedules import asking
 from whorl.services.schedules.registry import NOT_SUBSCRIBED, Schedules, of_triggers, prepared
-from whorl.services.schedules.rules import POLLED, SUBSCRIPTION, UNDO, Rule, iso, rule_of
+from whorl.services.schedules.rules import (
+    GRACE_S,
+    OPEN_MAX,
+    POLLED,
+    SUBSCRIPTION,
+    UNDO,
+    due_until,
+    key_of,
+    rule_of,
+)
 from whorl.services.serving.triggers import starts_of
 
 if TYPE_CHECKING:
@@ -29,22 +38,18 @@ if TYPE_CHECKING:
 
     from whorl.ir import Workflow
     from whorl.providers.registry import Providers
-    from whorl.runtimes.local import Start
     from whorl.runtimes.performing import Workers
-    from whorl.services.project import Catalogue, Project
-    from whorl.services.runs import Driving
+    from whorl.runtimes.starting import Start
+    from whorl.services.catalogue import Catalogue
+    from whorl.services.driving import Driving
+    from whorl.services.project import Project
     from whorl.services.schedules.registry import Address
     from whorl.services.serving.triggers import Starts
 
 
 LOOK_S: Final = 1.0
-# What is later than this was missed: no server ran, or the clock was set forward.
-GRACE_S: Final = 60.0
-BACKFILL_MAX: Final = 100
-BACKFILL_S: Final = 366 * 86_400.0
 # So many firings of a schedule wait for their turn at most.
 WAITING_MAX: Final = 100
-_OPEN_MAX: Final = 1_000
 _LOOK_MIN_S: Final = 0.05
 _CHECK_S: Final = 30.0
 # How often the files of the project are looked through for triggers of the clock's.
@@ -53,8 +58,6 @@ _FOLLOW_S: Final = 10.0
 _AGAIN_S: Final = 60.0
 _ASKED_LATER: Final = "it was asked later"
 _NO_NEWS: Final = "there is no news"
-_BACKFILLED: Final = "missed, and made up for"
-MISSED: Final = "missed: no server was there, or the clock was set forward"
 
 log = logging.getLogger("whorl")
 
@@ -125,7 +128,7 @@ class Scheduler:
             elif not schedule.paused:
                 await self._plan(schedule)
         waiting: dict[str, list[Firing]] = {}
-        for firing in await asyncio.to_thread(self._table.waiting, _OPEN_MAX) if own else ():
+        for firing in await asyncio.to_thread(self._table.waiting, OPEN_MAX) if own else ():
             waiting.setdefault(firing.schedule, []).append(firing)
         self._has_waiting = bool(waiting)
         for id_, firings in waiting.items():
@@ -340,27 +343,3 @@ class ScheduleStarts:
             return {"state": "failed", "reason": str(fault), "runs": []}
         state = "started" if begun else "skipped"
         return {"state": state, "reason": starts.reason, "runs": begun}
-
-
-def key_of(schedule: Schedule, due: float) -> str:
-    """The key of the run that a schedule starts at a time."""
-    return f"{schedule.name}.{schedule.id}@{iso(due)}"
-
-
-def due_until(rule: Rule, schedule: Schedule, now: float) -> tuple[float, list[Firing]]:
-    """What is due since the cursor of a schedule, and where its cursor is then."""
-    if schedule.cursor > now + GRACE_S:
-        # The clock was set back: what comes again has its row already, and is not made again.
-        return now, []
-    late = max(schedule.cursor, now - GRACE_S)
-    dues = rule.newest(late, now, _OPEN_MAX)
-    firings = [Firing(schedule.id, due, "waiting") for due in dues]
-    if schedule.cursor < late:
-        since = max(schedule.cursor, now - BACKFILL_S)
-        if schedule.backfill:
-            missed = rule.newest(since, late, BACKFILL_MAX)
-            firings = [Firing(schedule.id, d, "waiting", "", _BACKFILLED) for d in missed] + firings
-        else:
-            missed = rule.newest(since, late, 1)
-            firings = [Firing(schedule.id, d, "skipped", "", MISSED) for d in missed] + firings
-    return max([late, *dues]), firings

@@ -15,8 +15,8 @@ from whorl.ir import to_json
 from whorl.ir.codec import content_hash
 from whorl.lazily import dataclass
 from whorl.providers.redaction import redact
-from whorl.runtimes.local import Start
 from whorl.runtimes.service.schedules import Firing, Overlap, Schedule, ScheduleTable
+from whorl.runtimes.starting import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.schedules.rules import CODE, POLLED, SUBSCRIPTION, UNDO, rule_of, written_rule
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.project import Listed as ListedFile
+    from whorl.services.catalogue import Listed as ListedFile
     from whorl.services.project import Project
 
     # Where the trigger of a workflow is called, by the names of both.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from whorl.errors import UsageError, did_you_mean
 from whorl.ir.values import parse_duration
 from whorl.lazily import dataclass
+from whorl.runtimes.service.schedules import Firing
 from whorl.services.schedules.clock import instants, until_then
 from whorl.services.schedules.cron import Cron, parse_cron
 from whorl.services.schedules.recurrence import SECONDS, Recurrence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
     from whorl.language import Json
+    from whorl.runtimes.service.schedules import Schedule
 
 CODE: Final = "W916"
 EVERY_S_MIN: Final = 1.0
@@ -31,6 +33,14 @@ _DAYS_MAX: Final = 366 * 9
 POLLED: Final = "polled"
 SUBSCRIPTION: Final = "subscription"
 UNDO: Final = "undo"
+# What is later than this was missed: no server ran, or the clock was set forward.
+GRACE_S: Final = 60.0
+BACKFILL_MAX: Final = 100
+BACKFILL_S: Final = 366 * 86_400.0
+# So many firings are noted or started at once.
+OPEN_MAX: Final = 1_000
+_BACKFILLED: Final = "missed, and made up for"
+MISSED: Final = "missed: no server was there, or the clock was set forward"
 _FORMS: Final = "write a cron expression such as '0 7 * * mon-fri', or a time such as 15m"
 
 
@@ -239,3 +249,27 @@ def iso(moment: float) -> str:
         timespec="milliseconds" if moment % 1 else "seconds"
     )
     return written.replace("+00:00", "Z")
+
+
+def due_until(rule: Rule, schedule: Schedule, now: float) -> tuple[float, list[Firing]]:
+    """What is due since the cursor of a schedule, and where its cursor is then."""
+    if schedule.cursor > now + GRACE_S:
+        # The clock was set back: what comes again has its row already, and is not made again.
+        return now, []
+    late = max(schedule.cursor, now - GRACE_S)
+    dues = rule.newest(late, now, OPEN_MAX)
+    firings = [Firing(schedule.id, due, "waiting") for due in dues]
+    if schedule.cursor < late:
+        since = max(schedule.cursor, now - BACKFILL_S)
+        if schedule.backfill:
+            missed = rule.newest(since, late, BACKFILL_MAX)
+            firings = [Firing(schedule.id, d, "waiting", "", _BACKFILLED) for d in missed] + firings
+        else:
+            missed = rule.newest(since, late, 1)
+            firings = [Firing(schedule.id, d, "skipped", "", MISSED) for d in missed] + firings
+    return max([late, *dues]), firings
+
+
+def key_of(schedule: Schedule, due: float) -> str:
+    """The key of the run that a schedule starts at a time."""
+    return f"{schedule.name}.{schedule.id}@{iso(due)}"

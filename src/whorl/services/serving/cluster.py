@@ -18,11 +18,10 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.registry import Providers
     from whorl.providers.settings import Settings, TemporalSettings
-    from whorl.runtimes.driver import Watcher
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.journal.keys import Seals
     from whorl.runtimes.performing import Workers
-    from whorl.runtimes.runtime import Runtime
+    from whorl.runtimes.runtime import Runtime, Watcher
     from whorl.runtimes.sqlite import MemoryRow, SqliteStore
     from whorl.runtimes.temporal.memory import ClusterMemories
     from whorl.runtimes.temporal.mirror import Mirror

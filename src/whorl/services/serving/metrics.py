@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.projection import amount_of, count_of, text_of
+from whorl.runtimes.journal.fields import amount_of, count_of, text_of
 from whorl.runtimes.journal.spending import UNKNOWN, model_named
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from whorl.ir import Trigger, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.local import Start
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.starting import Start
 
 CODE = "R130"
 NO_ANSWER = "R131"

@@ -20,9 +20,11 @@ from whorl.ir import Workflow
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.journal.forking import Fork
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services import steering
-from whorl.services.files.preflight import check_given, check_labels, forecast, permitted
+from whorl.services.files.forecasting import forecast
+from whorl.services.files.preflight import check_given, check_labels, permitted
+from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.results import loop_frame, workflow_of
 from whorl.services.runs import is_running
 from whorl.services.serving.triggers import CODE, Starts, starts_of
@@ -129,7 +131,7 @@ async def fork(
     """
     steps = {name: step.model_dump(exclude_none=True) for name, step in request.steps.items()}
     try:
-        changed = steering.with_steps(workflow_of(state.store, run), steps) if steps else None
+        changed = with_steps(workflow_of(state.store, run), steps) if steps else None
     except UsageError as fault:
         raise conflict(fault) from fault
     made = Fork(
@@ -141,7 +143,7 @@ async def fork(
         origin=state.runtime.origin,
     )
     try:
-        forked, created = await steering.new_fork(state.runtime, state.providers, run, made)
+        forked, created = await new_fork(state.runtime, state.providers, run, made)
     except UsageError as fault:
         if fault.code in ("R110", "R114", "P109"):
             raise conflict(fault) from fault

@@ -21,7 +21,7 @@ from whorl.language import Json
 from whorl.providers.http import content_of
 from whorl.providers.json_values import NotJson, parse_json
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.serving.triggers import (
     CODE,

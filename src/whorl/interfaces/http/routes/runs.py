@@ -19,6 +19,16 @@ from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.sqlite import Which
 from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY, Sort
 from whorl.services.inspecting import costs, results
+from whorl.services.inspecting.attempts import attempts_of, previous_address
+from whorl.services.inspecting.iterations import (
+    Side,
+    carried_into,
+    iteration_row,
+    loop_named,
+    results_of,
+    sides,
+)
+from whorl.services.inspecting.places import unknown_place
 
 LOOPS_MAX = 500
 MATRIX_MAX = 200
@@ -188,7 +198,7 @@ def list_iterations(
     state: State, run: KnownRun, query: Annotated[IterationsQuery, Query()]
 ) -> schemas.IterationList:
     """The finished iterations of a loop, by number."""
-    loop = results.loop_named(state.store, run, query.loop)
+    loop = loop_named(state.store, run, query.loop)
     rows = state.store.iterations(run, loop, after=query.after, limit=query.limit + 1)
     begun = [
         run_views.iteration_item(row) for row in rows[: query.limit] if row.status != "not_begun"
@@ -204,10 +214,10 @@ def show_iteration(
     query: Annotated[LoopQuery, Query()],
 ) -> schemas.IterationDetail:
     """What the steps of an iteration gave, and what it was given."""
-    loop = results.loop_named(state.store, run, query.loop)
-    note = results.iteration_row(state.store, run, loop, number).note
-    given = results.results_of(state.store, run, loop, (number,)).get(number, {})
-    carried = results.carried_into(state.store, run, loop, number)
+    loop = loop_named(state.store, run, query.loop)
+    note = iteration_row(state.store, run, loop, number).note
+    given = results_of(state.store, run, loop, (number,)).get(number, {})
+    carried = carried_into(state.store, run, loop, number)
     return schemas.IterationDetail(
         loop=loop, number=number, results=given, carried=carried, note=note
     )
@@ -219,15 +229,15 @@ def compare(
 ) -> schemas.Comparison:
     """Two iterations of a loop side by side, of one run or of two."""
     store, other = state.store, run if query.with_ is None else state.store.run(query.with_).id
-    loop = results.loop_named(store, run, query.loop)
-    left, right = results.sides(store, run, loop, (query.one, query.other), other)
+    loop = loop_named(store, run, query.loop)
+    left, right = sides(store, run, loop, (query.one, query.other), other)
     nodes = []
     for name in dict.fromkeys([*left.results, *right.results]):
         first, second = left.results.get(name), right.results.get(name)
         alike = 1.0 if first == second else _alike(first, second)
         nodes.append(schemas.NodeChange(name=name, similarity=alike, same=first == second))
     later = max(query.one, query.other) if other == run else query.other
-    feedback = results.carried_into(store, other, loop, later)
+    feedback = carried_into(store, other, loop, later)
     return schemas.Comparison(
         loop=loop, one=_side(left), other=_side(right), nodes=nodes, feedback=feedback
     )
@@ -238,10 +248,10 @@ def show_matrix(
     state: State, run: KnownRun, query: Annotated[MatrixQuery, Query()]
 ) -> schemas.Matrix:
     """Which step gave something else in which iteration; of long loops, the newest."""
-    loop = results.loop_named(state.store, run, query.loop)
+    loop = loop_named(state.store, run, query.loop)
     rows = state.store.newest_iterations(run, loop, MATRIX_MAX)
     numbers = sorted({row.number for row in rows if row.status == "succeeded"})
-    given = results.results_of(state.store, run, loop, numbers)
+    given = results_of(state.store, run, loop, numbers)
     steps = [given.get(number, {}) for number in numbers]
     names = dict.fromkeys(name for named in steps for name in named)
     shown = [name for name in names if query.node in (None, name)]
@@ -258,12 +268,12 @@ def show_node(
 ) -> records.NodeDetail:
     """What happened at a step: each attempt with what it was given and what it gave."""
     store, address = state.store, query.address
-    attempts = results.attempts_of(store.entries_at(run, address), address)
+    attempts = attempts_of(store.entries_at(run, address), address)
     record = _last_record(state, run, address)
     if not attempts and record is None:
-        raise results.unknown_place(store, run, address)
+        raise unknown_place(store, run, address)
     computed = record if not attempts else None
-    before = results.previous_address(address)
+    before = previous_address(address)
     earlier = _last_record(state, run, before) if before else None
     previous = None
     if earlier is not None:
@@ -291,7 +301,7 @@ def list_records(
         only_repetitions=query.repetitions,
     )
     if query.address and not found.records and not query.after:
-        raise results.unknown_place(state.store, run, query.address)
+        raise unknown_place(state.store, run, query.address)
     return run_views.record_items(found)
 
 
@@ -318,7 +328,7 @@ def show_value(
     return schemas.LargeValue(value=run_views.value_at(state.records(run), ref))
 
 
-def _side(side: results.Side) -> schemas.Side:
+def _side(side: Side) -> schemas.Side:
     _, tokens, cost_usd = usage_of(side.row.note)
     seconds: Any = side.row.note.get("seconds")
     return schemas.Side(

@@ -9,7 +9,7 @@ from whorl.interfaces.http.routes.workflows import FileQuery
 from whorl.interfaces.http.schemas import edit as schemas
 from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services import tries
 from whorl.services.files.preflight import permitted
 

@@ -18,8 +18,8 @@ from whorl.interfaces.http.state import ServerState, State, no_query
 from whorl.ir import Workflow
 from whorl.language import Json
 from whorl.runtimes.journal.journal import RunId
-from whorl.runtimes.local import Start
 from whorl.runtimes.sqlite.tables.hooks import HookRow
+from whorl.runtimes.starting import Start
 from whorl.services.files.preflight import check_given, permitted
 from whorl.services.serving.triggers import only_start
 from whorl.services.serving.webhooks import CODE, delivery_of, inputs_from, key_of

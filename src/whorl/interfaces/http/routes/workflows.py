@@ -14,10 +14,11 @@ from whorl.interfaces.http.state import Asking, KnownRun, State, no_query
 from whorl.interfaces.http.views.graph import graph_of
 from whorl.interfaces.wording import effects_words, forecast_words
 from whorl.ir import Block, Workflow
+from whorl.services.catalogue import Listed
 from whorl.services.files.editing import read_file
-from whorl.services.files.preflight import SCRIPTED, TOY, forecast, refusal
+from whorl.services.files.forecasting import forecast
+from whorl.services.files.preflight import SCRIPTED, TOY, refusal
 from whorl.services.inspecting.results import workflow_of
-from whorl.services.project import Listed
 
 router = APIRouter(prefix="/api", tags=["workflows"])
 

@@ -22,8 +22,8 @@ from whorl.interfaces.http.schemas.records import Attempt, RecordItem, RecordLis
 from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
 from whorl.interpreter.requests import objection
-from whorl.runtimes.journal.projection import usage_document
 from whorl.runtimes.journal.sealing import shown
+from whorl.services.inspecting.documents import usage_document
 from whorl.services.inspecting.results import (
     limit_now,
     loop_frame,
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from whorl.ir import Loop, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import Entry, IterationRow, LoopRow, RunId, RunRow
-    from whorl.services.inspecting.results import Gate, StepAttempt
+    from whorl.services.inspecting.attempts import StepAttempt
+    from whorl.services.inspecting.results import Gate
     from whorl.services.records import Record, Records, RunRecords
 
 SCORES = 20

@@ -6,36 +6,32 @@ derived from entries that only this owner can have written, and is dropped when 
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, cast
 
-import apsw
-
 from whorl.errors import WhorlError
-from whorl.lazily import dataclass, regex
-from whorl.runtimes.journal.journal import KEEPING, throughout
-from whorl.runtimes.sqlite.connection import Column, fenced, fetch, refused
-from whorl.runtimes.sqlite.encoding import (
-    CHANGING,
-    checksum,
-    put_payload,
-    record_of,
-    to_text,
-    whole,
-)
+from whorl.lazily import dataclass
+from whorl.runtimes.clock import throughout
+from whorl.runtimes.journal.journal import KEEPING
+from whorl.runtimes.sqlite.connection import Column, fetch
+from whorl.runtimes.sqlite.encoding import checksum, put_payload, to_text
+from whorl.runtimes.sqlite.faults import fenced, refused
+from whorl.runtimes.sqlite.ownership import Ownership, check_owner
+from whorl.runtimes.sqlite.tables.progress import CHANGING, record_of, write_changes
+from whorl.runtimes.sqlite.tables.upkeep import change_upkeep, keep
 
 if TYPE_CHECKING:
     import asyncio
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    import apsw
+
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.journal.journal import NewRun, Record, RunId
-    from whorl.runtimes.sqlite.encoding import Encoded, LoopChange, RunRecord
-    from whorl.runtimes.sqlite.ownership import Ownership
+    from whorl.runtimes.sqlite.encoding import Encoded
     from whorl.runtimes.sqlite.tables.memory import MemoryTable
-
+    from whorl.runtimes.sqlite.tables.progress import RunRecord
 
 Outcome: TypeAlias = "tuple[Append, int | None, WhorlError | None]"
 
@@ -44,10 +40,6 @@ _KNOWN_RUNS_MAX: Final = 20_000
 # ones so few that all of them take at most so many bytes for an entry.
 SNAPSHOT_DISTANCE: Final = 4096
 _SNAPSHOT_BYTES_AN_ENTRY: Final = 16
-# What is deleted in one transaction.
-SWEPT_ENTRIES: Final = 2_000
-_SWEPT_PAYLOADS: Final = 200
-_ATTEMPT: Final = regex(r"#[0-9]+")
 # Each call of SQLite gives up Python's lock, and a busy event loop is slow to give it back:
 # statements that take up to 64 rows keep the number of calls per commit small.
 ROW_COUNTS: Final = (64, 16, 8, 4, 3, 2, 1)
@@ -85,26 +77,6 @@ _INSERT_RUN: Final = """INSERT INTO runs(id, key, name, dialect, file, parent, c
     VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, '')"""
 _INSERT_PROGRESS: Final = """INSERT INTO progress
     VALUES(?, 0, NULL, 0, 0, 0, 0, 0, 0, 0, NULL, '', '', '', 0, NULL, '', '', '', 0)"""
-_LOOP_STARTED: Final = """INSERT INTO loops(run, address, state, started, iterations_max)
-    VALUES(?, ?, 'running', ?, ?) ON CONFLICT(run, address) DO UPDATE SET state = 'running',
-    finished = NULL, mark = '', exit_reason = '', iterations_max = excluded.iterations_max"""
-_LOOP_FINISHED: Final = """INSERT INTO loops(run, address, state, started, finished, mark,
-    exit_reason) VALUES(?1, ?2, 'finished', ?3, ?3, ?4, ?5)
-    ON CONFLICT(run, address) DO UPDATE SET state = 'finished', finished = excluded.finished,
-    mark = excluded.mark, exit_reason = excluded.exit_reason"""
-_LOOP_REOPENED: Final = """UPDATE loops SET state = 'running', finished = NULL, mark = '',
-    exit_reason = '', iterations_max = coalesce(?3, iterations_max)
-    WHERE run = ?1 AND address = ?2"""
-# What an earlier attempt at a place came to no longer counts; '/', '[' and '#' open what is below.
-_SUPERSEDED: Final = """UPDATE loops SET mark = '' WHERE run = ?1 AND mark <> '' AND (address = ?2
-    OR (address > ?2 || '/' AND address < ?2 || '0')
-    OR (address > ?2 || '[' AND address < ?2 || '\\')
-    OR (address > ?2 || '#' AND address < ?2 || '$'))
-    AND NOT (address = ?3 OR (address > ?3 || '/' AND address < ?3 || '0')
-    OR (address > ?3 || '[' AND address < ?3 || '\\'))"""
-_MARK_OF: Final = "SELECT mark FROM loops WHERE run = ? AND address = ?"
-# Of the marks of its loops a run has the first in the alphabet: a budget before a limit.
-_MARKS_LEFT: Final = "SELECT min(mark) FROM loops WHERE run = ? AND mark <> ''"
 _ADVANCE: Final = f"""UPDATE progress SET {" = ?, ".join(CHANGING)} = ?
     WHERE run = ? AND owner = ? AND last_seq = ?"""
 # The newest two stay; the one before them stays if it is far enough from those that stay for good.
@@ -115,32 +87,6 @@ _THIN_SNAPSHOTS: Final = f"""DELETE FROM snapshots WHERE run = ?1
     < max({SNAPSHOT_DISTANCE}, octet_length(state) / {_SNAPSHOT_BYTES_AN_ENTRY})"""
 _SHARE_SNAPSHOTS: Final = """INSERT INTO snapshots SELECT ?1, seq, state FROM snapshots
     WHERE run = (SELECT number FROM runs WHERE id = ?2) AND seq <= ?3"""
-_STILL_OLD: Final = """SELECT number FROM runs JOIN progress ON run = number
-    WHERE id = ? AND status = ? AND updated_at < ?"""
-_SWEEP_ENTRIES: Final = f"""DELETE FROM journal WHERE id IN
-    (SELECT id FROM journal WHERE run = ? ORDER BY seq LIMIT {SWEPT_ENTRIES})"""
-_SOME_USES: Final = f"""SELECT payload FROM payload_uses WHERE run = ?1
-    ORDER BY payload LIMIT {_SWEPT_PAYLOADS}"""
-_SWEEP_PAYLOADS: Final = f"""DELETE FROM payloads WHERE id IN ({_SOME_USES})
-    AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
-_SWEEP_USES: Final = f"DELETE FROM payload_uses WHERE run = ?1 AND payload IN ({_SOME_USES})"
-_OF_RUNS: Final = (
-    "loops",
-    "snapshots",
-    "inbox",
-    "upkeep",
-    "spending",
-    "queue",
-    "labels",
-    "progress",
-)
-_WAKE_AT: Final = """INSERT INTO upkeep VALUES(?1, '', 0, ?2, '', '', 0)
-    ON CONFLICT(run) DO UPDATE SET due = excluded.due"""
-# Within one boot a run keeps its time.
-_KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '', ?3, ?4 FROM runs WHERE id = ?1
-    ON CONFLICT(run) DO UPDATE SET kept = max(kept, excluded.kept), held = '',
-    ahead = iif(anchor = excluded.anchor, ahead, excluded.ahead), anchor = excluded.anchor"""
-
 # A person who lets a run go on does not wait for its turn.
 _BEGIN: Final = "UPDATE queue SET began = 1 WHERE run = (SELECT number FROM runs WHERE id = ?)"
 
@@ -205,8 +151,8 @@ class JournalTables:
         charges: list[Column] = []
         for state in touched.values():
             progress += (state.number, state.owner, *state.values())
-            self._write_changes(state)
-            charges += _charges_of(state)
+            write_changes(self.connection, state)
+            charges += state.take_charges()
         self._write_charges(charges)
         for part, count in in_chunks(progress, len(CHANGING) + 2):
             self.connection.execute(_UPSERT_PROGRESS[count], part)
@@ -230,8 +176,8 @@ class JournalTables:
         flat: list[Column] = []
         self._take(job, state, flat, before)
         self._write_entries(flat)
-        self._write_changes(state)
-        self._write_charges(_charges_of(state))
+        write_changes(self.connection, state)
+        self._write_charges(state.take_charges())
         return state.last_seq
 
     def create(
@@ -266,26 +212,22 @@ class JournalTables:
         return run.id, True
 
     def claim(self, run: str, *, keeps: bool) -> int:
-        self._records.pop(run, None)
+        self.forget(run)
         owner = self.ownership.claim(run)
         ahead = self.clock() - throughout()
-        self.connection.execute(_KEEP, (run, keeps, self.ownership.process.boot, ahead))
+        keep(self.connection, run, (keeps, self.ownership.process.boot, ahead))
         self.connection.execute(_BEGIN, (run,))
         return owner
 
     def release(self, run: str, owner: int, *, is_stopped: bool) -> None:
-        self._records.pop(run, None)
+        self.forget(run)
         if is_stopped and self.ownership.runs.get(run) == owner:
-            self._change_upkeep("kept = ?2", run, 0)
+            change_upkeep(self.connection, "kept = ?2", run, 0)
         self.ownership.release(run, owner)
 
     def hold(self, run: str, reason: str) -> None:
         if not self.ownership.is_driven(run):
-            self._change_upkeep("held = ?2", run, reason)
-
-    def _change_upkeep(self, change: str, run: str, value: Column) -> None:
-        chosen = "WHERE run = (SELECT number FROM runs WHERE id = ?1)"
-        self.connection.execute(f"UPDATE upkeep SET {change} {chosen}", (run, value))
+            change_upkeep(self.connection, "held = ?2", run, reason)
 
     def snapshot(self, run: str, owner: int, seq: int, state: bytes) -> None:
         record = self._load(run)
@@ -301,36 +243,15 @@ class JournalTables:
         )
         self.connection.execute(_THIN_SNAPSHOTS, (record.number,))
 
+    def forget(self, run: str) -> None:
+        """Drops what is kept in memory of a run."""
+        self._records.pop(run, None)
+
     def settle(self, *, committed: bool) -> None:
         """Follows the database: after a rollback nothing that is kept in memory is believed."""
         self.ownership.settle(committed=committed)
         if not committed or len(self._records) > _KNOWN_RUNS_MAX:
             self._records.clear()
-
-    def delete(self, run: str, status: str, older_than: float) -> int:
-        """Deletes a run, if it is still as old and nobody drives it; gives its number, or 0.
-
-        Of a long one entries remain, which `sweep` deletes: nobody waits long for a transaction.
-        """
-        # A run is interrupted when the process that drove it is gone; its row does not know.
-        stored = "running" if status == "interrupted" else status
-        number = self.connection.execute(_STILL_OLD, (run, stored, older_than)).get
-        if number is None or self.ownership.is_driven(run):
-            return 0
-        for table in _OF_RUNS:
-            self.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
-        self.connection.execute("DELETE FROM runs WHERE number = ?", (number,))
-        self._records.pop(run, None)
-        self.sweep(number)
-        return int(number)
-
-    def sweep(self, number: int) -> bool:
-        """Deletes some of what is left of a deleted run; tells whether there may be more."""
-        self.connection.execute(_SWEEP_ENTRIES, (number,))
-        entries = self.connection.changes()
-        self.connection.execute(_SWEEP_PAYLOADS, (number,))
-        self.connection.execute(_SWEEP_USES, (number,))
-        return entries == SWEPT_ENTRIES or self.connection.changes() == _SWEPT_PAYLOADS
 
     def post(self, run: str, row: Encoded) -> int:
         number = self.connection.execute("SELECT number FROM runs WHERE id = ?", (run,)).get
@@ -346,17 +267,6 @@ class JournalTables:
         check_owner(self.connection, run, owner)
         for message in messages:
             self.connection.execute("DELETE FROM inbox WHERE id = ?", (message,))
-
-    def give_back(self) -> bool:
-        """Returns up to a thousand free pages to the file system; tells whether there are more."""
-        before = self.connection.pragma("freelist_count")
-        fetch(self.connection, "PRAGMA incremental_vacuum(1000)")
-        return bool(0 < self.connection.pragma("freelist_count") < before)
-
-    def empty_log(self) -> None:
-        """Moves all that is in the log into the file, unless a reader is in the way."""
-        with suppress(apsw.BusyError):
-            self.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     def _verified(self, jobs: Iterable[Append]) -> dict[RunId, RunRecord]:
         """The records of runs as they are in this transaction; they may have been deleted."""
@@ -420,58 +330,6 @@ class JournalTables:
         for part, count in in_chunks(flat, len(_CHARGED) + 4) if flat else ():
             self.connection.execute(_CHARGE[count], part)
 
-    def _write_changes(self, state: RunRecord) -> None:
-        """Writes the status, what became of loops, the mark by them, and when it goes on."""
-        if state.wakes_at != state.due_stored:
-            state.due_stored = state.wakes_at
-            self.connection.execute(_WAKE_AT, (state.number, state.wakes_at))
-        if state.status == state.status_stored and not state.loop_changes:
-            return
-        if state.status != state.status_stored:
-            state.status_stored = state.status
-            self.connection.execute(
-                "UPDATE runs SET status = ? WHERE number = ?", (state.status, state.number)
-            )
-        before = state.mark
-        for change in state.loop_changes:
-            if self._write_loop(state, change):
-                state.mark = self.connection.execute(_MARKS_LEFT, (state.number,)).get or ""
-            elif change.mark:
-                state.mark = min(change.mark, state.mark or change.mark)
-        state.loop_changes.clear()
-        if state.mark != before:
-            marked = (state.mark, state.number)
-            self.connection.execute("UPDATE progress SET mark = ? WHERE run = ?", marked)
-
-    def _write_loop(self, state: RunRecord, change: LoopChange) -> bool:
-        place = (state.number, change.address)
-        mark = self.connection.execute(_MARK_OF, place).get if state.mark else ""
-        is_gone = bool(mark) and mark != change.mark
-        if change.finished is not None:
-            ended = (change.finished, change.mark, whole(change.exit_reason))
-            self.connection.execute(_LOOP_FINISHED, (*place, *ended))
-        elif change.started is not None:
-            began = (*place, change.started, change.limit or 0)
-            self.connection.execute(_LOOP_STARTED, began)
-            for attempt in _ATTEMPT.finditer(change.address) if state.mark else ():
-                # A place that the loop lies in, and the further attempt at it.
-                around = (change.address[: attempt.start()], change.address[: attempt.end()])
-                self.connection.execute(_SUPERSEDED, (state.number, *around))
-                is_gone = is_gone or self.connection.changes() > 0
-        else:
-            self.connection.execute(_LOOP_REOPENED, (*place, change.limit))
-        return is_gone
-
-
-def _charges_of(state: RunRecord) -> list[Column]:
-    """What a run was charged with since it was written last."""
-    flat: list[Column] = []
-    for (hour, loop, model), spent in state.spending.items():
-        flat += (state.number, hour, whole(loop), whole(model), spent.calls, spent.input_tokens)
-        flat += (spent.output_tokens, spent.cost_usd, spent.unpriced_calls, spent.in_doubt)
-    state.spending.clear()
-    return flat
-
 
 def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Column], int]]:
     """Cuts a flat list of values into parts of as many rows as a statement takes."""
@@ -484,10 +342,3 @@ def in_chunks(flat: Sequence[Column], width: int) -> Iterator[tuple[Sequence[Col
             yield flat[start : start + count * width], count
             start += count * width
             left -= count
-
-
-def check_owner(connection: apsw.Connection, run: str, owner: int) -> None:
-    current = "SELECT owner FROM progress JOIN runs ON number = run WHERE id = ?"
-    holder = connection.execute(current, (run,)).get
-    if holder != owner:
-        raise fenced(run, owner, holder or 0)

@@ -17,10 +17,10 @@ from whorl.errors import UsageError
 from whorl.interpreter.events import amount_in
 from whorl.language import Expression
 from whorl.lazily import dataclass
-from whorl.runtimes.local import Start
+from whorl.runtimes.starting import Start
 from whorl.services.experiments.trials import digest, labels_of
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
-from whorl.services.files import preflight
+from whorl.services.files import forecasting, preflight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from whorl.ir import Judge, Workflow
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.driving import Driving
     from whorl.services.experiments.what_if.facts import IterationFacts, LoopFacts
-    from whorl.services.runs import Driving
 
 VOTES = "votes-"
 _CAST = frozenset({"task.finished"})
@@ -47,7 +47,7 @@ class Missing:
 
     def bound(self, providers: Any) -> float | None:
         """What they may cost at most; None: nothing bounds it."""
-        found = preflight.forecast(voting(self), providers)
+        found = forecasting.forecast(voting(self), providers)
         return found.bound_usd if found.bound_usd is not None else found.cost_usd
 
     async def record(self, driving: Driving, providers: Any, most: float) -> float:

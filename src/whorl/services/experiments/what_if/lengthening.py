@@ -14,7 +14,7 @@ from whorl.lazily import dataclass
 from whorl.services import steering
 from whorl.services.experiments.variants import not_explored
 from whorl.services.experiments.what_if.rules import GONE_ON, answer
-from whorl.services.files import preflight
+from whorl.services.files import forecasting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from whorl.ir import Loop, Workflow
     from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId
+    from whorl.services.driving import Driving
     from whorl.services.experiments.what_if.facts import LoopFacts
     from whorl.services.experiments.what_if.rules import Rule
-    from whorl.services.runs import Driving
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Shorter:
 
     def bound(self, providers: Any) -> float | None:
         """What it may cost at most; None: nothing bounds it."""
-        found = preflight.forecast(self.workflow, providers, iterations=self.count)
+        found = forecasting.forecast(self.workflow, providers, iterations=self.count)
         return found.bound_usd if found.bound_usd is not None else found.cost_usd
 
     async def record(self, driving: Driving, providers: Any, most: float) -> float:

@@ -74,8 +74,9 @@ def conducted(
 
     async def work() -> tuple[Report, Progress]:
         from whorl.providers.registry import Providers
+        from whorl.services.driving import Driving
         from whorl.services.experiments.conducting import Conductor
-        from whorl.services.runs import Driving, open_runtime
+        from whorl.services.runs import open_runtime
 
         providers = Providers(project.settings())
         async with open_runtime(project, providers, origin="terminal") as runtime:
@@ -359,8 +360,9 @@ def drive_command(project: Project, *, name: str) -> int:
 @asynccontextmanager
 async def _experiments(project: Project, origin: str) -> AsyncIterator[Experiments]:
     from whorl.providers.registry import Providers
+    from whorl.services.driving import Driving
     from whorl.services.experiments.serving import Experiments
-    from whorl.services.runs import Driving, open_runtime
+    from whorl.services.runs import open_runtime
 
     providers = Providers(project.settings())
     async with open_runtime(project, providers, origin=origin) as runtime:

@@ -125,9 +125,10 @@ def _extend(
 ) -> None:
     """Records the iterations and the votes that are missing; what they may cost is told first."""
     from whorl.providers.registry import Providers
+    from whorl.services.driving import Driving
     from whorl.services.experiments.what_if.asking import rule_of
     from whorl.services.experiments.what_if.extending import Extension
-    from whorl.services.runs import Driving, open_runtime
+    from whorl.services.runs import open_runtime
 
     if budget is None:
         raise UsageError("what is missing costs money", help="give --budget", code="X111")

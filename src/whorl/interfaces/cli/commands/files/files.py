@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects import Reading
-    from whorl.services.files.preflight import Forecast
+    from whorl.services.files.forecasting import Forecast
     from whorl.services.project import Project
 
     Reports = list[dict[str, Any]]
@@ -107,7 +107,7 @@ def _report(
     from whorl.ir.walk import index_nodes
     from whorl.ir.worst_case import worst_case
     from whorl.providers.registry import Providers
-    from whorl.services.files.preflight import forecast
+    from whorl.services.files.forecasting import forecast
 
     warnings = [*reading.warnings, *_needed(project, reading)]
     workflow = reading.workflow

@@ -21,6 +21,7 @@ from whorl.interfaces.values import changes
 from whorl.interfaces.verdicts import goals_of
 from whorl.runtimes.journal.folding import fold
 from whorl.services.inspecting import results
+from whorl.services.inspecting.iterations import loop_named, sides
 from whorl.services.inspecting.places import loops_meant, split_place
 from whorl.services.runs import find_run
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.values import Change
     from whorl.runtimes.journal.journal import IterationRow, LoopRow, RunId
     from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.inspecting.results import Side
+    from whorl.services.inspecting.iterations import Side
     from whorl.services.project import Project
 
 
@@ -58,7 +59,7 @@ def why(project: Project, *, run: str, at: str, as_json: bool) -> None:
         loops = store.loops(chosen)
         if at:
             meant = loops_meant(at, [row.address for row in loops])
-            meant = meant or [results.loop_named(store, chosen, at)]
+            meant = meant or [loop_named(store, chosen, at)]
             loops = [row for row in loops if row.address in meant]
         if as_json:
             print_json(with_help(results.why_document(store, chosen, loops)))
@@ -133,9 +134,9 @@ def diff(
     name, at = split_place(text, at)
     with closing(project.open_store()) as store:
         run = find_run(store, name)
-        loop = results.loop_named(store, run, at)
+        loop = loop_named(store, run, at)
         other = run if with_run is None else find_run(store, with_run)
-        both = results.sides(store, run, loop, (first, second), other)
+        both = sides(store, run, loop, (first, second), other)
     changed = _changes(both, node)
     if as_json:
         iterations = [{"note": side.row.note, "results": side.results} for side in both]

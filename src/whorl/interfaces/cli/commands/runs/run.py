@@ -26,7 +26,7 @@ from whorl.interfaces.cli.watchers import Events, Lines, NullWatcher
 from whorl.interfaces.figures import plural
 from whorl.interfaces.wording import EXIT_CODES, calls_words, effects_words, forecast_words
 from whorl.providers.settings.runtime import VARIABLE
-from whorl.services.files import preflight
+from whorl.services.files import forecasting, preflight
 from whorl.services.inspecting.results import status_words
 from whorl.services.runs import QUEUED_S, check_key, find_run
 from whorl.services.serving.triggers import starts_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId
-    from whorl.runtimes.local import Start
+    from whorl.runtimes.starting import Start
     from whorl.services.project import Project
     from whorl.services.serving.triggers import Starts
 
@@ -93,7 +93,7 @@ def run_command(
       whorl run polish.yaml "a haiku about rain" --budget 0.50
       whorl run review.yaml -i spec=@spec.md -i strict:=true --json
     """
-    from whorl.runtimes.local import Start
+    from whorl.runtimes.starting import Start
 
     if runtime is not None:
         project = replace(project, environment={**project.environment, VARIABLE: runtime})
@@ -162,7 +162,7 @@ async def _run(
     if start.refused is None:
         budget: Any = start.limits.get("cost_usd")
         iterations = start.iterations
-        foreseen = preflight.forecast(
+        foreseen = forecasting.forecast(
             reading.workflow, providers, iterations=iterations, budget_usd=budget
         )
         for words in (note, forecast_words(foreseen), effects_words(foreseen.effects)):

@@ -20,10 +20,11 @@ from whorl.interfaces.cli.watchers import event_json, iteration_cells, past_of, 
 from whorl.interfaces.figures import joined, line, seconds, used, written
 from whorl.interfaces.progress import LoopProgress, Progress
 from whorl.interpreter.events import split_iteration
-from whorl.runtimes.journal.projection import iterations_in
+from whorl.runtimes.journal.fields import iterations_in
 from whorl.runtimes.journal.sealing import shown
 from whorl.services.inspecting import results
-from whorl.services.inspecting.places import is_like, split_place
+from whorl.services.inspecting.iterations import results_of
+from whorl.services.inspecting.places import is_like, split_place, unknown_place
 from whorl.services.records import Records, RunRecords, document_of
 from whorl.services.runs import find_run
 
@@ -198,7 +199,7 @@ def _found(records: RunRecords, address: str, depth: int | None = 0) -> tuple[li
     entries = list(records.store.entries_at(records.run, address))
     found = records.of(address, depth=depth)
     if not entries and not found.records:
-        raise results.unknown_place(records.store, records.run, address)
+        raise unknown_place(records.store, records.run, address)
     return entries, found
 
 
@@ -253,6 +254,6 @@ def _inside(
         measured = f"score {row.shown_score}" if row.score is not None else ""
         if row.number == number and (words := joined(measured, verdict(row))):
             yield words
-    for name, value in results.results_of(store, run, loop, (number,)).get(number, {}).items():
+    for name, value in results_of(store, run, loop, (number,)).get(number, {}).items():
         yield f"{line(name, 60)}:"
         yield from result_lines(value, _RESULT_LINES, whole=whole)

@@ -17,6 +17,7 @@ from whorl.interfaces.wording import more_words
 from whorl.interpreter.budget import NAMES
 from whorl.runtimes.journal.forking import Fork
 from whorl.services import steering
+from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.places import loop_around
 from whorl.services.inspecting.results import full_result, workflow_of
 
@@ -213,7 +214,7 @@ async def fork(
         for name, text in options.read_values(written, f"--{field}", options.read_stdin).items():
             steps.setdefault(name, {})[field] = str(text)
     if steps:
-        changed = steering.with_steps(changed or workflow_of(session.store, run), steps)
+        changed = with_steps(changed or workflow_of(session.store, run), steps)
     fork = Fork(
         at=at,
         values=options.read_values(sets, "--set", options.read_stdin),
@@ -223,6 +224,6 @@ async def fork(
         file=os.path.abspath(file) if file else "",
     )
     session.show.check(fork.workflow or workflow_of(session.store, run))
-    new, _ = await steering.new_fork(session.runtime, session.providers, run, fork)
+    new, _ = await new_fork(session.runtime, session.providers, run, fork)
     say(f"run {new} is a fork of {run} at {at}")
     return await session.drive(new)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from whorl.runtimes.journal.journal import RunId, throughout
+from whorl.runtimes.clock import throughout
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.ownership import LEASE_S, NO_BOOT, Pulse, has_living
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from whorl.runtimes.sqlite.connection import Reader
+    import apsw
+
+    from whorl.runtimes.sqlite.connection import Column, Reader
     from whorl.runtimes.sqlite.ownership import Identity
 
 # Smaller steps are not told from the clocks' own drift.
@@ -26,6 +29,10 @@ _STRANDED: Final = """SELECT runs.id FROM runs JOIN progress ON progress.run = n
 _DUE: Final = """SELECT runs.id, due, updated_at, anchor, ahead FROM upkeep
     JOIN runs ON number = upkeep.run JOIN progress ON progress.run = upkeep.run
     WHERE due IS NOT NULL ORDER BY due LIMIT ?"""
+# Within one boot a run keeps its time.
+_KEEP: Final = """INSERT INTO upkeep SELECT number, '', ?2, NULL, '', ?3, ?4 FROM runs WHERE id = ?1
+    ON CONFLICT(run) DO UPDATE SET kept = max(kept, excluded.kept), held = '',
+    ahead = iif(anchor = excluded.anchor, ahead, excluded.ahead), anchor = excluded.anchor"""
 # So many runs are counted at most, so that counting takes no longer the more of them there are.
 COUNTED_MAX: Final = 10_000
 _OPEN: Final = f"""SELECT name, state, count(*) FROM (SELECT name,
@@ -83,3 +90,13 @@ class UpkeepReading:
             return 0.0
         step = self.clock() - throughout() - ahead
         return step if abs(step) > _STEP_MIN_S else 0.0
+
+
+def keep(connection: apsw.Connection, run: str, kept: tuple[bool, str, float]) -> None:
+    """Notes whether servers keep a run going, the boot, and how far its clocks are apart."""
+    connection.execute(_KEEP, (run, *kept))
+
+
+def change_upkeep(connection: apsw.Connection, change: str, run: str, value: Column) -> None:
+    chosen = "WHERE run = (SELECT number FROM runs WHERE id = ?1)"
+    connection.execute(f"UPDATE upkeep SET {change} {chosen}", (run, value))

@@ -1,0 +1,94 @@
+"""What is wrong with a store, in our words: errors of SQLite, damage, owners, refusals."""
+
+from __future__ import annotations
+
+import apsw
+
+from whorl.errors import Fenced, InternalError, StoreError
+
+_FSYNC_FAULTS = frozenset({apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC})
+_RETRY = "nothing of this write was stored; then go on with `whorl resume`"
+DOCTOR = "`whorl doctor` names what is damaged; restore a backup with `whorl restore FILE`"
+_WORDS: dict[int, tuple[str, str]] = {
+    apsw.SQLITE_FULL: ("has no room to grow: the disk is full", f"free some space; {_RETRY}"),
+    apsw.SQLITE_IOERR: (
+        "cannot be read or written",
+        f"check the disk, its quota and the limit on file sizes; {_RETRY}",
+    ),
+    apsw.SQLITE_BUSY: (
+        "is locked by another process",
+        "look for a stopped or hanging process that has it open, end it, and try again",
+    ),
+    apsw.SQLITE_READONLY: (
+        "may not be written",
+        "check the rights of the file and its folder, or name another place with --store",
+    ),
+    apsw.SQLITE_CANTOPEN: (
+        "cannot be opened",
+        "check that its folder exists and may be written, or name another place with --store",
+    ),
+    apsw.SQLITE_PERM: ("may not be opened", "check the rights of the file and its folder"),
+    apsw.SQLITE_NOTADB: (
+        "is not a store of Whorl",
+        "name another place with --store, or move the file away",
+    ),
+    apsw.SQLITE_CORRUPT: ("is damaged", DOCTOR),
+}
+
+
+def _number(error: apsw.Error, name: str) -> int:
+    """A result code; errors that APSW itself raises have none."""
+    return int(vars(error).get(name, apsw.SQLITE_ERROR))
+
+
+def is_fsync_fault(error: apsw.Error) -> bool:
+    """Whether the disk may have dropped what it was given; such a write is never tried again."""
+    return _number(error, "extendedresult") in _FSYNC_FAULTS
+
+
+def store_error(error: apsw.Error, path: str, bytes_needed: int = 0) -> StoreError:
+    usual = ("cannot be used", "run `whorl doctor` to look at the store")
+    code, (what, remedy) = "R900", _WORDS.get(_number(error, "result") & 0xFF, usual)
+    if is_fsync_fault(error):
+        code, what = "R905", "did not reach the disk (fsync failed)"
+        remedy = "check the disk, then start again: the store takes no writes until it is reopened"
+    elif _number(error, "result") & 0xFF == apsw.SQLITE_CORRUPT:
+        code = "R906"
+    needed = f" ({bytes_needed} bytes are needed)" if bytes_needed else ""
+    return StoreError(f"the store {path!r} {what}: {error}{needed}", code=code, help=remedy)
+
+
+def copy_of(error: StoreError | InternalError) -> StoreError | InternalError:
+    """The same error once more: each caller raises its own, with its own traceback."""
+    if isinstance(error, InternalError):
+        return InternalError(str(error))
+    return type(error)(str(error), code=error.code, help=error.help)
+
+
+def fenced(run: str, owner: int, current: int) -> Fenced:
+    return Fenced(
+        f"run {run!r} has another owner by now (owner number {owner}, current {current})",
+        code="R902",
+        help="nothing was written; watch the run with `whorl watch`, or resume it later",
+    )
+
+
+def damaged(run: str, seq: int | None, what: str, code: str = "R903") -> StoreError:
+    place = f"run {run!r}" if seq is None else f"run {run!r}, entry {seq}"
+    words = f"{place}: {what}"
+    advice = "use the version of Whorl that wrote it, or restore a backup: `whorl restore FILE`"
+    return StoreError(words, help=DOCTOR if code == "R906" else advice, code=code)
+
+
+def refused(what: str, remedy: str = "") -> StoreError:
+    return StoreError(what, code="R904", help=remedy)
+
+
+def closed(path: str) -> StoreError:
+    return StoreError(f"the store {path!r} is closed", code="R905", help="open it again")
+
+
+def ended(what: str) -> StoreError:
+    """Why nothing more can be written by this process."""
+    remedy = "start again; what was acknowledged is stored"
+    return StoreError(what, code="R905", help=remedy)

@@ -1,0 +1,122 @@
+"""The tables of a store, and what one that was made without some of them gets when it is opened.
+
+The journal is one log for all runs, in the order in which things happened, so that a commit touches
+few pages however many runs it serves; an index finds the entries of a run. The meaning of columns
+never changes within a format version.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+FORMAT_VERSION: Final = 3
+
+_DEFINITIONS: Final = """
+CREATE TABLE runs(
+    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, key TEXT UNIQUE,
+    name TEXT NOT NULL, dialect TEXT NOT NULL, file TEXT NOT NULL, parent TEXT NOT NULL,
+    created_at REAL NOT NULL, workflow_hash TEXT NOT NULL, behaviour INTEGER NOT NULL,
+    workflow INTEGER NOT NULL, sources INTEGER NOT NULL, status TEXT NOT NULL
+);
+CREATE INDEX runs_by_status ON runs(status);
+CREATE TABLE progress(
+    run INTEGER PRIMARY KEY, owner INTEGER NOT NULL, process INTEGER,
+    last_seq INTEGER NOT NULL, updated_at REAL NOT NULL, cost_usd REAL NOT NULL,
+    calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    in_doubt INTEGER NOT NULL, budget_usd REAL, error TEXT NOT NULL, not_begun TEXT NOT NULL,
+    loop TEXT NOT NULL, iteration INTEGER NOT NULL, score REAL, exit_reason TEXT NOT NULL,
+    stopped_by TEXT NOT NULL, mark TEXT NOT NULL, seconds REAL NOT NULL DEFAULT 0
+);
+CREATE TABLE processes(
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    pid INTEGER NOT NULL, started TEXT NOT NULL, boot TEXT NOT NULL, namespace TEXT NOT NULL,
+    beat_at REAL NOT NULL, beat_monotonic REAL NOT NULL
+);
+CREATE TABLE journal(
+    id INTEGER PRIMARY KEY, run INTEGER NOT NULL, seq INTEGER NOT NULL, kind INTEGER NOT NULL,
+    at REAL NOT NULL, address TEXT NOT NULL, body NOT NULL, large TEXT, checksum INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX journal_by_run ON journal(run, seq);
+CREATE INDEX iterations_by_run ON journal(run, seq) WHERE kind = 34;
+CREATE TABLE loops(
+    run INTEGER NOT NULL, address TEXT NOT NULL, state TEXT NOT NULL,
+    started INTEGER NOT NULL, finished INTEGER,
+    iterations_max INTEGER NOT NULL DEFAULT 0, mark TEXT NOT NULL DEFAULT '',
+    exit_reason TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY(run, address)
+) WITHOUT ROWID;
+CREATE TABLE payloads(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, hash BLOB NOT NULL UNIQUE,
+    size INTEGER NOT NULL, deflated INTEGER NOT NULL, content BLOB NOT NULL
+);
+CREATE TABLE payload_uses(
+    run INTEGER NOT NULL, payload INTEGER NOT NULL, PRIMARY KEY(run, payload)
+) WITHOUT ROWID;
+CREATE INDEX payload_uses_by_payload ON payload_uses(payload);
+CREATE TABLE snapshots(
+    run INTEGER NOT NULL, seq INTEGER NOT NULL, state BLOB NOT NULL, PRIMARY KEY(run, seq)
+) WITHOUT ROWID;
+CREATE TABLE inbox(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, run INTEGER NOT NULL,
+    kind INTEGER NOT NULL, at REAL NOT NULL, address TEXT NOT NULL, body NOT NULL
+);
+CREATE TABLE memories(
+    key TEXT NOT NULL, number INTEGER NOT NULL, at REAL NOT NULL, record TEXT NOT NULL,
+    PRIMARY KEY(key, number)
+) WITHOUT ROWID;
+"""
+# Columns that a store may lack that was made without them.
+MORE_COLUMNS: Final = {
+    "progress": "seconds REAL NOT NULL DEFAULT 0",
+    "loops": "exit_reason TEXT NOT NULL DEFAULT ''",
+}
+# Who started a run, whether servers keep it going, when it goes on by itself, why no server took
+# it up; and in which boot the time of day was how much ahead of a clock that nobody sets.
+# What calls were charged with, by hour, loop and model.
+# A store that was made without the tables gets them when it is opened; runs may have no rows.
+_UPKEEP: Final = """
+CREATE TABLE IF NOT EXISTS upkeep(
+    run INTEGER PRIMARY KEY, origin TEXT NOT NULL, kept INTEGER NOT NULL, due REAL,
+    held TEXT NOT NULL, anchor TEXT NOT NULL, ahead REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS upkeep_by_due ON upkeep(due) WHERE due IS NOT NULL;
+CREATE TABLE IF NOT EXISTS spending(
+    run INTEGER NOT NULL, hour INTEGER NOT NULL, loop TEXT NOT NULL, model TEXT NOT NULL,
+    calls INTEGER NOT NULL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    cost_usd REAL NOT NULL, unpriced INTEGER NOT NULL, in_doubt INTEGER NOT NULL,
+    PRIMARY KEY(run, hour, loop, model)
+) WITHOUT ROWID;
+"""
+# Addresses that start workflows. Secrets are sealed; an old one counts until its time is over.
+_HOOKS: Final = """
+CREATE TABLE IF NOT EXISTS hooks(
+    name TEXT PRIMARY KEY, file TEXT NOT NULL, workflow TEXT NOT NULL, format TEXT NOT NULL,
+    created_at REAL NOT NULL, secret TEXT NOT NULL, old_secret TEXT NOT NULL,
+    old_until REAL NOT NULL
+) WITHOUT ROWID;
+"""
+# Runs of workflows of which so many run at once; those that have not begun wait for their turn,
+# one lane for each workflow.
+_QUEUE: Final = """
+CREATE TABLE IF NOT EXISTS queue(
+    run INTEGER PRIMARY KEY, lane TEXT NOT NULL, at_once INTEGER NOT NULL,
+    began INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS queue_by_turn ON queue(began, lane, run);
+"""
+# Names and values by which runs are found; those of experiments have labels, too, and runs that
+# were made before there were labels get the one that their keys tell.
+_LABELS: Final = """
+CREATE TABLE IF NOT EXISTS labels(
+    run INTEGER NOT NULL, label TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY(run, label)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS labels_by_value ON labels(label, value);
+INSERT OR IGNORE INTO labels
+    SELECT number, 'experiment', substr(key, 12, instr(substr(key, 12), ':') - 1)
+    FROM runs WHERE key >= 'experiment:' AND key < 'experiment;';
+"""
+# SQLite keeps the text of a definition: without the indentation it fits into one page.
+TABLES: Final = " ".join(_DEFINITIONS.split())
+MORE_TABLES: Final = " ".join(f"{_UPKEEP}{_HOOKS}{_QUEUE}{_LABELS}".split())
+MORE_NAMES: Final = re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", MORE_TABLES)

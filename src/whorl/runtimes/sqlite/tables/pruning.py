@@ -1,0 +1,192 @@
+"""Deleting runs, with what only they use, and giving the room of them back.
+
+A long run is deleted in small steps, so that nobody waits long for a transaction; what a crash
+leaves of one goes the next time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import apsw
+
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.sqlite.connection import fetch
+from whorl.runtimes.sqlite.listing import EXPERIMENT, RunListing, Which
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
+
+    from whorl.providers.settings import Retention
+    from whorl.runtimes.sqlite.tables.journal import JournalTables
+
+# What is deleted in one transaction.
+SWEPT_ENTRIES: Final = 2_000
+_SWEPT_PAYLOADS: Final = 200
+_STILL_OLD: Final = """SELECT number FROM runs JOIN progress ON run = number
+    WHERE id = ? AND status = ? AND updated_at < ?"""
+_SWEEP_ENTRIES: Final = f"""DELETE FROM journal WHERE id IN
+    (SELECT id FROM journal WHERE run = ? ORDER BY seq LIMIT {SWEPT_ENTRIES})"""
+_SOME_USES: Final = f"""SELECT payload FROM payload_uses WHERE run = ?1
+    ORDER BY payload LIMIT {_SWEPT_PAYLOADS}"""
+_SWEEP_PAYLOADS: Final = f"""DELETE FROM payloads WHERE id IN ({_SOME_USES})
+    AND NOT EXISTS (SELECT 1 FROM payload_uses WHERE payload = payloads.id AND run <> ?1)"""
+_SWEEP_USES: Final = f"DELETE FROM payload_uses WHERE run = ?1 AND payload IN ({_SOME_USES})"
+_OF_RUNS: Final = (
+    "loops",
+    "snapshots",
+    "inbox",
+    "upkeep",
+    "spending",
+    "queue",
+    "labels",
+    "progress",
+)
+_SIZE: Final = """SELECT coalesce(sum(octet_length(body) + octet_length(address) + 32), 0), count(*)
+    FROM journal WHERE run = (SELECT number FROM runs WHERE id = ?)"""
+_ENDED: Final = """SELECT id, status, updated_at FROM runs JOIN progress ON run = number
+    WHERE status IN ('succeeded', 'failed', 'cancelled')
+    AND coalesce(key, '') NOT GLOB ? ORDER BY updated_at, number"""
+# The numbers of runs hop along the index, however many entries each of them has.
+_LEFT_OVER: Final = """WITH RECURSIVE kept(run) AS (SELECT min(run) FROM journal UNION ALL
+        SELECT (SELECT min(run) FROM journal WHERE run > kept.run) FROM kept WHERE run IS NOT NULL),
+    used(run) AS (SELECT min(run) FROM payload_uses UNION ALL
+        SELECT (SELECT min(run) FROM payload_uses WHERE run > used.run) FROM used
+        WHERE run IS NOT NULL)
+    SELECT run FROM (SELECT run FROM kept UNION SELECT run FROM used)
+    WHERE run IS NOT NULL AND run NOT IN (SELECT number FROM runs)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What was deleted, or would be. `bytes` counts the journal, without shared payloads."""
+
+    runs: tuple[RunId, ...]
+    entries: int
+    bytes: int
+    dry_run: bool
+
+
+class Pruning(RunListing):
+    """What is deleted of a store."""
+
+    _ask: Callable[..., Awaitable[Any]]
+    used_bytes: Callable[[], int]
+
+    async def prune(
+        self,
+        older_than_s: float,
+        statuses: Sequence[str] = ("succeeded", "failed", "cancelled"),
+        *,
+        dry_run: bool = False,
+        without_key: tuple[str, ...] = (),
+    ) -> Pruned:
+        """Deletes runs that ended long ago, with what only they use, and shrinks the file.
+
+        Those whose keys begin like one of `without_key` stay.
+        """
+        limit = self.clock() - older_than_s
+        each = (Which(status=status, without_key=without_key) for status in statuses)
+        rows = [row for which in each for row in self.list_runs(which, 2**31)]
+        old = [(row.id, row.status) for row in rows if row.updated_at < limit]
+        pruned = [await self._pruned(run, status, limit, dry_run=dry_run) for run, status in old]
+        return await self._shrunk(pruned, dry_run=dry_run)
+
+    async def remove(self, key: str) -> Pruned:
+        """Deletes all runs whose keys begin so, unless somebody drives them."""
+        now, which = self.clock() + 1.0, Which(key=key)
+        rows = [(row.id, row.status) for row in self.list_runs(which, 2**31)]
+        return await self._shrunk([await self._pruned(run, status, now) for run, status in rows])
+
+    async def retire(self, keep: Retention, limit: int = 100) -> Pruned:
+        """Deletes the oldest runs that have ended and that nothing keeps, at most so many.
+
+        Runs of experiments stay, since their reports are made of them.
+        """
+        now = self.clock()
+        old = math.inf if keep.older_than_s is None else keep.older_than_s
+        ended = self._reader.rows(_ENDED, (f"{EXPERIMENT}*",))
+        pruned: list[tuple[RunId, int, int]] = []
+        for index, (run, status, updated_at) in enumerate(ended[:limit]):
+            is_old = now - updated_at > old
+            is_surplus = keep.max_runs is not None and len(ended) - index > keep.max_runs
+            is_large = keep.max_bytes is not None and self.used_bytes() > keep.max_bytes
+            if not (is_old or is_surplus or is_large):
+                break
+            pruned.append(await self._pruned(run, status, now + 1.0))
+        return await self._shrunk(pruned)
+
+    async def _pruned(
+        self, run: RunId, status: str, older_than: float, *, dry_run: bool = False
+    ) -> tuple[RunId, int, int]:
+        """Deletes a run, unless it is driven again; gives how many entries and bytes it had."""
+        size, entries = self._reader.rows(_SIZE, (run,))[0]
+        if dry_run:
+            return run, entries, size
+        number = await self._ask(partial(delete, run=run, status=status, older_than=older_than))
+        await self._sweep([number] if number else [])
+        return (run, entries, size) if number else (RunId(""), 0, 0)
+
+    async def _sweep(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            while await self._ask(partial(sweep, number=number)):
+                await asyncio.sleep(0)
+
+    async def _shrunk(
+        self, pruned: list[tuple[RunId, int, int]], *, dry_run: bool = False
+    ) -> Pruned:
+        """Gives the room of deleted runs back, also of those that a crash has left half deleted."""
+        gone = [(run, entries, size) for run, entries, size in pruned if run]
+        left = [] if dry_run else [row[0] for row in self._reader.rows(_LEFT_OVER)]
+        await self._sweep(left)
+        if (gone or left) and not dry_run:
+            while await self._ask(give_back, alone=True):
+                continue
+            await self._ask(empty_log, alone=True)
+        entries, bytes_ = sum(part[1] for part in gone), sum(part[2] for part in gone)
+        return Pruned(tuple(part[0] for part in gone), entries, bytes_, dry_run)
+
+
+def delete(tables: JournalTables, run: str, status: str, older_than: float) -> int:
+    """Deletes a run, if it is still as old and nobody drives it; gives its number, or 0.
+
+    Of a long one entries remain, which `sweep` deletes: nobody waits long for a transaction.
+    """
+    # A run is interrupted when the process that drove it is gone; its row does not know.
+    stored = "running" if status == "interrupted" else status
+    number = tables.connection.execute(_STILL_OLD, (run, stored, older_than)).get
+    if number is None or tables.ownership.is_driven(run):
+        return 0
+    for table in _OF_RUNS:
+        tables.connection.execute(f"DELETE FROM {table} WHERE run = ?", (number,))
+    tables.connection.execute("DELETE FROM runs WHERE number = ?", (number,))
+    tables.forget(run)
+    sweep(tables, number)
+    return int(number)
+
+
+def sweep(tables: JournalTables, number: int) -> bool:
+    """Deletes some of what is left of a deleted run; tells whether there may be more."""
+    tables.connection.execute(_SWEEP_ENTRIES, (number,))
+    entries = tables.connection.changes()
+    tables.connection.execute(_SWEEP_PAYLOADS, (number,))
+    tables.connection.execute(_SWEEP_USES, (number,))
+    return entries == SWEPT_ENTRIES or tables.connection.changes() == _SWEPT_PAYLOADS
+
+
+def give_back(tables: JournalTables) -> bool:
+    """Returns up to a thousand free pages to the file system; tells whether there are more."""
+    before = tables.connection.pragma("freelist_count")
+    fetch(tables.connection, "PRAGMA incremental_vacuum(1000)")
+    return bool(0 < tables.connection.pragma("freelist_count") < before)
+
+
+def empty_log(tables: JournalTables) -> None:
+    """Moves all that is in the log into the file, unless a reader is in the way."""
+    with suppress(apsw.BusyError):
+        tables.connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)

@@ -1,0 +1,125 @@
+"""How a run is started: what is asked, what its first event tells, and which workflow it pins."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from whorl.interpreter import BEHAVIOUR
+from whorl.interpreter.plan import Plan
+from whorl.ir import Workflow, content_hash, from_json, to_json
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import RunId
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import Journal
+
+ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+PINNED_MAX = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How a run is started: its input, its limits, and the key under which it is started once."""
+
+    input: dict[str, Json] = field(default_factory=dict)
+    limits: dict[str, Json] = field(default_factory=dict)
+    iterations: int | None = None
+    key: str = ""
+    file: str = ""
+    sources: dict[str, str] = field(default_factory=dict)
+    cold: bool = False
+    # How many runs of its workflow run at once, of those that servers keep going.
+    at_once: int | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    # How many iterations loops make, by name, whatever their rules say.
+    explore: dict[str, int] = field(default_factory=dict)
+    refused: dict[str, Json] | None = None
+
+
+def started(run: RunId, plan: Plan, start: Start, url: str) -> dict[str, Json]:
+    """What the first event of a run tells the machine; `url` is where a server can be called."""
+    own = plan.workflow.limits.cost_usd
+    limits = ({} if own is None else {"cost_usd": own}) | start.limits
+    options: dict[str, Json] = {
+        "run": run,
+        "seed": os.urandom(8).hex(),
+        "behaviour": BEHAVIOUR,
+        "input": start.input,
+        "limits": limits or None,
+        "iterations": start.iterations,
+        "explore": {**start.explore} or None,
+        "refused": start.refused,
+    }
+    if plan.awaits_calls:
+        import secrets
+
+        options["callback"] = {"url": url, "token": secrets.token_urlsafe(16)}
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def without_secrets(
+    workflow: Workflow, given: dict[str, Json], redacted: Callable[[Json], Json]
+) -> dict[str, Json]:
+    """The input without the operator's secrets, unless it is one that is stored encrypted."""
+    secret = {port.name for port in workflow.inputs if port.secret}
+    return {n: value if n in secret else redacted(value) for n, value in given.items()}
+
+
+def shown_labels(labels: dict[str, str], redacted: Callable[[Json], Json]) -> dict[str, str]:
+    """Labels without the operator's secrets."""
+    return {name: str(redacted(value)) for name, value in labels.items()}
+
+
+def new_run_id(now: float) -> RunId:
+    """An id that sorts by time and says nothing else."""
+    number = int(now * 1000) << 40 | int.from_bytes(os.urandom(5), "big")
+    return RunId("".join([ALPHABET[number >> shift & 31] for shift in range(80, -1, -5)]))
+
+
+class Pins:
+    """The workflows that runs of a journal pin, as they are stored, and their plans."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._plans: dict[str, Plan] = {}
+        self._digests: dict[RunId, str] = {}
+        self._pinned: dict[int, tuple[Workflow, Json, str]] = {}
+
+    def pin(self, workflow: Workflow) -> tuple[Json, str, Plan]:
+        """The workflow as it is stored, its hash and its plan, which runs of it share."""
+        pinned = self._pinned.get(id(workflow))
+        if pinned is None or pinned[0] is not workflow:
+            if len(self._pinned) >= PINNED_MAX:
+                self._pinned.clear()
+            encoded = to_json(workflow)
+            pinned = (workflow, encoded, content_hash(encoded))
+            self._pinned[id(workflow)] = pinned
+        if pinned[2] not in self._plans:
+            self._plans[pinned[2]] = Plan(workflow)
+        return pinned[1], pinned[2], self._plans[pinned[2]]
+
+    def keep(self, run: RunId, digest: str) -> None:
+        """Keeps the plan of a run until it is dropped."""
+        self._digests[run] = digest
+
+    def plan(self, run: RunId) -> Plan:
+        digest = self._digests.get(run)
+        # Plans may be dropped while a run is being stored.
+        if digest is None or digest not in self._plans:
+            encoded = self._journal.workflow(run)
+            digest = self._digests[run] = content_hash(encoded)
+            if digest not in self._plans:
+                self._plans[digest] = Plan(from_json(encoded))
+        return self._plans[digest]
+
+    def drop(self, run: RunId) -> None:
+        """Forgets a run, and plans that no run needs where there are many."""
+        self._digests.pop(run, None)
+        if len(self._plans) > PINNED_MAX:
+            needed = set(self._digests.values())
+            self._plans = {digest: plan for digest, plan in self._plans.items() if digest in needed}

@@ -1,0 +1,288 @@
+"""Driving runs in the background, and bringing requests to them.
+
+Requests to one run are carried out one after the other, each until it stands in the journal: so of
+two that exclude each other the second one is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from whorl.errors import StoreError, UsageError, WhorlError, safe
+from whorl.interpreter.requests import objection
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.folding import fold
+from whorl.services.runs import QUEUED_S, is_running
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.interpreter.events import Event
+    from whorl.language import Json
+    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.runtime import Runtime
+
+PATIENCE_S = 5.0
+OWNED_S = 1.0
+POLL_S = 0.01
+FAULTS_MAX = 1_000
+_SEEN_MAX = 5_000
+_STEERING = frozenset(
+    {"run.paused", "run.resumed", "run.cancelled", "run.continued", "run.accepted", "gate.decided"}
+)
+
+log = logging.getLogger("whorl")
+
+
+@dataclass(eq=False)
+class Driving:
+    """Drives runs in the background; `left` is told of each that is not driven any more.
+
+    Unless somebody else does it for all runs of the store, it lets those that it drove go on when
+    the time is over that a person was given to decide (`has_alarms`).
+    """
+
+    runtime: Runtime
+    left: Callable[[RunId], None] = lambda _: None
+    has_alarms: bool = True
+
+    def __post_init__(self) -> None:
+        self._tasks: dict[RunId, asyncio.Task[str]] = {}
+        self._alarms: dict[RunId, asyncio.Task[None]] = {}
+        self._faults: dict[RunId, BaseException] = {}
+        self._closing = False
+        self._locks: WeakValueDictionary[RunId, asyncio.Lock] = WeakValueDictionary()
+
+    def __bool__(self) -> bool:
+        return bool(self._tasks)
+
+    @property
+    def count(self) -> int:
+        """How many runs are driven here."""
+        return len(self._tasks)
+
+    def is_driven(self, run: RunId) -> bool:
+        return run in self._tasks
+
+    @property
+    def is_closing(self) -> bool:
+        return self._closing
+
+    def drive(self, run: RunId, *requests: Event, at_least: float = 0.0) -> asyncio.Task[str]:
+        alarm = self._alarms.pop(run, None)
+        if alarm is not None:
+            alarm.cancel()
+        self._faults.pop(run, None)
+        task = self._tasks[run] = asyncio.create_task(self._drive(run, requests, at_least))
+        task.add_done_callback(lambda done: self._left(run, done))
+        return task
+
+    async def ask(self, run: RunId, make: Callable[[], Event], seen: int | None = None) -> None:
+        """Carries a request out: `make` looks at the run as it is and says what is asked.
+
+        Returns once the request stands in the journal, or its owner has it in its inbox. Raises
+        UsageError where the run as it is has something against it.
+        """
+        async with self._locks.setdefault(run, asyncio.Lock()):
+            await self._bring(run, await asyncio.to_thread(self._made, run, make, seen))
+
+    async def go_on(self, run: RunId) -> None:
+        async with self._locks.setdefault(run, asyncio.Lock()):
+            is_interrupted = self.runtime.store.run(run).status == "interrupted"
+            if not is_interrupted or run in self._tasks:
+                raise is_running(run)
+            task = self.drive(run)
+            deadline = time.monotonic() + PATIENCE_S
+            while not task.done() and time.monotonic() < deadline:
+                if self.runtime.store.run(run).status != "interrupted":
+                    return
+                await asyncio.sleep(0.02)
+            if task.done():
+                self._raise(run, task)
+
+    async def take_up(self, run: RunId) -> None:
+        """Drives a run that nobody drives, unless it is paused or has ended."""
+        if run in self._tasks:
+            return
+        self.runtime.check(())
+        status = self.runtime.store.run(run).status
+        if status == "waiting":
+            # The time that a person was given to decide may be over, or about to be.
+            self.drive(run)
+        if status != "interrupted":
+            return
+        try:
+            await self.go_on(run)
+        except (UsageError, StoreError):
+            # Whoever takes it up at the same time goes on with it as well.
+            if self.runtime.store.run(run).status == "interrupted":
+                raise
+
+    async def settled(self, run: RunId) -> None:
+        """Waits until nobody drives the run. Raises what kept this process from driving it."""
+        store = self.runtime.store
+        while True:
+            task = self._tasks.get(run)
+            if task is not None:
+                await asyncio.wait({task})
+                # Whoever is told of its end has a turn.
+                await asyncio.sleep(0)
+                continue
+            row = store.run(run)
+            if row.status == "interrupted" and run in self._faults:
+                raise self._faults[run]
+            if row.status != "running":
+                return
+            async for _ in self.runtime.follow(run, after=row.last_seq):
+                continue
+
+    async def drain(self, seconds: float) -> None:
+        """Lets calls that are under way end, for so long; nothing new begins, in no run."""
+        self._closing = True
+        calls = self.runtime.drain()
+        if calls and seconds:
+            log.warning("waiting %g s at most for %d calls that are under way", seconds, calls)
+        if self._tasks:
+            await asyncio.wait(set(self._tasks.values()), timeout=seconds)
+
+    async def close(self) -> None:
+        self._closing = True
+        self.runtime.stop()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+        alarms = list(self._alarms.values())
+        for alarm in alarms:
+            alarm.cancel()
+        await asyncio.gather(*alarms, return_exceptions=True)
+
+    def _made(self, run: RunId, make: Callable[[], Event], seen: int | None) -> Event:
+        """The request, unless it comes too late, or the run has something against it.
+
+        Whoever drives the run may not have heard yet of a request that stands in the journal.
+        """
+        store = self.runtime.store
+        for entry in store.read(run, after=seen, limit=_SEEN_MAX) if seen is not None else ():
+            if entry.event.kind in _STEERING:
+                words = f"somebody has steered run {run} since: {entry.event.kind} at {entry.seq}"
+                advice = "look at the run as it is now, and ask again"
+                raise UsageError(words, help=advice, code="W905")
+        event = make()
+        refusal = objection(fold(store, run).machine, event)
+        if refusal is not None:
+            raise UsageError(str(refusal), facts=refusal.facts)
+        return event
+
+    async def _bring(self, run: RunId, event: Event) -> None:
+        store = self.runtime.store
+        before = store.run(run).last_seq
+        wanted = _named(event)
+        task = await self._hand_over(run, event)
+        # Turns of the event loop are counted, not time: whoever holds it up holds up the driver.
+        for _ in range(round(PATIENCE_S / POLL_S)):
+            is_left = store.run(run).status != "running" if task is None else task.done()
+            later = (entry.event for entry in store.read(run, after=before))
+            if any(_named(e) == wanted for e in later):
+                return
+            if is_left:
+                # Whoever drove it had ended before the request came; it is carried out once.
+                if not _is_lost(task):
+                    self._raise(run, task)
+                # In the inbox it is there for whoever drives next.
+                is_posted = any(_named(posted.event) == wanted for posted in store.inbox(run))
+                task = await self._hand_over(run, *(() if is_posted else (event,)))
+            await asyncio.sleep(POLL_S)
+        if task is not None:
+            raise StoreError(f"run {run} was asked {event.kind!r}, which cannot be written yet")
+
+    async def _hand_over(self, run: RunId, *requests: Event) -> asyncio.Task[str] | None:
+        """Gives a request to whoever drives the run; None: another process, by its inbox."""
+        if self._closing:
+            raise UsageError(f"run {run} is being left, since its session ends", code="W905")
+        if requests and await self.runtime.request(run, *requests):
+            return self._tasks.get(run)
+        task = self._tasks.get(run)
+        if task is not None:
+            # The last drive of this run may be about to give it up.
+            await asyncio.wait({task}, timeout=PATIENCE_S)
+        return self.drive(run, *requests)
+
+    async def _drive(self, run: RunId, requests: tuple[Event, ...], at_least: float) -> str:
+        if not requests and not await self._has_turn(run):
+            return "queued"
+        deadline = time.monotonic() + OWNED_S
+        while True:
+            try:
+                status = await self.runtime.drive(run, requests, at_least=at_least)
+                break
+            except StoreError as fault:
+                # Another process may be about to give the run up.
+                if fault.code != "R902" or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.1)
+        if status == "waiting" and self.has_alarms:
+            self._alarms[run] = asyncio.create_task(self._wake_later(run))
+        return status
+
+    async def _has_turn(self, run: RunId) -> bool:
+        """Takes a place for a run among those of its workflow that run at once.
+
+        Where nobody else looks after the runs of the store, it is waited for.
+        """
+        store = self.runtime.store
+        while store.is_queued(run) and not await store.admit(run):
+            if not self.has_alarms or self._closing:
+                return False
+            await asyncio.sleep(QUEUED_S)
+        return True
+
+    async def _wake_later(self, run: RunId) -> None:
+        """A person may have been given a time to decide: the run goes on when it is over."""
+        store = self.runtime.store
+        try:
+            due = store.run(run).due
+            if due is None:
+                return
+            await asyncio.sleep(max(0.0, due - time.time()))
+        finally:
+            if self._alarms.get(run) is asyncio.current_task():
+                del self._alarms[run]
+        if store.run(run).status == "waiting" and run not in self._tasks:
+            self.drive(run, at_least=due)
+
+    def _left(self, run: RunId, task: asyncio.Task[str]) -> None:
+        if self._tasks.get(run) is task:
+            del self._tasks[run]
+        self.left(run)
+        fault = None if task.cancelled() else task.exception()
+        is_lost = _is_lost(task)
+        if fault is not None and not isinstance(fault, UsageError):
+            words = safe(str(fault)) if isinstance(fault, WhorlError) else repr(fault)
+            # A store that cannot be written is told of once, by whoever looks after the runs.
+            is_usual = is_lost or (isinstance(fault, StoreError) and fault.code == "R900")
+            log.log(logging.INFO if is_usual else logging.ERROR, "run %s is left: %s", run, words)
+            self._faults[run] = fault
+            if len(self._faults) > FAULTS_MAX:
+                del self._faults[next(iter(self._faults))]
+
+    def _raise(self, run: RunId, task: asyncio.Task[str] | None) -> None:
+        """Tells the one who asked why the run cannot be driven; nobody else has to hear of it."""
+        fault = None if task is None else task.exception()
+        if fault is not None:
+            self._faults.pop(run, None)
+            if _is_lost(task):
+                raise is_running(run) from fault
+            raise fault
+
+
+def _is_lost(task: asyncio.Task[str] | None) -> bool:
+    """Whether a run could not be driven because another process has just taken it."""
+    fault = None if task is None or task.cancelled() else task.exception()
+    return isinstance(fault, StoreError) and fault.code == "R902"
+
+
+def _named(event: Event) -> tuple[str, str, Json]:
+    """What tells a request from all others: its name, or else its time."""
+    return event.kind, event.address, event.body.get("request") or event.at
