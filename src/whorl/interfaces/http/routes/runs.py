@@ -4,12 +4,10 @@ from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
-from pydantic import Field
 
 from whorl.interfaces.figures import written
-from whorl.interfaces.http.schemas import records
+from whorl.interfaces.http.schemas import queries, records
 from whorl.interfaces.http.schemas import runs as schemas
-from whorl.interfaces.http.schemas.shared import Closed
 from whorl.interfaces.http.state import KnownRun, State, no_query
 from whorl.interfaces.http.views import runs as run_views
 from whorl.interfaces.progress import usage_of
@@ -17,7 +15,7 @@ from whorl.interpreter.constructs.loops.measuring import similarity
 from whorl.language import Json
 from whorl.runtimes.journal.folding import fold
 from whorl.runtimes.sqlite import Which
-from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY, Sort
+from whorl.runtimes.sqlite.listing import EXPERIMENT, TRY
 from whorl.services.inspecting import costs, results
 from whorl.services.inspecting.attempts import attempts_of, previous_address
 from whorl.services.inspecting.iterations import (
@@ -39,107 +37,9 @@ _COMPARED_MAX = 4_000
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 costs_router = APIRouter(prefix="/api", tags=["runs"])
 
-Amount = Annotated[float, Field(ge=0, le=1e12)]
-IterationNumber = Annotated[int, Field(ge=1, le=1_000_000_000)]
-
-
-class RunsQuery(Closed):
-    """Which runs."""
-
-    status: schemas.RunStatus | None = None
-    workflow: str | None = Field(default=None, max_length=1_000)
-    search: str | None = Field(default=None, max_length=200)
-    exit: str | None = Field(
-        default=None, max_length=100, description="why a loop of it ended, or its mark"
-    )
-    since: Amount | None = Field(default=None, description="when it began, at the earliest")
-    until: Amount | None = Field(default=None, description="it began before then")
-    cost_min: Amount | None = None
-    cost_max: Amount | None = None
-    sort: Sort = Field(default="started", description="what comes first is what is most")
-    reverse: bool = False
-    tries: bool = Field(default=False, description="whether tries are listed, too")
-    experiments: bool = Field(
-        default=False, description="whether runs of experiments are listed, too"
-    )
-    label: str | None = Field(
-        default=None,
-        pattern=r"^[A-Za-z0-9_.-]{1,60}=.{1,200}$",
-        description="NAME=VALUE; runs of experiments are listed, too",
-    )
-    limit: int = Field(default=50, ge=1, le=500)
-    before: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,128}$")
-
-
-class CostsQuery(Closed):
-    """Whose costs, since when, and what they are added up by."""
-
-    by: costs.By = "workflow"
-    since: Amount = Field(default=0.0, description="calls that ended since its full hour")
-    run: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_-]{1,128}$")
-    tries: bool = Field(default=False, description="whether tries count, too")
-
-
-class LoopQuery(Closed):
-    """Which loop; without one, the only outermost loop of the run."""
-
-    loop: str = Field(default="", max_length=4_000)
-
-
-class IterationsQuery(LoopQuery):
-    """Which iterations."""
-
-    after: int = Field(default=0, ge=0, le=1_000_000_000)
-    limit: int = Field(default=500, ge=1, le=5_000)
-
-
-class CompareQuery(LoopQuery):
-    """Which two iterations."""
-
-    one: IterationNumber
-    other: IterationNumber
-    with_: str | None = Field(
-        default=None,
-        alias="with",
-        pattern=r"^[A-Za-z0-9_-]{1,128}$",
-        description="the run that the second one is of, where it is another",
-    )
-
-
-class MatrixQuery(LoopQuery):
-    """Which steps; without `node`, all of them."""
-
-    node: str | None = Field(default=None, max_length=1_000)
-
-
-class NodeQuery(Closed):
-    """Which step."""
-
-    address: Annotated[str, Field(min_length=1, max_length=4_000)]
-
-
-class RecordsQuery(Closed):
-    """Which records: of a place and what lies in it; without one, of the run.
-
-    Of iterations and items inside it as many levels as `depth` says.
-    """
-
-    address: str = Field(default="", max_length=4_000)
-    depth: int = Field(default=0, ge=0, le=100)
-    repetitions: bool = Field(default=False, description="only of items and iterations")
-    after: int = Field(default=0, ge=0, le=100_000, description="so many are left out")
-    limit: int = Field(default=200, ge=1, le=run_views.RECORDS_MAX)
-
-
-class HistoryQuery(Closed):
-    """In the shape of which system, such as `azure`, and of which place."""
-
-    shape: str = Field(alias="as", max_length=100)
-    address: str = Field(default="", max_length=4_000)
-
 
 @router.get("")
-def list_runs(state: State, query: Annotated[RunsQuery, Query()]) -> schemas.RunList:
+def list_runs(state: State, query: Annotated[queries.RunsQuery, Query()]) -> schemas.RunList:
     """The newest runs first, or as `sort` says; `search` looks at ids, names, files and inputs."""
     label = None if query.label is None else query.label.partition("=")
     with_experiments = query.experiments or label is not None
@@ -166,7 +66,7 @@ def list_runs(state: State, query: Annotated[RunsQuery, Query()]) -> schemas.Run
 
 
 @costs_router.get("/costs")
-def show_costs(state: State, query: Annotated[CostsQuery, Query()]) -> schemas.CostList:
+def show_costs(state: State, query: Annotated[queries.CostsQuery, Query()]) -> schemas.CostList:
     """What runs cost, by workflow, model, day, loop or run; by step and iteration of the newest."""
     run = None if query.run is None else state.store.run(query.run).id
     found = costs.costs_of(
@@ -195,7 +95,7 @@ def list_loops(state: State, run: KnownRun) -> schemas.LoopList:
 
 @router.get("/{run}/iterations")
 def list_iterations(
-    state: State, run: KnownRun, query: Annotated[IterationsQuery, Query()]
+    state: State, run: KnownRun, query: Annotated[queries.IterationsQuery, Query()]
 ) -> schemas.IterationList:
     """The finished iterations of a loop, by number."""
     loop = loop_named(state.store, run, query.loop)
@@ -211,7 +111,7 @@ def show_iteration(
     state: State,
     run: KnownRun,
     number: Annotated[int, Path(ge=1, le=1_000_000_000)],
-    query: Annotated[LoopQuery, Query()],
+    query: Annotated[queries.LoopQuery, Query()],
 ) -> schemas.IterationDetail:
     """What the steps of an iteration gave, and what it was given."""
     loop = loop_named(state.store, run, query.loop)
@@ -225,7 +125,7 @@ def show_iteration(
 
 @router.get("/{run}/compare")
 def compare(
-    state: State, run: KnownRun, query: Annotated[CompareQuery, Query()]
+    state: State, run: KnownRun, query: Annotated[queries.CompareQuery, Query()]
 ) -> schemas.Comparison:
     """Two iterations of a loop side by side, of one run or of two."""
     store, other = state.store, run if query.with_ is None else state.store.run(query.with_).id
@@ -245,7 +145,7 @@ def compare(
 
 @router.get("/{run}/matrix")
 def show_matrix(
-    state: State, run: KnownRun, query: Annotated[MatrixQuery, Query()]
+    state: State, run: KnownRun, query: Annotated[queries.MatrixQuery, Query()]
 ) -> schemas.Matrix:
     """Which step gave something else in which iteration; of long loops, the newest."""
     loop = loop_named(state.store, run, query.loop)
@@ -264,7 +164,7 @@ def show_matrix(
 
 @router.get("/{run}/node")
 def show_node(
-    state: State, run: KnownRun, query: Annotated[NodeQuery, Query()]
+    state: State, run: KnownRun, query: Annotated[queries.NodeQuery, Query()]
 ) -> records.NodeDetail:
     """What happened at a step: each attempt with what it was given and what it gave."""
     store, address = state.store, query.address
@@ -290,7 +190,7 @@ def show_node(
 
 @router.get("/{run}/records")
 def list_records(
-    state: State, run: KnownRun, query: Annotated[RecordsQuery, Query()]
+    state: State, run: KnownRun, query: Annotated[queries.RecordsQuery, Query()]
 ) -> records.RecordList:
     """What became of steps, items and iterations: status, inputs, output, error, times, cost."""
     found = state.records(run).of(
@@ -307,7 +207,7 @@ def list_records(
 
 @router.get("/{run}/history")
 def show_history(
-    state: State, run: KnownRun, query: Annotated[HistoryQuery, Query()]
+    state: State, run: KnownRun, query: Annotated[queries.HistoryQuery, Query()]
 ) -> records.History:
     """All records of a run, or of a place of it, in the shape of another system."""
     return records.History(history=state.records(run).history(query.shape, query.address))

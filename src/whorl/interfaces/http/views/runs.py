@@ -18,6 +18,7 @@ from whorl.interfaces import wording
 from whorl.interfaces.advice import advice, advised, with_help
 from whorl.interfaces.figures import paragraphs, written
 from whorl.interfaces.http.schemas import runs as schemas
+from whorl.interfaces.http.schemas.queries import RECORDS_MAX
 from whorl.interfaces.http.schemas.records import Attempt, RecordItem, RecordList
 from whorl.interfaces.verdicts import fact_words, verdict_words
 from whorl.interpreter.events import Event
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from whorl.services.records import Record, Records, RunRecords
 
 SCORES = 20
-RECORDS_MAX = 1_000
 BODY_MAX = 8_000
 VALUE_MAX = 4_000
 PREVIEW_MAX = 400
