@@ -164,7 +164,7 @@ def test_what_nobody_answers_for_is_said(tmp_path: Path) -> None:
         async with serving(tmp_path) as server:
             await server.at(0)
             await server.at(60)
-            assert "nobody answers for the connector 'News'" in server.schedule.fault
+            assert "nothing answers for the connector 'News'" in server.schedule.fault
             assert server.store.runs() == []
 
     asyncio.run(work())

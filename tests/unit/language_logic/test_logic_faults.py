@@ -109,7 +109,7 @@ SCOPE = MappingScope(
         ("@xpath('<a/>', '/a')", "to be an XML object"),
         ("@xpath(xml('<a/>'), '/a[')", "is not valid"),
         ("@xpath(xml('<a/>'), 'nope()')", "XPath has no function 'nope'"),
-        ("@formDataValue('Get', 'a')", "the body is not a form"),
+        ("@formDataValue('Get', 'a')", "the body is not form data"),
         ("@multipartBody('Get', 0)", "the body has no part with the index '0'"),
         ("@trigger()?.x.y", "cannot be selected of null"),
     ],
