@@ -91,7 +91,7 @@ def test_what_fits(schema: Any, value: Any) -> None:
         (
             {"oneOf": [{"minimum": 1}, {"minimum": 0}]},
             2,
-            "$ fits 2 of its forms, and may fit only one",
+            "$ fits 2 of its forms, and must fit exactly one",
         ),
         ({"allOf": [{"minimum": 3}]}, 2, "$ must be at least 3, not 2"),
         (TREE, {"next": {"next": {"v": "x"}}}, "$.next.next.v must be integer, not string"),
