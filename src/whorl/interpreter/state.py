@@ -394,7 +394,7 @@ class State:
 
 
 def out_of_time(frame: FrameFields) -> Error:
-    return error_at(frame["address"], "R101", f"{frame['name']!r} took longer than its time")
+    return error_at(frame["address"], "R101", f"{frame['name']!r} took longer than its time limit")
 
 
 def _new_state() -> RunState:
