@@ -159,7 +159,7 @@ def test_a_typed_text_need_not_be_json() -> None:
     [
         ({1, 2}, "'set'"),
         ({"a": object()}, "$.a"),
-        ({1: "a"}, "no string"),
+        ({1: "a"}, "not a string"),
         ([float("inf")], "$[0]"),
         (float("nan"), "nan"),
         (2**63, "64 bits"),

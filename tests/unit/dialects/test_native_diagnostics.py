@@ -106,7 +106,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
         ("steps: {a: {if: true}}", ("W009", 2, 9), "does not say what it does"),
         ("steps: {a: {ask: Hi, run: ls}}", ("W009", 2, 22), "both 'ask' and 'run'"),
         ("steps: {a: {ask: Hi}, b: {ask: Hi, after: aa}}", ("W010", 2, 43), "did you mean 'a'|a"),
-        ("steps: {a: {ask: Hi, after: b}}", ("W010", 2, 29), "no step beside"),
+        ("steps: {a: {ask: Hi, after: b}}", ("W010", 2, 29), "not in the same block"),
         ("steps: {a: {break: true}}", ("W010", 2, 9), "not inside a loop"),
         (
             "steps: {lop: {repeat: {steps: {a: {ask: Hi}, b: {break: loop}}}}}",

@@ -52,9 +52,9 @@ _FOLLOW_S: Final = 10.0
 # How long another system is left alone that could not be subscribed to.
 _AGAIN_S: Final = 60.0
 _ASKED_LATER: Final = "it was asked later"
-_NO_NEWS: Final = "there is no news"
-_BACKFILLED: Final = "missed, and made up for"
-MISSED: Final = "missed: no server was there, or the clock was set forward"
+_NO_NEWS: Final = "there is nothing new"
+_BACKFILLED: Final = "missed, and started later"
+MISSED: Final = "missed: no server was running, or the clock was set forward"
 
 log = logging.getLogger("whorl")
 

@@ -89,7 +89,7 @@ def _recurrence(written: Any, seen: float) -> Rule:
         )
         return Windows(rule, float(written.get("delay_s", 0))) if "window" in written else rule
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
-        raise UsageError(f"the recurrence is none: {fault}", help=_FORMS, code=CODE) from fault
+        raise UsageError(f"the recurrence is not valid: {fault}", help=_FORMS, code=CODE) from fault
 
 
 def _moment(text: str, zone: ZoneInfo) -> float:
