@@ -218,8 +218,8 @@ def test_runs_are_labelled_and_listed_by_labels(whorl: Whorl, project: Path) -> 
     [
         ("team", "takes NAME=VALUE"),
         ("team=", "has 1 to 200 characters"),
-        ("a b=c", "is no name of a label"),
-        ("experiment=mine", "is given to runs of experiments alone"),
+        ("a b=c", "is not a name for a label"),
+        ("experiment=mine", "is only for runs of experiments"),
     ],
 )
 def test_what_is_no_label_is_refused_and_no_run_is_made(

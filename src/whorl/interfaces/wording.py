@@ -97,7 +97,7 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
         case "R105" if "cpu_s" in facts:
             return "give its loops lower limits, or raise `cpu` in [limits] of whorl.toml"
         case "R105":
-            return "give its loops lower limits, or let them `wait` for a second now and then"
+            return "give its loops lower limits, or let them `wait` for a second from time to time"
         case "R106":
             return f"see why, then `whorl resume {run}` tries it again"
         case "R111":
@@ -234,7 +234,7 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
             return f"its condition is not true{f': {when}' if when else ''}"
         case "order":
             wanted = " or ".join(map(str, facts["wanted"])).replace("passed", "succeeded")
-            return f"{step!r} was to be {wanted}, and is {facts['status']}"
+            return f"{step!r} should be {wanted}, but is {facts['status']}"
         case "halt":
             return f"{step!r} failed, and nothing new begins after that"
         case "branch":
@@ -243,10 +243,10 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
                 "no case applies" if taken is None else f"case {line(str(taken), 60)!r} was taken"
             )
         case "around":
-            return f"{step!r}, which it stands in, did not run"
+            return f"{step!r}, which it is in, did not run"
         case "budget":
             return "a budget does not allow it"
-    return "what it stands in ended before its turn"
+    return "the step around it ended before its turn"
 
 
 def reason_words(reason: str, stopped_by: str = "") -> str:
@@ -350,7 +350,7 @@ def reason_lines(note: Mapping[str, Any]) -> list[str]:
         if reason:
             lines.append(f"{_answer_of(fact)}. {reason}")
         if evidence:
-            found = "" if fact.get("evidence_in_text") else "  (this does not stand in the text)"
+            found = "" if fact.get("evidence_in_text") else "  (not found in the text)"
             lines.append(f'"{line(str(evidence), 600)}"{found}')
     return lines
 

@@ -115,7 +115,7 @@ class Tasks:
         """Registers the decorated function under its own name or another one.
 
         `@tasks.task`, `@tasks.task()` and `@tasks.task("name")` all do. A `pure` function has no
-        effect, so that after a crash it may be called again without a word.
+        effect, so it may be called again after a crash without asking.
         """
 
         def register(function: F) -> F:
@@ -140,7 +140,7 @@ class Tasks:
         self._registered[name] = Registered(function, pure)
 
     def include(self, others: Tasks | None) -> None:
-        """Takes over the functions of a workflow; one that was defined anew takes its own place.
+        """Adds the functions of a workflow; one that was defined again replaces the old one.
 
         Raises UsageError W024 where another function has its name.
         """

@@ -110,7 +110,7 @@ def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: 
                     assert "500" in server.schedule.fault
             firings = server.firings()
             assert [f.state for f in firings] == ["skipped", "started", "failed", "skipped"]
-            assert firings[0].reason == "there is no news"
+            assert firings[0].reason == "there is nothing new"
             assert server.schedule.fault == ""
             assert [given["body"] for given in server.outputs()] == [1, 2]
 

@@ -179,7 +179,9 @@ class Auth:
         if token is None or self.tokens is None:
             return None
         if not token.is_valid(self.tokens.store.clock()):
-            advice = f"whoever runs the server makes another: `whorl token rotate {token.name}`"
+            advice = (
+                f"the operator of the server makes a new one: `whorl token rotate {token.name}`"
+            )
             raise Refusal(401, "W904", f"the token {token.name!r} has expired", advice)
         return Identity(token.name, token.role, token.digest)
 
@@ -217,7 +219,7 @@ class Auth:
         host = _header(headers, "x-forwarded-host" if is_forwarded else "host")
         parsed = _HOST.fullmatch(host)
         if parsed is None:
-            raise Refusal(400, "W904", "the Host header is missing or no host")
+            raise Refusal(400, "W904", "the Host header is missing or not valid")
         if self.behind_proxy:
             return host.lower()
         name, port = parsed["name"].lower(), int(parsed["port"] or 80)
@@ -259,7 +261,7 @@ def read_token(path: Path) -> tuple[str, list[str]]:
         raise UsageError(f"the token file {str(path)!r} cannot be read: {fault}") from fault
     if _TOKEN.fullmatch(text) is None or bits_of(text) < TOKEN_BITS_MIN:
         words = f"the token in {str(path)!r} is too easy to guess: it needs {TOKEN_BITS_MIN} bits"
-        advice = "`openssl rand -hex 32` makes one; letters, digits and ._~+/=- may stand in it"
+        advice = "`openssl rand -hex 32` makes one; letters, digits and ._~+/=- are allowed"
         raise UsageError(words, help=advice, code="W906")
     if about.st_mode & (stat.S_IRGRP | stat.S_IROTH):
         return text, [f"the token file {str(path)!r} can be read by others; `chmod 600` it"]
@@ -425,11 +427,11 @@ async def _body(scope: Scope, receive: Receive, *, is_json: bool) -> bytes:
     if is_json and not is_ours:
         raise Refusal(415, "W900", "the body must be application/json in UTF-8")
     if headers.get("content-encoding", "identity").lower() != "identity":
-        raise Refusal(415, "W900", "a compressed body is not taken")
+        raise Refusal(415, "W900", "a compressed body is not accepted")
     try:
         announced = int(headers.get("content-length", "0"))
     except ValueError:
-        raise Refusal(400, "W900", "the Content-Length is no number") from None
+        raise Refusal(400, "W900", "the Content-Length is not a number") from None
     content = bytearray()
     while True:
         if max(announced, len(content)) > BODY_MAX:
@@ -454,7 +456,7 @@ def _reread(content: bytearray) -> bytes:
     except RecursionError:
         raise Refusal(400, "W900", "the body is nested too deep") from None
     except ValueError as fault:
-        raise Refusal(400, "W900", f"the body is no JSON that is taken: {fault}") from None
+        raise Refusal(400, "W900", f"the body is not valid JSON: {fault}") from None
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 

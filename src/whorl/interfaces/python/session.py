@@ -82,8 +82,8 @@ class Opened:
 class Run(Past):
     """A run of a session. It is driven in the background while the session is open.
 
-    Whatever is asked of it stands in its journal when the call returns; what does not fit the run
-    as it is raises UsageError, and changes nothing.
+    When a call returns, its request is in the journal; a request that does not fit the current
+    state of the run raises UsageError, and changes nothing.
     """
 
     def __init__(self, opened: Callable[[], Opened], run: RunId) -> None:
@@ -131,7 +131,7 @@ class Run(Past):
 
         Only of these `kinds`, if any are given; only `at` a place such as `polish` or `polish[2]`,
         and inside of it. It ends where `result()` has something to give: when the run has ended,
-        waits for a person, or is paused. A reader that is slow holds up nobody.
+        waits for a person, or is paused. A slow reader does not slow down the run.
         """
         opened, place = self._opened(), text(at, "at")
         driven = partial(opened.driving.is_driven, self._run)
@@ -164,9 +164,9 @@ class Run(Past):
     def records(
         self, at: str = "", *, depth: int | None = 0, after: int = 0, limit: int = LIMIT
     ) -> tuple[Record, ...]:
-        """What became of the steps of the run, or of a place of it such as `polish[3]`.
+        """The records of the steps of the run, or of a place of it such as `polish[3]`.
 
-        Of iterations and items inside it so many levels as `depth` says; None: all of them. The
+        `depth` says how many levels of iterations and items inside it count; None: all. The
         first `after` records are left out.
         """
         place, levels = text(at, "at"), count(depth, "depth", least=0)
@@ -248,12 +248,12 @@ class Run(Past):
     ) -> None:
         """Answers what the run waits for.
 
-        `value` is taken in the place of what is shown; of a loop, results by their names.
+        `value` replaces what is shown; for a loop, results by their names.
         """
         if not isinstance(approved, bool):
             raise UsageError(f"approved is {approved!r:.80}, which is neither True nor False")
         if value is not ... and not approved:
-            raise UsageError("what is rejected is not edited: give the words as feedback")
+            raise UsageError("a rejection cannot edit: give the text as feedback")
         words, place = text(feedback, "feedback"), text(at, "at")
         edits = None if value is ... else steering.Edits(values.plain_value(value, "value"))
         answer = partial(steering.decided, approved=approved, feedback=words, by="python")
@@ -326,7 +326,7 @@ class Session:
         trust: bool = False,
     ) -> None:
         if not isinstance(tasks, Tasks | None):
-            raise UsageError(f"tasks is {tasks!r:.80}, which is no whorl.Tasks()")
+            raise UsageError(f"tasks is {tasks!r:.80}, which is not a whorl.Tasks()")
         self._set_up(values.project_of(config, store, trust=trust), tasks)
 
     def _set_up(self, project: Project, tasks: Tasks | None) -> None:
@@ -386,7 +386,7 @@ class Session:
         max_iterations: int | None = None,
         key: str = "",
     ) -> Run:
-        """Starts a run. Raises UsageError, and makes no run, where it is given what does not fit.
+        """Starts a run. Raises UsageError, and makes no run, if an argument does not fit.
 
         With a `key`, at most one run is ever started for it: one that exists already is given, and
         goes on if it was interrupted.
@@ -442,15 +442,15 @@ class Session:
             opened.driving.drive(run)
         elif row.name != workflow.ir.name:
             raise UsageError(
-                f"the key {start.key!r} belongs to run {run} of workflow {row.name!r}, so that it "
-                f"starts none of {workflow.ir.name!r}"
+                f"the key {start.key!r} belongs to run {run} of workflow {row.name!r}, so it "
+                f"cannot start {workflow.ir.name!r}"
             )
         elif row.status == "interrupted":
             await opened.driving.take_up(run)
         return Run(self._opened, run)
 
     async def resume(self, run: str = "last", *, budget: float | None = None) -> Run:
-        """Takes up a run by its id, the beginning of it, or `last`; `budget` is added to it."""
+        """Resumes a run by its id, the beginning of it, or `last`; `budget` is added to it."""
         resumed = self.run(run)
         await resumed.resume(budget=budget)
         return resumed

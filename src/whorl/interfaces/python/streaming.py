@@ -57,7 +57,7 @@ class RunStarted(Happened):
 
 @dataclass(frozen=True, slots=True)
 class StepStarted(Happened):
-    """A step calls somebody; steps without an effect are not announced."""
+    """A step makes a call; steps without an effect are not announced."""
 
     kind: str
     inputs: Json
@@ -262,7 +262,7 @@ class Listeners:
 
     def __init__(self) -> None:
         self._of: dict[str, list[Listener]] = {}
-        # What steps have streamed that are under way, for those who come late.
+        # What steps have streamed that are under way, for late readers.
         self._texts: dict[str, dict[str, str]] = {}
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:

@@ -128,7 +128,7 @@ class Iteration:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run stands: the same facts as `whorl run --json` prints."""
+    """The state of a run: the same facts as `whorl run --json` prints."""
 
     run: str
     status: Status
@@ -154,7 +154,7 @@ class Result:
         return found
 
     def raise_for_status(self) -> Result:
-        """Raises RunFailed if the run has failed; gives itself otherwise."""
+        """Raises RunFailed if the run has failed; otherwise returns itself."""
         if self.status == "failed":
             error: dict[str, Any] = self.error or {}
             code, message = error.get("code", "R100"), advised(error) or "the run failed"
@@ -168,7 +168,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What became of a step, an item or an iteration.
+    """The outcome of a step, an item or an iteration.
 
     `inputs` is what it was given, or the names that it reads; `reason` says why it was skipped
     (condition, order, halt, branch, around, end, budget), `because` has the facts of that.
@@ -227,7 +227,7 @@ def result_from(document: dict[str, Any]) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A workflow that is known to be sound; `warnings` tells what looks odd."""
+    """A workflow that was checked; `warnings` lists what looks wrong."""
 
     name: str
     ir: ir.Workflow = field(repr=False, hash=False)
@@ -266,10 +266,10 @@ def edit(
     *,
     readers: Literal["rewire", "leave"] = "rewire",
 ) -> Edited:
-    """Applies operations to the text of a workflow file of a name, all or none; writes nothing.
+    """Applies operations to the text of a workflow file, all or none; writes nothing.
 
     Raises EditRefused, with the line, where one cannot be carried out exactly. `readers` says
-    whether those who read a step follow it.
+    whether the readers of a step are changed with it.
     """
     from whorl.services.files.editing import edit_text
 
@@ -280,7 +280,7 @@ def workflow_from(project: Project, path: Definition | FilePath, name: str = "")
     if not isinstance(path, str | os.PathLike):
         if not callable(getattr(path, "build", None)):
             advice = "give a file, a whorl.Workflow, or a function with @whorl.workflow"
-            raise UsageError(f"{path!r:.80} is no workflow", help=advice)
+            raise UsageError(f"{path!r:.80} is not a workflow", help=advice)
         return path.build(project)
     file = os.fsdecode(path)
     reading = project.read(file, name)
@@ -415,7 +415,7 @@ def dollars(value: float | None, name: str = "budget") -> float | None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value < _DOLLARS_MAX:
-        raise UsageError(f"{name} is {value!r:.80}, which is no amount of dollars such as 0.50")
+        raise UsageError(f"{name} is {value!r:.80}, which is not an amount of dollars such as 0.50")
     return float(value)
 
 
@@ -424,14 +424,16 @@ def count(value: int | None, name: str, least: int = 1) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UsageError(f"{name} is {value!r:.80}, which is no whole number of at least {least}")
+        raise UsageError(
+            f"{name} is {value!r:.80}, which is not a whole number of at least {least}"
+        )
     return int(value)
 
 
 def text(value: str | None, name: str) -> str:
     """A text; None stands for an empty one. Raises UsageError for anything else."""
     if not isinstance(value, str | None):
-        raise UsageError(f"{name} is {value!r:.80}, which is no text")
+        raise UsageError(f"{name} is {value!r:.80}, which is not a text")
     return value or ""
 
 
@@ -464,5 +466,5 @@ def _is_typed(value: object) -> bool:
 
 def _key(key: object, place: str) -> str:
     if not isinstance(key, str):
-        raise NotJson(f"{place} has the key {key!r:.80}, which is no text")
+        raise NotJson(f"{place} has the key {key!r:.80}, which is not a text")
     return str.__str__(key)

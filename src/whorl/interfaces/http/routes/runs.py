@@ -116,7 +116,9 @@ class RecordsQuery(Closed):
     address: str = Field(default="", max_length=4_000)
     depth: int = Field(default=0, ge=0, le=100)
     repetitions: bool = Field(default=False, description="only of items and iterations")
-    after: int = Field(default=0, ge=0, le=100_000, description="so many are left out")
+    after: int = Field(
+        default=0, ge=0, le=100_000, description="how many are left out at the start"
+    )
     limit: int = Field(default=200, ge=1, le=run_views.RECORDS_MAX)
 
 
@@ -166,7 +168,7 @@ def show_costs(state: State, query: Annotated[CostsQuery, Query()]) -> schemas.C
 
 @router.get("/{run}", dependencies=[Depends(no_query)])
 def show_run(state: State, run: KnownRun) -> schemas.RunDetail:
-    """One run: its result so far, what it waits for, what may be asked of it."""
+    """One run: its result so far, what it waits for, and the requests that it accepts."""
     return run_views.run_detail(state, run)
 
 
@@ -281,7 +283,7 @@ def show_node(
 def list_records(
     state: State, run: KnownRun, query: Annotated[RecordsQuery, Query()]
 ) -> schemas.RecordList:
-    """What became of steps, items and iterations: status, inputs, output, error, times, cost."""
+    """The records of steps, items and iterations: status, inputs, output, error, times, cost."""
     found = state.records(run).of(
         query.address,
         depth=query.depth,

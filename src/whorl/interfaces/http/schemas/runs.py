@@ -22,7 +22,7 @@ class RunItem(Closed):
     name: str
     status: RunStatus
     dialect: str
-    file: str = Field(description="relative to the project, where it lies in it")
+    file: str = Field(description="relative to the project, if it is inside")
     created_at: float
     updated_at: float
     parent: str | None = Field(description="the run that this one is a fork of")
@@ -67,7 +67,7 @@ class RunList(Closed):
     runs: list[RunItem]
     next: str | None = Field(description="give it as `before` for the next page")
     total: int | None = Field(
-        description="how many runs there are of these; null where only looking at each tells"
+        description="how many runs match; null if that is not known without reading each"
     )
     workflows: list[str] = Field(description="the names of all workflows that have runs")
 
@@ -93,7 +93,7 @@ class CostLine(UsageItem):
 
 
 class CostList(Closed):
-    """What runs used, under headings, the dearest first; days in their order."""
+    """What runs used, under headings, the most expensive first; days in their order."""
 
     by: str
     runs: int = Field(description="how many runs were charged with anything")
@@ -134,18 +134,18 @@ class GateItem(Closed):
     """A decision that a run waits for."""
 
     address: str
-    reason: str = Field(description="gate, iteration, limit, or what else asks")
+    reason: str = Field(description="what asks: gate, iteration, limit, ...")
     message: str
     show: JsonValue
     waiting_since: float
 
 
 class RunDetail(RunItem):
-    """All that a page about one run begins with."""
+    """Everything that the page of a run shows first."""
 
     result: Result
     gates: list[GateItem]
-    can: list[Action] = Field(description="what may be asked of the run as it is")
+    can: list[Action] = Field(description="the requests that the run accepts now")
     driver: Literal["here", "elsewhere", "nobody"] = Field(
         description="who drives it: this server, another process, nobody"
     )
@@ -205,7 +205,7 @@ class LoopItem(Closed):
     started_seq: int
     finished_seq: int | None
     mark: Mark | None = Field(
-        description="where it ended at a limit or budget although its condition could have been met"
+        description="set if it ended at a limit or budget before its condition was met"
     )
 
 
@@ -217,7 +217,7 @@ class LoopList(Closed):
 
 
 class Verdict(Closed):
-    """What one condition came to at the end of an iteration."""
+    """The result of one condition at the end of an iteration."""
 
     by: str
     met: bool | None
@@ -304,7 +304,7 @@ class MatrixRow(Closed):
 
 
 class Matrix(Closed):
-    """What changed when: steps by iterations."""
+    """Which step changed in which iteration."""
 
     loop: str
     nodes: list[str]
@@ -326,7 +326,7 @@ class RecordAttempt(Closed):
 
 
 class RecordItem(Closed):
-    """What became of a step, an item or an iteration.
+    """The outcome of a step, an item or an iteration.
 
     A large value in `inputs` or `output` is `{"$ref", "size", "preview"}`.
     """
@@ -336,7 +336,7 @@ class RecordItem(Closed):
         description="of the step in its file; `KEY:path` in a workflow that is called"
     )
     name: str
-    kind: str = Field(description="the kind of a task, or what else it is; `item`, `iteration`")
+    kind: str = Field(description="the kind of a task, or another kind such as `item`")
     status: RecordStatus
     started_at: float | None
     ended_at: float | None
@@ -344,12 +344,12 @@ class RecordItem(Closed):
     inputs: JsonValue = Field(description="what it was given, or the names that it reads")
     output: JsonValue
     error: JsonValue
-    usage: UsageItem = Field(description="of what is inside, too")
+    usage: UsageItem = Field(description="includes what is inside")
     reason: str | None = Field(
         description="why it was skipped: condition, order, halt, branch, around, end, budget; or "
         "`tolerated`, where the run went on without a step that failed"
     )
-    because: dict[str, JsonValue] = Field(description="the facts of that")
+    because: dict[str, JsonValue] = Field(description="the facts for this reason")
     why: str = Field(description="why it was skipped, in words")
     branch: str | None = Field(description="the case that a branch took")
     number: int | None = Field(description="of an item or iteration")
@@ -399,7 +399,7 @@ class NodeDetail(Closed):
 
     address: str
     kind: str
-    record: RecordItem | None = Field(description="what became of it, the last time that it ran")
+    record: RecordItem | None = Field(description="its record of the last time that it ran")
     attempts: list[Attempt]
-    value: JsonValue = Field(description="of a step that only computes, what it gave")
+    value: JsonValue = Field(description="the result of a step that only computes")
     previous: Previous | None

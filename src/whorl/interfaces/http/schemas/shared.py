@@ -19,7 +19,7 @@ FileName = Annotated[str, Text(min_length=1, max_length=1_024)]
 WorkflowName = Annotated[
     str,
     Text(max_length=1_000),
-    Field(description="which one, where the file has several workflows"),
+    Field(description="which workflow, if the file has several"),
 ]
 
 
@@ -65,16 +65,16 @@ class Fault(Closed):
     message: str
     help: str = ""
     diagnostics: list[Diagnostic] | None = Field(
-        default=None, description="where the request is about a file: everything wrong in it"
+        default=None, description="if the request is about a file: all mistakes in it"
     )
-    file: str | None = Field(default=None, description="of an operation that is refused: where")
+    file: str | None = Field(default=None, description="if an operation is refused: where")
     line: int | None = None
     column: int | None = None
-    operation: int | None = Field(default=None, description="which one it was, from 0")
+    operation: int | None = Field(default=None, description="the index of the operation, from 0")
 
 
 class Current(Closed):
-    """What a file is, where it is not what was expected."""
+    """The current text of a file that is not the expected version."""
 
     text: str
     etag: str | None
@@ -84,7 +84,7 @@ class ErrorAnswer(Closed):
     """The answer to every request that was not carried out."""
 
     error: Fault
-    current: Current | None = Field(default=None, description="of a file that has changed: it")
+    current: Current | None = Field(default=None, description="the file, if it has changed")
 
 
 class NewRun(Closed):
@@ -111,7 +111,7 @@ class Forked(Closed):
 class Hooked(Closed):
     """What a webhook has started."""
 
-    run: str | None = Field(description="null where it asks for nothing, like a ping")
+    run: str | None = Field(description="null if the call starts nothing, such as a ping")
 
 
 class Started(Forked):
@@ -119,16 +119,16 @@ class Started(Forked):
 
     status: str = Field(default="running", description="of the run, as lists show it")
     forecast: str = Field(default="", description="what it may do and cost, in words")
-    note: str = Field(default="", description="who answers, where it is no real model")
+    note: str = Field(default="", description="who answers, if it is not a real model")
     runs: list[str] = Field(
-        default_factory=list, description="all of them, where a trigger starts one for each item"
+        default_factory=list, description="all runs, if a trigger starts one for each item"
     )
 
 
 class Request(Closed):
-    """What all requests to a run may say.
+    """The fields that all requests to a run have.
 
-    `seen` is the last seq that the asker knew of: the request is refused when somebody has steered
+    `seen` is the last seq that the caller knows: the request is refused when somebody has steered
     the run since, so a button that is pressed twice has one effect.
     """
 
@@ -183,7 +183,7 @@ class Stop(Request):
 
 
 class StepChange(Closed):
-    """What a step that asks a model has other than its file says."""
+    """The changes of a step that asks a model."""
 
     model: Annotated[str, Text(min_length=1, max_length=200)] | None = None
     prompt: Annotated[str, Text(max_length=200_000)] | None = Field(
@@ -221,12 +221,12 @@ class Decision(Request):
 
 
 class Approval(Decision):
-    """A yes, also to what the person made of what they were shown."""
+    """A yes; `value` is what the person changed."""
 
     value: JsonValue = Field(
         default=None,
-        description="what is taken in the place of what `show` of the question has; of a loop, "
-        "the results that are other, by their names. Without this field nothing is edited.",
+        description="replaces what `show` of the question has; for a loop, "
+        "the changed results by their names. Without this field nothing is edited.",
     )
 
 
@@ -238,7 +238,7 @@ class ProviderItem(Closed):
 
 
 class NewSession(Closed):
-    """A session of the page; nothing is to be said about it."""
+    """A session of the page; it has no fields."""
 
 
 class ProjectItem(Closed):
@@ -252,7 +252,7 @@ class ProjectItem(Closed):
     edit: bool = Field(default=False, description="whether this server saves files")
     who: str = Field(default="", description="the name of the token that asks")
     role: Role = Field(
-        default="admin", description="what it may do: each all that those before may"
+        default="admin", description="what it may do; each role includes those before it"
     )
 
 
@@ -267,11 +267,11 @@ class InputItem(Closed):
 
 
 class TriggerItem(Closed):
-    """What starts a workflow beside people."""
+    """What starts a workflow, other than a person."""
 
     name: str
     kind: str = Field(description="request, recurrence, poll, callback or other")
-    url: str = Field(description="whoever has this address may start the workflow")
+    url: str = Field(description="everybody who has this address may start the workflow")
 
 
 class WorkflowItem(Closed):
@@ -285,7 +285,7 @@ class WorkflowItem(Closed):
     main_input: str | None
     open_inputs: bool = Field(description="whether it takes inputs that it does not declare")
     errors: int
-    named: str = Field(default="", description="which one, of a file that has several workflows")
+    named: str = Field(default="", description="which workflow, if the file has several")
     trigger: TriggerItem | None = None
 
 
@@ -309,7 +309,7 @@ class GraphLoop(Closed):
 
 
 class GraphPorts(Closed):
-    """What a step is connected by, as its file names it."""
+    """The ports of a step, as its file names them."""
 
     inputs: list[str]
     outputs: list[str]
@@ -351,7 +351,7 @@ class Graph(Closed):
 
     name: str
     dialect: str
-    nodes: list[GraphNode] = Field(description="each after the one that it lies in")
+    nodes: list[GraphNode] = Field(description="each node after its parent")
     edges: list[GraphEdge]
 
 
@@ -381,11 +381,11 @@ class Validation(Closed):
 
 
 class WorstCase(Closed):
-    """What a run may do and cost; null where a value decides, or no price is known."""
+    """What a run may do and cost; null if it depends on a value, or no price is known."""
 
     calls: int | None = Field(description="the most")
     cost_usd: float | None = Field(description="an estimate")
-    bound_usd: float | None = Field(description="the most, where something bounds it")
+    bound_usd: float | None = Field(description="the most, if there is a limit")
     words: str
 
 

@@ -187,7 +187,7 @@ def _below(key: str, lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 @click.command()
 @click.argument("run", metavar="[RUN[/ADDRESS]]", default="last")
-@click.option("--full", "whole", is_flag=True, help="Shorten no long lists and deep values.")
+@click.option("--full", "whole", is_flag=True, help="Do not shorten long lists and deep values.")
 @json_option
 @click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")
 @click.option("--as", "shape", metavar="SYSTEM", help="All records in its own JSON: azure.")
