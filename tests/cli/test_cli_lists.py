@@ -78,7 +78,7 @@ def test_columns_are_chosen(whorl: Whorl, mixed: Path) -> None:
     assert lines[1].endswith("✓ succeeded")
     done = whorl("ls", "--columns", "inptu")
     assert "did you mean 'input'?" in done.err
-    assert "is no time" in whorl("ls", "--since", "yesterday").err
+    assert "is not a time" in whorl("ls", "--since", "yesterday").err
 
 
 def test_of_the_loops_of_a_list_none_speaks_for_the_others(whorl: Whorl, project: Path) -> None:

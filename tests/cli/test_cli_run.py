@@ -158,7 +158,7 @@ def test_inputs(
         (("-i", "task"), "has no value"),
         (("-i", "task=x", "-i", "task=y"), "gives 'task' twice"),
         (("x", "-i", "task=y"), "given twice"),
-        (("-i", "task:=nope"), "is no JSON"),
+        (("-i", "task:=nope"), "is not JSON"),
         (("-i", "task=@missing.txt"), "does not exist"),
         (("x", "--budget", "much"), "not an amount of dollars"),
         (("x", "--jsn"), "did you mean '--json'?"),

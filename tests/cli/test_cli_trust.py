@@ -48,7 +48,7 @@ RIGHTS = {
         "addresses: 'https://x.example' for HTTP steps (key k), with the variable T",
     ],
     "[notify]\nurl = 'https://x.example'\nheaders = {H = 'env:T'}": [
-        "notify: 'https://x.example' is told of runs, with the variable T as H",
+        "notify: 'https://x.example' is notified about runs, with the variable T as H",
     ],
     "[connectors]\nurl = 'https://x.example'": ["addresses: 'https://x.example' for connectors"],
     "[prices.m]\ninput = 0.1\noutput = 0": [

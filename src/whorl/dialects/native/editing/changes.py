@@ -304,4 +304,4 @@ class NativeChanges(Changes):
             self.editor.unset([*where, index], keeps=len(target.where))
         else:
             message = "one comes before the other only by the order of the file"
-            self.refuse_at(CONNECTED, message, target.where, "move the step, or use `together`")
+            self.refuse_at(CONNECTED, message, target.where, "move it, or use together")

@@ -114,7 +114,7 @@ def runs_of_version(
         raise UsageError(f"no run of {workflow!r} has ended", help=advice, code="X109")
     found = [name for name in by if name.startswith(version)]
     if len(found) != 1 and version:
-        words = f"the runs have {len(by)} versions of the workflow, but not {version!r}"
+        words = f"the runs are of {len(by)} versions of the workflow, but not {version!r}"
         raise UsageError(words, help=f"known: {', '.join(n[:12] for n in by)}", code="X110")
     return by[found[0]], sum(map(len, by.values())) - len(by[found[0]])
 
