@@ -34,7 +34,7 @@ RETURNS = f"""
 
 | what is written | what the answer must be |
 |---|---|
-| {", ".join(f"`{word}`" for word in TYPES)} | a value of that type; ? behind it: optional |
+| {", ".join(f"`{word}`" for word in TYPES)} | a value of that type; optional with a ? |
 | `[TYPE]` | a list of such values |
 | `{{NAME: TYPE}}` | an object with these fields |
 | `{{enum: [a, b]}}` | one of these values |
@@ -46,10 +46,10 @@ RETURNS = f"""
 COMPARED = """
 ## How values are compared
 
-Objects by the fields that are named, everything else as a whole.
-`{contains: ...}` stands for any text, list or object that holds so much.
+Objects are compared by the fields that are named, everything else as a whole.
+`{contains: ...}` matches any text, list or object that contains this.
 An expected `error` is a part of the message, or `{code, message}`.
-Of several steps that a key means, each has to fit.
+If a key means several steps, each must fit.
 """
 
 
@@ -85,8 +85,8 @@ def _help(command: click.Command, name: str) -> list[str]:
 def errors_page() -> str:
     """Every error code with its explanation."""
     lines = ["# Error codes\n\n", NOTICE, "`whorl explain CODE` prints the same.\n"]
-    lines.append("W: the workflow file or the request. R: the run. P: a provider, or what else is ")
-    lines.append("outside. C: a change of a file. X: an experiment. I: a fault of Whorl itself.\n")
+    lines.append("W: the workflow file or the request. R: the run. P: something outside.\n")
+    lines.append("C: a change of a file. X: an experiment. I: a fault of Whorl itself.\n")
     for code in codes():
         text = explain(code) or ""
         title, _, body = text.partition("\n")
@@ -97,7 +97,7 @@ def errors_page() -> str:
 def functions_page() -> str:
     """Every filter, test, function and method of templates and expressions."""
     lines = ["# Functions, filters and tests\n\n", NOTICE]
-    lines.append("Templates and expressions have Jinja's syntax, and these words.\n")
+    lines.append("Templates and expressions have Jinja's syntax, with what this page lists.\n")
     families = dict.fromkeys((entry.kind, entry.family) for entry in functions())
     for kind, family in families:
         lines.append(f"\n## {kind}s: {family}\n\n| {kind} | what it gives |\n|---|---|\n")
@@ -113,7 +113,7 @@ def logic_functions_page() -> str:
     lines = ["# Functions of Logic Apps expressions\n\n", NOTICE]
     lines.append(
         "Files of the dialect `loom` and definitions of Azure Logic Apps have these in `@...` and "
-        "`@{...}`.\nNames are found in any case; a question mark stands behind what may be left "
+        "`@{...}`.\nCase does not matter in names; a question mark marks what may be left "
         "out.\n`whorl explain function NAME` prints the same.\n"
     )
     entries = functions("logic")
@@ -228,7 +228,7 @@ def http_page() -> str:
         "\nEvery request needs `Authorization: Bearer TOKEN` (the page has a cookie instead), and "
         "a body is `application/json`."
         "\nAn unknown field, in a body or a query, is an error."
-        "\nEvery other answer than those below is "
+        "\nEvery answer that is not listed below is "
         '`{"error": {"code", "message", "help", "diagnostics"}}`.'
         "\nAn answer to GET has an `ETag`; send it back as `If-None-Match`, and the answer is 304 "
         "without a body where nothing has changed."

@@ -50,7 +50,7 @@ GOALS = {
     "T4": {"appends": 140_000},
     "T5": {"most MB that a run added": 256},
     "T10": {"schedules": 10_000},
-    "T11": {"made-up requests": 720_000, "most ms (p99) while 200 dawdle": 200},
+    "T11": {"made-up requests": 720_000, "most ms (p99) with 200 slow clients": 200},
     "T15": {"most ms of the processor": 2_000, "most MB added by one": 256},
     "T16": {
         "damaged files for six readers": 6_000_000,

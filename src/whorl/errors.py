@@ -85,7 +85,7 @@ class SeveralWorkflows(InvalidWorkflow):
 
 
 class EditRefused(WhorlError):
-    """A change of a text that is not made, with where and why; `operation` counts from 0."""
+    """A change of a text that was refused, with place and reason; `operation` counts from 0."""
 
     exit_code = 2
 
@@ -171,7 +171,7 @@ class ProviderError(WhorlError):
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether it was sent, and nobody knows what came of it."""
+        """Whether it was sent, and its outcome is not known."""
         return not self.answered and not self.detail.get("unsent")
 
 

@@ -78,7 +78,7 @@ def test_columns_are_chosen(whorl: Whorl, mixed: Path) -> None:
     assert lines[1].endswith("✓ succeeded")
     done = whorl("ls", "--columns", "inptu")
     assert "did you mean 'input'?" in done.err
-    assert "is no time" in whorl("ls", "--since", "yesterday").err
+    assert "is not a time" in whorl("ls", "--since", "yesterday").err
 
 
 def test_of_the_loops_of_a_list_none_speaks_for_the_others(whorl: Whorl, project: Path) -> None:
@@ -218,8 +218,8 @@ def test_runs_are_labelled_and_listed_by_labels(whorl: Whorl, project: Path) -> 
     [
         ("team", "takes NAME=VALUE"),
         ("team=", "has 1 to 200 characters"),
-        ("a b=c", "is no name of a label"),
-        ("experiment=mine", "is given to runs of experiments alone"),
+        ("a b=c", "is not a name for a label"),
+        ("experiment=mine", "is only for runs of experiments"),
     ],
 )
 def test_what_is_no_label_is_refused_and_no_run_is_made(

@@ -162,7 +162,7 @@ def test_a_judge_tells_why(whorl: Whorl, project: Path) -> None:
   the judge's reasons:
     1  NO. Two is open.
        "two is open"
-    2  "no"  (this does not stand in the text)
+    2  "no"  (not found in the text)
 """
         in why
     )

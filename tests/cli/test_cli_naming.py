@@ -57,7 +57,7 @@ def test_looking_means_the_newest_run(whorl: Whorl, run: str, words: tuple[str, 
 
 def test_diff_needs_two_iterations(whorl: Whorl, run: str) -> None:
     assert "which two iterations" in whorl("diff", "1").err
-    assert "'one' is no number" in whorl("diff", "last", "one", "2").err
+    assert "'one' is not the number" in whorl("diff", "last", "one", "2").err
 
 
 def test_an_unknown_run_is_not_likened_to_anything(whorl: Whorl, run: str) -> None:
@@ -110,7 +110,7 @@ def test_what_has_ended_cannot_be_stopped(whorl: Whorl, run: str, command: str) 
 
 
 def test_an_answer_that_nobody_asked_for(whorl: Whorl, run: str) -> None:
-    assert "asks nothing; it has succeeded" in whorl("approve", run).err
+    assert "has no open question; it has succeeded" in whorl("approve", run).err
     assert "error[W905]" in whorl("approve", run).err
 
 

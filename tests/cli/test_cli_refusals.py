@@ -129,7 +129,7 @@ def test_a_store_that_is_named_must_be_there(whorl: Whorl, words: tuple[str, ...
     ("words", "said"),
     [
         (("run", "polish.yaml", "a", "haiku"), "put quotes around a text of several words"),
-        (("ls", "--limit", "a"), "'a' is no whole number"),
+        (("ls", "--limit", "a"), "'a' is not a whole number"),
         (("ls", "--limit", "0"), "0 is less than 1"),
         (("serve", "--port", "-3"), "-3 is not in the range"),
     ],

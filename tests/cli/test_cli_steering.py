@@ -228,7 +228,7 @@ def test_gate_that_nobody_asked(whorl: Whorl) -> None:
     done = whorl("approve", "last")
 
     assert done.code == 2
-    assert "asks nothing; it has succeeded" in done.err
+    assert "has no open question; it has succeeded" in done.err
 
 
 def test_pause_and_cancel_of_a_waiting_run_have_one_effect(whorl: Whorl) -> None:

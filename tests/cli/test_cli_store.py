@@ -37,7 +37,7 @@ def test_a_backup_of_a_store_in_use_is_restored(
         assert (refused.code, f"process {process.pid} drives runs" in refused.err) == (2, True)
         process.send_signal(signal.SIGKILL)
         process.communicate()
-    assert "is there already" in whorl("backup", str(file)).err
+    assert "exists already" in whorl("backup", str(file)).err
     assert whorl("backup", str(file), "--force").code == 0
     assert "there is a store at" in whorl("restore", str(file)).err
 

@@ -120,10 +120,10 @@ def test_a_step_without_a_mock_fails_the_test_also_where_the_run_goes_on(
     [
         ("whorl_tests: 1|whorl_tests: 2", "1:14", "must be one of 1, not 2"),
         ("    review: {calls: 2}|    reveiw: {calls: 2}", "16:9", "did you mean 'review'"),
-        ("      review:\n|      reviewer:\n", "9:7", "'reviewer' is no step of workflow"),
+        ("      review:\n|      reviewer:\n", "9:7", "'reviewer' is not a step of workflow"),
         ("outputs: {approved: true|output: {approved: true", "11:11", "has no field 'output'"),
         ("{calls: 2}|{calls: two}", "16:25", "must be a whole number, not a text"),
-        ("loops: {polish:|loops: {write:", "14:15", "'write' is no loop"),
+        ("loops: {polish:|loops: {write:", "14:15", "'write' is not a loop"),
         ("approved: true|approved: 7", "11:20", "do not fit its `returns`"),
         ("then: repeat|then: again", "4:39", "must be one of error, repeat"),
         ("    expect:\n|    expects:\n", "12:5", "did you mean 'expect'"),

@@ -48,7 +48,7 @@ RIGHTS = {
         "addresses: 'https://x.example' for HTTP steps (key k), with the variable T",
     ],
     "[notify]\nurl = 'https://x.example'\nheaders = {H = 'env:T'}": [
-        "notify: 'https://x.example' is told of runs, with the variable T as H",
+        "notify: 'https://x.example' is notified about runs, with the variable T as H",
     ],
     "[connectors]\nurl = 'https://x.example'": ["addresses: 'https://x.example' for connectors"],
     "[prices.m]\ninput = 0.1\noutput = 0": [
@@ -120,7 +120,7 @@ def test_trust_is_kept_for_the_owner_only_and_can_be_taken_back(folder: Path, wh
     assert "run commands: any program" in unasked.out
     assert modes == [0o600, 0o700]
     assert str(folder / "whorl.toml") in listed.out
-    assert "trusted no longer" in removed.err
+    assert "no longer trusted" in removed.err
     assert "error[W908]" in after.err
     assert whorl("trust", "--list", "--json").json == []
 
@@ -146,7 +146,7 @@ def test_a_record_that_others_can_write_does_not_count(folder: Path, whorl: Whor
 
     done = whorl("run", "touch.yaml")
 
-    assert (done.code, "is not yours alone" in done.err) == (2, True)
+    assert (done.code, "can be used by others" in done.err) == (2, True)
     assert not (folder / "made").exists()
 
 
@@ -167,7 +167,7 @@ def test_what_init_writes_is_trusted_as_written(folder: Path, whorl: Whorl) -> N
     changed = whorl("run", "touch.yaml")
 
     assert (made.code, ran.code, again.code) == (0, 0, 0)
-    assert "whorl.toml is there, and stays as it is" in again.err
+    assert "whorl.toml exists already, and is not changed" in again.err
     assert "has changed since you trusted it" in changed.err
 
 

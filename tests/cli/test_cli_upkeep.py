@@ -265,7 +265,7 @@ def test_a_file_that_is_not_there_has_a_neighbour(whorl: Whorl, project: Path) -
     assert "did you mean 'polish.yaml'?" in whorl("validate", "polsh.yaml").err
     assert "is a folder, not a file" in whorl("validate", ".").err
     assert (
-        "the path is seen from the current folder"
+        "the path is relative to the current folder"
         in whorl("run", "polish.yaml", "-i", "task=@nowhere").err
     )
-    assert (gone.code, "seen from the folder of whorl.toml" in gone.err) == (2, True)
+    assert (gone.code, "relative to the folder of whorl.toml" in gone.err) == (2, True)

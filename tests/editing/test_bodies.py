@@ -188,7 +188,7 @@ def test_a_node_that_others_read_stays_on_its_canvas(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("at", "words"),
     [
-        ("polish/write", "reads 'feedback', which only what is around it has"),
+        ("polish/write", "reads 'feedback', which exists only around it"),
         ("none", "there is no step"),
     ],
 )

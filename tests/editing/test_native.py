@@ -89,7 +89,10 @@ def test_a_wrapped_step_is_read_through_its_loop_and_comes_back_byte_for_byte() 
         ({"operation": "unwrap", "at": "polish"}, ""),
         ({"operation": "rename", "at": "write", "name": "task"}, ""),
         ({"operation": "wrap", "at": ["write"], "kind": "each", "fields": {"each": "[1]"}}, "see"),
-        ({"operation": "wrap", "at": ["write", "polish"], "kind": "repeat"}, "beside"),
+        (
+            {"operation": "wrap", "at": ["write", "polish"], "kind": "repeat"},
+            "not next to each other",
+        ),
         ({"operation": "rename", "at": "write", "name": "polish"}, "already"),
         ({"operation": "rename", "at": "write", "name": "loop"}, "cannot be called"),
         ({"operation": "move", "at": "polish", "into": "polish"}, "into itself"),

@@ -134,8 +134,8 @@ def test_two_levels_are_crossed_one_after_the_other() -> None:
     ("operation", "words"),
     [
         ({"operation": "move", "at": "review-loop/review", "into": ""}, "names it"),
-        ({"operation": "move", "at": "review-loop/coder", "into": ""}, "fed back"),
-        ({"operation": "unwrap", "at": "review-loop/coder"}, "holds no nodes"),
+        ({"operation": "move", "at": "review-loop/coder", "into": ""}, "previous iteration"),
+        ({"operation": "unwrap", "at": "review-loop/coder"}, "has no nodes"),
     ],
 )
 def test_what_a_rim_cannot_let_through_is_refused(operation: Any, words: str) -> None:

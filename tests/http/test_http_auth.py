@@ -175,7 +175,7 @@ def test_a_socket_of_the_file_system_is_not_offered(tmp_path: Path, host: str) -
     path = tmp_path / "whorl.sock"
     place = Place(host=host.format(path), token=TOKEN)
 
-    with pytest.raises(UsageError, match="is no address to listen at"):
+    with pytest.raises(UsageError, match="is not an address to listen at"):
         listen(place.host, 0)
     with pytest.raises(UsageError, match="a token is needed"):
         check_place(replace(place, token=""))

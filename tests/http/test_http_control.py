@@ -346,4 +346,4 @@ def test_runs_are_started_with_labels_and_listed_by_them(client: Client) -> None
     assert found["id"] == red
     assert found["labels"] == {"n": "1", "team": "red"}
     assert client.get("/runs", label="team=red=")["runs"] == []
-    assert "experiments alone" in refused["error"]["message"]
+    assert "only for runs of experiments" in refused["error"]["message"]

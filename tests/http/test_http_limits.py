@@ -252,5 +252,5 @@ def _answers_among_dawdlers(address: str, *, count: int, requests: int) -> list[
     finally:
         for sock in socks:
             sock.close()
-    tally("most ms (p99) while 200 dawdle", quantiles(took_ms, n=100)[98])
+    tally("most ms (p99) with 200 slow clients", quantiles(took_ms, n=100)[98])
     return answers

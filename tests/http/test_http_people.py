@@ -77,7 +77,7 @@ def test_an_answer_never_reaches_another_question(tmp_path: Path) -> None:
     for refused in late:
         assert refused["error"]["message"] == "'letter[1]' was approved already"
         assert refused["error"]["help"] == "open now: publish"
-    assert "nothing is asked at 'letter[2]/:ask'" in unknown["error"]["message"]
+    assert "no question is open at 'letter[2]/:ask'" in unknown["error"]["message"]
     assert all("address" in one["error"]["message"] for one in unnamed)
     assert found["result"]["outputs"] == {"letter": "draft one", "published": True}
 

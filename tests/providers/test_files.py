@@ -58,7 +58,7 @@ def test_they_are_not_found(project: Path, pattern: str) -> None:
     found = perform(project, "file_glob", pattern=pattern, recursive=True)
 
     assert [one["path"] for one in found["files"]] in ([], ["notes.txt"])
-    with pytest.raises(ProviderError, match="no folder for workflows"):
+    with pytest.raises(ProviderError, match="may not use as a folder"):
         perform(project, "file_glob", folder=".whorl")
 
 

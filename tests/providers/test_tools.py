@@ -222,7 +222,7 @@ def scripted_call(name: str, arguments: Any = None) -> dict[str, Any]:
     [
         (scripted_call("shoud"), "did you mean 'shout'"),
         (scripted_call("shout", "{not json"), "not JSON"),
-        (scripted_call("shout", [1]), "no JSON object"),
+        (scripted_call("shout", [1]), "not a JSON object"),
     ],
 )
 def test_calls_that_make_no_sense_are_told_to_the_model(reply: Any, word: str) -> None:

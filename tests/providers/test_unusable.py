@@ -97,7 +97,7 @@ def test_a_tool_that_nobody_offered_is_no_answer(form: Format, body: dict[str, A
     fault = fault_of(form, answering(body), stream=False)
 
     assert (fault.code, fault.retryable) == ("P111", True)
-    assert "asks for the tool 'f', and none was offered" in str(fault)
+    assert "asks for the tool 'f', but no tool was offered" in str(fault)
 
 
 @pytest.mark.parametrize(("form", "body"), REFUSALS)

@@ -319,7 +319,7 @@ def test_a_trigger_of_the_clock_is_a_schedule_that_stands_in_its_file(
             assert server.states() == [(60, "started")]
             (row,) = server.store.runs()
             assert (row.name, row.status) == ("Report", "succeeded")
-            with pytest.raises(UsageError, match="stands in"):
+            with pytest.raises(UsageError, match="is the trigger of"):
                 await server.table.remove("Report.Every")
             file.write_text(definition(5) + "\n")
             await server.at(120)

@@ -136,7 +136,7 @@ def test_what_is_shown_is_taken_with_edits() -> None:
         async with whorl.Session() as session:
             run = await session.start(whorl.build("ask", steps))
             await run.result()
-            with pytest.raises(whorl.UsageError, match="not edited"):
+            with pytest.raises(whorl.UsageError, match="cannot edit"):
                 await run.decide(False, value="by hand")
             await run.decide(True, value="by hand")
             return (await run.result()).output

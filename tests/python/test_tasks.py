@@ -211,9 +211,9 @@ def test_what_is_no_function_or_has_no_name_is_refused() -> None:
     tasks = whorl.Tasks()
     count = functools.partial(_count, "abc")
 
-    with pytest.raises(whorl.UsageError, match="no function"):
+    with pytest.raises(whorl.UsageError, match="not a function"):
         tasks.add("x", 5)  # type: ignore[arg-type]
-    with pytest.raises(whorl.UsageError, match="no function"):
+    with pytest.raises(whorl.UsageError, match="not a function"):
         tasks.task(5)  # type: ignore[call-overload]
     with pytest.raises(whorl.UsageError, match="needs a name"):
         tasks.task()(count)

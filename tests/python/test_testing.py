@@ -65,16 +65,16 @@ def test_the_key_that_says_most_counts(place: Path) -> None:
 @pytest.mark.parametrize(
     ("mock", "words"),
     [
-        ({"wriet": "x"}, "'wriet' is no step of workflow 'tested'|did you mean 'write'"),
-        ({"review[2]": NO}, "'review[2]' is no step|write 'polish[2]/review'"),
-        ({"polish[2]/reveiw": NO}, "is no step|did you mean 'polish/review'"),
+        ({"wriet": "x"}, "'wriet' is not a step of workflow 'tested'|did you mean 'write'"),
+        ({"review[2]": NO}, "'review[2]' is not a step|write 'polish[2]/review'"),
+        ({"polish[2]/reveiw": NO}, "is not a step|did you mean 'polish/review'"),
         ({"review": {"output": 1}}, "has no field 'output'|did you mean 'outputs'"),
         ({"review": {"status": "succeded"}}, "no status 'succeded'|did you mean 'succeeded'"),
         ({"review": {"outputs": {"approved": 1, "feedback": ""}}}, "do not fit its `returns`|"),
         ({"review": {"error": "no", "status": "skipped"}}, "has no error|"),
-        ({"review": [{"delay": "soon"}]}, "'soon' is no duration|write 90s"),
+        ({"review": [{"delay": "soon"}]}, "'soon' is not a duration|write 90s"),
         ({"polish[1]/review": {"status": "skipped"}}, "in all iterations, or in none|"),
-        ({"review": {"sequence": [NO], "outputs": 1}}, "stands in the answers|"),
+        ({"review": {"sequence": [NO], "outputs": 1}}, "belongs in the answers|"),
         ({"review": {"sequence": [], "then": "repeat"}}, "is empty|"),
         ({"review": {"sequence": [NO], "then": "repaet"}}, "must be one of|did you mean 'repeat'"),
         ({"review": {"usage": {"calls": -1}}}, "is at least 0|"),
@@ -205,7 +205,7 @@ def test_steps_that_are_no_tasks_can_be_mocked_and_some_cannot(place: Path) -> N
     assert testing.run(built(steps), mocks={"polish": {}, "longer": "x"}).ok
     with pytest.raises(package.UsageError, match="sets variables, which a mock cannot do"):
         testing.run(built(steps), mocks={"set": 1})
-    with pytest.raises(package.UsageError, match="'set' is no step of"):
+    with pytest.raises(package.UsageError, match="'set' is not a step of"):
         testing.run(built({"only": {"value": 1}}), mocks={"set": 1})
 
 
@@ -299,7 +299,7 @@ def test_places_that_mean_none_or_several_are_told(place: Path) -> None:
     outcome = testing.run(built(REVIEW), mocks={"write": "x", "review": [NO, YES]})
     with pytest.raises(package.UsageError, match="'review' means 2 steps"):
         outcome.step("review")
-    with pytest.raises(package.UsageError, match="'polsih' is no step"):
+    with pytest.raises(package.UsageError, match="'polsih' is not a step"):
         outcome.loop("polsih")
     with pytest.raises(package.UsageError, match="'write' means 0 loops"):
         outcome.loop("write")

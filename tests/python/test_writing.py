@@ -135,7 +135,7 @@ def test_a_workflow_calls_another_one() -> None:
         return inner(inner(number))
 
     assert whorl.run_sync(outer, {"number": 3}).output == 12
-    with pytest.raises(whorl.UsageError, match="is a workflow, and no function"):
+    with pytest.raises(whorl.UsageError, match="is a workflow, not a function"):
         outer(number=3)
 
 
@@ -249,7 +249,7 @@ def test_agents_and_runnables_of_other_packages_are_steps() -> None:
 
     assert result.outputs == {"text": "hello", "next": 4}
     assert (result.usage.input_tokens, result.usage.unpriced_calls) == (7, 1)
-    with pytest.raises(whorl.UsageError, match="is no step"):
+    with pytest.raises(whorl.UsageError, match="is not a step"):
         whorl.step(object())  # type: ignore[arg-type, call-overload]
 
 

@@ -81,7 +81,7 @@ def test_a_stopped_owner_that_wakes_up_is_fenced(
         assert asyncio.run(later.append(RUN, 3, iteration(1))) == 4
         os.kill(owner.pid, signal.SIGCONT)
         owner.tell()
-        assert owner.hear().startswith("Fenced run 'run-1' has another owner by now")
+        assert owner.hear().startswith("Fenced run 'run-1' has another owner now")
         assert asyncio.run(later.append(RUN, 3, iteration(2))) == 7
         assert [entry.seq for entry in later.read(RUN)] == list(range(1, 8))
     finally:

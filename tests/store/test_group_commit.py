@@ -170,7 +170,7 @@ def test_appends_keep_their_place_between_other_changes(store: SqliteStore) -> N
     first, _, second, fenced, last = asyncio.run(write())
 
     assert (first, second, last) == (4, 2, 7)
-    assert str(fenced) == "run 'run-1' has another owner by now (owner number 1, current 2)"
+    assert str(fenced) == "run 'run-1' has another owner now (owner number 1, current 2)"
 
 
 def test_a_cancelled_append_harms_nobody(store: SqliteStore) -> None:

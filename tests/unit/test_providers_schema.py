@@ -91,7 +91,7 @@ def test_what_fits(schema: Any, value: Any) -> None:
         (
             {"oneOf": [{"minimum": 1}, {"minimum": 0}]},
             2,
-            "$ fits 2 of its forms, and may fit only one",
+            "$ fits 2 of its forms, and must fit exactly one",
         ),
         ({"allOf": [{"minimum": 3}]}, 2, "$ must be at least 3, not 2"),
         (TREE, {"next": {"next": {"v": "x"}}}, "$.next.next.v must be integer, not string"),
@@ -159,7 +159,7 @@ def test_a_typed_text_need_not_be_json() -> None:
     [
         ({1, 2}, "'set'"),
         ({"a": object()}, "$.a"),
-        ({1: "a"}, "no string"),
+        ({1: "a"}, "not a string"),
         ([float("inf")], "$[0]"),
         (float("nan"), "nan"),
         (2**63, "64 bits"),

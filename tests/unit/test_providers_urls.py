@@ -81,11 +81,11 @@ def test_odd_characters_in_a_host_are_refused(host: str) -> None:
 @pytest.mark.parametrize(
     ("character", "reason"),
     [
-        ("\n", "control character '\\n'; take it out, or write %0A"),
-        ("\r", "control character '\\r'; take it out, or write %0D"),
-        ("\t", "control character '\\t'; take it out, or write %09"),
-        ("\0", "control character '\\x00'; take it out, or write %00"),
-        ("\x7f", "control character '\\x7f'; take it out, or write %7F"),
+        ("\n", "control character '\\n'; remove it, or write %0A"),
+        ("\r", "control character '\\r'; remove it, or write %0D"),
+        ("\t", "control character '\\t'; remove it, or write %09"),
+        ("\0", "control character '\\x00'; remove it, or write %00"),
+        ("\x7f", "control character '\\x7f'; remove it, or write %7F"),
         ("\\", "backslash; write / or %5C"),
         ("\ud800", "half of a character"),
     ],

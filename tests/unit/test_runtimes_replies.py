@@ -50,7 +50,7 @@ def test_words_that_are_free_of_what_is_secure_already_are_told() -> None:
 def test_what_a_secure_task_said_is_not_told(code: str, detail: dict[str, Any], told: str) -> None:
     message = _error(code, detail)["message"]
 
-    assert message == f"{told}; what it said is kept out of sight, since it is secure"
+    assert message == f"{told}; its message is hidden, since it is secure"
 
 
 def test_a_task_that_is_not_secure_is_quoted() -> None:

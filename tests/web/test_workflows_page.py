@@ -157,7 +157,7 @@ def test_what_cannot_be_read_is_said_at_the_field(site: Site, page: Page) -> Non
     page.get_by_label("topic").fill("x")
     page.get_by_label("tags").fill("[1,")
 
-    expect(page.get_by_text("this is no JSON").first).to_be_visible()
+    expect(page.get_by_text("this is not JSON").first).to_be_visible()
     expect(page.get_by_role("button", name="Start")).to_be_disabled()
 
 

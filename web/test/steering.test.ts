@@ -37,18 +37,18 @@ describe("values", () => {
     expect(textOf("a")).toBe("a");
     expect(textOf({ a: 1 })).toBe('{\n  "a": 1\n}');
     expect(parsedAs("number", "2.5")).toEqual({ value: 2.5 });
-    expect(parsedAs("integer", "2.5").problem).toBe("this is no whole number");
-    expect(parsedAs("number", " ").problem).toBe("this is no number");
+    expect(parsedAs("integer", "2.5").problem).toBe("this is not a whole number");
+    expect(parsedAs("number", " ").problem).toBe("this is not a number");
     expect(parsedAs("any", "[1]")).toEqual({ value: [1] });
     expect(parsedAs("any", "[1")).toEqual({ value: "[1" });
-    expect(parsedAs("list", "{}").problem).toContain("no list");
-    expect(parsedAs("json", "{").problem).toContain("this is no JSON");
+    expect(parsedAs("list", "{}").problem).toContain("not a list");
+    expect(parsedAs("json", "{").problem).toContain("this is not JSON");
   });
 
   it("are sent only if they were changed", () => {
     const values = { hint: "a", facts: { n: 1 }, same: "s" };
     expect(changesOf(values, { hint: "b", facts: '{"n": 2}', same: "s" })).toEqual({ set: { hint: "b", facts: { n: 2 } }, problem: "" });
-    expect(changesOf(values, { facts: "{" }).problem).toContain("facts: this is no JSON");
+    expect(changesOf(values, { facts: "{" }).problem).toContain("facts: this is not JSON");
   });
 });
 
@@ -101,7 +101,7 @@ describe("inputs of a workflow", () => {
     expect(inputsFrom(item, texts)).toEqual({ inputs: { topic: "x", strict: true }, problem: "" });
     expect(inputsFrom(item, { ...texts, topic: "" }).problem).toBe("topic is needed");
     expect(inputsFrom(item, { ...texts, [MORE]: '{"a": 1}' }).inputs).toEqual({ a: 1, topic: "x", strict: true });
-    expect(inputsFrom(item, { ...texts, [MORE]: "[]" }).problem).toContain("no object");
+    expect(inputsFrom(item, { ...texts, [MORE]: "[]" }).problem).toContain("not an object");
   });
 });
 

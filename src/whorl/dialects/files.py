@@ -79,7 +79,9 @@ class NoFiles:
         return file
 
     def open(self, base: str, reference: str, span: Span) -> Opened:
-        message = f"file {reference[:60]!r} cannot be opened: this workflow came without files"
+        message = (
+            f"file {reference[:60]!r} cannot be opened: only the text of this workflow was given"
+        )
         advice = "run it from its folder, where the file is"
         raise InvalidWorkflow([Diagnostic("W016", message, span, "this file", advice)])
 

@@ -211,8 +211,8 @@ class _Library:
             advice = "repeat steps with `repeat`, which has limits"
             raise InvalidWorkflow([Diagnostic("W017", message, span, "leads back", advice)])
         if len(self._open) > CALL_DEPTH_MAX or len(self._called) > CALLED_MAX:
-            message = f"workflow {opened.name!r} is one call too many: at most {CALLED_MAX} files, "
-            message += f"{CALL_DEPTH_MAX} deep"
+            message = f"workflow {opened.name!r} makes too many calls: at most {CALLED_MAX} files, "
+            message += f"{CALL_DEPTH_MAX} levels deep"
             advice = "put the steps into fewer files"
             raise InvalidWorkflow([Diagnostic("W017", message, span, "too many calls", advice)])
         if opened.path not in self._called:
@@ -317,5 +317,5 @@ def _unknown(document: Document, readers: list[Reader]) -> Diagnostic:
         advice = "add `whorl: 1` at the top"
     else:
         advice = "check that the file is complete, or write a new one with `whorl new`"
-    message = f"no dialect knows this file; looked for {looked_for}"
+    message = f"no dialect recognises this file; looked for {looked_for}"
     return Diagnostic("W018", message, document.root.span, "not recognised", advice)

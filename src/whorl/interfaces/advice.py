@@ -43,7 +43,7 @@ def advice(code: str, facts: Mapping[str, Any] | None, run: str = "RUN") -> str:
         case "R105" if "cpu_s" in facts:
             return "give its loops lower limits, or raise `cpu` in [limits] of whorl.toml"
         case "R105":
-            return "give its loops lower limits, or let them `wait` for a second now and then"
+            return "give its loops lower limits, or let them `wait` for a second from time to time"
         case "R106":
             return f"see why, then `whorl resume {run}` tries it again"
         case "R111":

@@ -66,7 +66,7 @@ _RESULT = _tool(
 )
 _RECORDS = _tool(
     "whorl_records",
-    "What became of the steps of a run: status, inputs, output, error, times, cost.",
+    "The records of the steps of a run: status, inputs, output, error, times, cost.",
     {
         "run": _RUN,
         "address": {"type": "string", "description": "a step, an item, an iteration: `polish[3]`"},

@@ -101,7 +101,7 @@ def reason_lines(note: Mapping[str, Any]) -> list[str]:
         if reason:
             lines.append(f"{_answer_of(fact)}. {reason}")
         if evidence:
-            found = "" if fact.get("evidence_in_text") else "  (this does not stand in the text)"
+            found = "" if fact.get("evidence_in_text") else "  (not found in the text)"
             lines.append(f'"{line(str(evidence), 600)}"{found}')
     return lines
 

@@ -96,7 +96,7 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
             return f"its condition is not true{f': {when}' if when else ''}"
         case "order":
             wanted = " or ".join(map(str, facts["wanted"])).replace("passed", "succeeded")
-            return f"{step!r} was to be {wanted}, and is {facts['status']}"
+            return f"{step!r} should be {wanted}, but is {facts['status']}"
         case "halt":
             return f"{step!r} failed, and nothing new begins after that"
         case "branch":
@@ -105,10 +105,10 @@ def skip_words(reason: str, facts: Mapping[str, Any]) -> str:
                 "no case applies" if taken is None else f"case {line(str(taken), 60)!r} was taken"
             )
         case "around":
-            return f"{step!r}, which it stands in, did not run"
+            return f"{step!r}, which it is in, did not run"
         case "budget":
             return "a budget does not allow it"
-    return "what it stands in ended before its turn"
+    return "the step around it ended before its turn"
 
 
 def reason_words(reason: str, stopped_by: str = "") -> str:

@@ -149,14 +149,14 @@ def changed(operation: str, name: str, before: Json, value: Json) -> Json:
             items = [] if before is None else before
             if not isinstance(items, list) or len(items) >= ITEMS_MAX:
                 raise EvaluationError(
-                    f"variable {name!r} cannot be appended to: it holds no array, "
-                    f"or one of {ITEMS_MAX} items"
+                    f"variable {name!r} cannot be appended to: it is not an array, "
+                    f"or has {ITEMS_MAX} items already"
                 )
             return [*items, value]
         case "join":
             text = "" if before is None else before
             if not isinstance(text, str):
-                raise EvaluationError(f"variable {name!r} cannot be appended to: it holds no text")
+                raise EvaluationError(f"variable {name!r} cannot be appended to: it is not a text")
             return text + to_text(value)
         case "add":
             number = 0 if before is None else before

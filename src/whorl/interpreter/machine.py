@@ -285,7 +285,7 @@ class Machine(State):
 
     def _end_endless(self) -> None:
         self._agenda.clear()
-        most = f"{STEPS_MAX:,} steps without waiting for anything, the most there may be"
+        most = f"{STEPS_MAX:,} steps without waiting for anything, the most that is allowed"
         error = error_at("", "R105", f"the run took {most}", facts={"steps": STEPS_MAX})
         run.end_now(self, failed(error))
 

@@ -48,9 +48,9 @@ def language_failure(fault: LanguageError, address: str, node: Node | None = Non
     """The error of an expression; that of a secure `node` may quote what nobody is shown."""
     code, words = "R105" if isinstance(fault, LimitExceeded) else "R104", f"{fault}"
     if node is not None and (node.secure_outputs or (isinstance(node, Task) and node.secure)):
-        words = "an expression failed; why is kept out of sight, since it is secure"
+        words = "an expression failed; the reason is hidden, since it is secure"
     return error_at(address, code, words)
 
 
 def out_of_time(frame: FrameFields) -> Error:
-    return error_at(frame["address"], "R101", f"{frame['name']!r} took longer than its time")
+    return error_at(frame["address"], "R101", f"{frame['name']!r} took longer than its time limit")

@@ -89,7 +89,7 @@ def loop_at(machine: State, at: object, *, at_limit: bool = False) -> str:
     if at:
         address = str(at)
         names = ", ".join(sorted(loops)) or "none"
-        check(address in loops, f"no loop {address!r} is open to that; there are: {names}")
+        check(address in loops, f"no loop {address!r} can do that now; these can: {names}")
         return loops[address]
     outer = {a: key for a, key in loops.items() if machine.loop_frames[key]["loop"] is None}
     if at_limit and len(outer) > 1:
@@ -110,7 +110,7 @@ def to_continue(machine: State, body: dict[str, Any]) -> list[str]:
         short, more = short_loop(machine), _amounts(body) or _ONE_DOLLAR
         words = "the run is paused for its budget"
         check(bool(short), words, verb="resume", more={**more})
-        check(at in (None, "", short), f"the loop that is short of money is {short!r}")
+        check(at in (None, "", short), f"the loop whose budget is too small is {short!r}")
         return [loop_at(machine, short)]
     if not at and not iterations and _amounts(body):
         keys = open_to_money(machine)

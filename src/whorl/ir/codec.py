@@ -57,7 +57,7 @@ def _fields(name: str) -> tuple[str, ...]:
 def from_json(encoded: Json) -> nodes.Workflow:
     decoded = _decode(encoded)
     if not isinstance(decoded, nodes.Workflow):
-        raise InternalError("the stored workflow is none")
+        raise InternalError("the stored value is not a workflow")
     return decoded
 
 

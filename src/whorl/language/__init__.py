@@ -160,7 +160,7 @@ def _outcome(program: Program, run: Run, *, as_text: bool = False) -> Json:
     except LanguageError as error:
         raise error.at(program.offset) from None
     except (RecursionError, MemoryError):
-        raise LimitExceeded("expression needs more memory or depth than there is") from None
+        raise LimitExceeded("expression needs too much memory or is nested too deeply") from None
     finally:
         if run.meter is not None:
             run.meter.fuel += run.limits.fuel - run.fuel

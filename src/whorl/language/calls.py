@@ -113,7 +113,7 @@ class Run:
         seed = self.lookup("$seed")
         if not isinstance(seed, str):
             raise EvaluationError(
-                "there is no chance in this place: a value that is evaluated again must stay the "
+                "random values are not allowed here: a value that is evaluated again must stay the "
                 "same"
             )
         # OpenSSL takes long to load, and few expressions draw.

@@ -49,7 +49,7 @@ def fill_percent(run: Run, template: str, values: Value) -> str:
             run.spend(1)
             yield place.start(), place.end(), _percent_place(run, place, named, waiting)
         if named is None and next(waiting, _NONE_LEFT) is not _NONE_LEFT:
-            raise EvaluationError("format was given more values than its text has places")
+            raise EvaluationError("format was given more values than its text has placeholders")
 
     return run.fill(template, places(), "format")
 
@@ -61,7 +61,7 @@ def _percent_place(
     if letter == "%":
         return "%"
     if letter not in {*"diouxXeEfFgGsrac"}:
-        raise EvaluationError(f"format does not know the place {place[0]!r}")
+        raise EvaluationError(f"format does not know the placeholder {place[0]!r}")
     _check_width(place["width"], place["precision"])
     if place["key"] is not None:
         if named is None or place["key"] not in named:
@@ -70,19 +70,21 @@ def _percent_place(
     else:
         value = next(waiting, _NONE_LEFT) if named is None else named
         if value is _NONE_LEFT:
-            raise EvaluationError("format was given fewer values than its text has places")
+            raise EvaluationError("format was given fewer values than its text has placeholders")
     precision = "" if place["precision"] is None else f".{place['precision']}"
     if letter in "sra":
         flags = place["flags"].replace("#", "")
         text = run.text(value) if letter == "s" else run.json_text(value)
         return f"%{flags}{place['width']}{precision}s" % text
     if not isinstance(value, int | float):
-        raise EvaluationError(f"format place {place[0]!r} needs a number, not {kind_of(value)}")
+        raise EvaluationError(
+            f"format placeholder {place[0]!r} needs a number, not {kind_of(value)}"
+        )
     try:
         # A number may be half of a character, which is none.
         return well_formed(f"%{place['flags']}{place['width']}{precision}{letter}" % value)
     except (TypeError, ValueError, OverflowError) as error:
-        raise EvaluationError(f"format place {place[0]!r}: {error}") from None
+        raise EvaluationError(f"format placeholder {place[0]!r}: {error}") from None
 
 
 def fill_braces(
@@ -102,7 +104,7 @@ def fill_braces(
                 filled = _format_field(run, value, specification)
             elif len(place[0]) == 1:
                 advice = "write `{{` for `{`"
-                raise EvaluationError("format has a brace without its partner", help=advice)
+                raise EvaluationError("format has a single brace", help=advice)
             yield place.start(), end, filled
         if end < len(template):
             run.spend(1)
@@ -114,10 +116,10 @@ def _field_value(
     name: str, values: list[Value], named: Mapping[str, Value], counter: Iterator[int]
 ) -> Value:
     if name.count(".") + name.count("[") > PATH_MAX:
-        raise LimitExceeded(f"a place of a format has at most {PATH_MAX} parts")
+        raise LimitExceeded(f"a placeholder of a format has at most {PATH_MAX} parts")
     field = _FIELD.match(name)
     if field is None:
-        raise EvaluationError(f"format does not know the place {'{' + name + '}'!r}")
+        raise EvaluationError(f"format does not know the placeholder {'{' + name + '}'!r}")
     root = field["root"] or str(next(counter))
     if root.isdecimal() and len(root) < 10:
         is_given = int(root) < len(values)

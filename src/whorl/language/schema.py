@@ -166,7 +166,7 @@ class _Checker:
             if parts and not fitting:
                 yield Misfit(path, f"fits none of its {len(parts)} forms")
             elif word == "oneOf" and len(fitting) > 1:
-                yield Misfit(path, f"fits {len(fitting)} of its forms, and may fit only one")
+                yield Misfit(path, f"fits {len(fitting)} of its forms, and must fit exactly one")
 
 
 def _choices(schema: dict[str, Json], value: Json, path: str) -> Iterator[Misfit]:

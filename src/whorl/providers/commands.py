@@ -87,7 +87,7 @@ def program_of(inputs: Inputs, settings: Settings) -> Program:
     if not argv:
         argv = [inputs.text("shell", "sh"), "-c", clean(inputs.needed("script"))]
     if any("\0" in word for word in argv):
-        inputs.refuse("argv", "holds a NUL character, which no command line can")
+        inputs.refuse("argv", "contains a NUL character, which no command line can")
     check_permission(settings, argv[0])
     variables = {**inputs.texts("env"), **inputs.texts("variables")}
     for name, text in variables.items():
@@ -113,7 +113,7 @@ def _check_option(inputs: Inputs, program: str, text: str) -> None:
     if _OPTION.match(text):
         inputs.refuse(
             "run",
-            f"hands {program!r} a value that begins with '-', which it would take for an option; "
+            f"hands {program!r} a value that begins with '-', which it would read as an option; "
             "write `--` before the value, or the option and the value as one word",
         )
 

@@ -24,10 +24,10 @@ F = TypeVar("F", bound=Function)
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """The call of a function by a run, for functions that want to know of it.
+    """The call of a function by a run, for functions that need to know about it.
 
-    `key` is the same when the call is made again of which nobody knows what came of it: an
-    idempotency key for whoever is called.
+    `key` stays the same when a call in doubt is made again: give it to the other side as an
+    idempotency key.
     """
 
     run: str = ""
@@ -44,7 +44,7 @@ class Call:
     def used(
         self, input_tokens: int = 0, output_tokens: int = 0, cost_usd: float | None = None
     ) -> None:
-        """Adds what a model of the function's own has used, which counts against budgets.
+        """Adds the usage of a model that the function itself calls; it counts against budgets.
 
         Without a cost, its price is not known.
         """
@@ -96,7 +96,7 @@ class Registered:
 
 
 class Tasks:
-    """Functions that workflows may use by name: `@tasks.task` puts one in.
+    """Functions that workflows may use by name: `@tasks.task` adds one.
 
     A plain function runs in a thread, a coroutine function in the event loop. Each is given copies
     of its inputs by name, and gives a value that JSON can hold.
@@ -115,7 +115,7 @@ class Tasks:
         """Registers the decorated function under its own name or another one.
 
         `@tasks.task`, `@tasks.task()` and `@tasks.task("name")` all do. A `pure` function has no
-        effect, so that after a crash it may be called again without a word.
+        effect, so it may be called again after a crash without asking.
         """
 
         def register(function: F) -> F:
@@ -130,7 +130,7 @@ class Tasks:
     def add(self, name: str, function: Function, *, pure: bool = False) -> None:
         """Registers a function; raises UsageError when the name is taken, or it is no function."""
         if not callable(function):
-            raise UsageError(f"task {name!r} is {function!r:.80}, which is no function")
+            raise UsageError(f"task {name!r} is {function!r:.80}, which is not a function")
         if not isinstance(name, str) or not name:
             advice = 'give one: `tasks.add("name", function)` or `@tasks.task("name")`'
             why = f"a task needs a name, which {function!r:.80} does not have"
@@ -140,7 +140,7 @@ class Tasks:
         self._registered[name] = Registered(function, pure)
 
     def include(self, others: Tasks | None) -> None:
-        """Takes over the functions of a workflow; one that was defined anew takes its own place.
+        """Adds the functions of a workflow; one that was defined again replaces the old one.
 
         Raises UsageError W024 where another function has its name.
         """

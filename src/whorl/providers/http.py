@@ -162,7 +162,7 @@ def content_of(value: Json) -> tuple[bytes, str] | None:
         try:
             return base64.b64decode(content, validate=True), kind
         except ValueError:
-            raise ProviderError("'$content' of a body is no base64", code="P113") from None
+            raise ProviderError("'$content' of a body is not base64", code="P113") from None
     if not isinstance(parts, list):
         return None
     written = [_part(part) for part in parts]
@@ -247,7 +247,7 @@ async def all_pages(
             raise ProviderError(f"the list has more than {BYTES_MAX:,} bytes", code="P106")
         body = page.get("body")
         if not isinstance(body, dict):
-            raise ProviderError("a page of the list is no JSON object", code="P111")
+            raise ProviderError("a page of the list is not a JSON object", code="P111")
         more = body.get("value")
         items += more if isinstance(more, list) else []
         if len(items) > ITEMS_MAX:
@@ -287,11 +287,11 @@ def _credential_of(inputs: Inputs, url: str, keys: Mapping[str, KeySettings]) ->
                     return _bound(key, origin)
             raise _not_authenticated(
                 f"there is no {kind} on this machine; the operator adds [keys.NAME] with url = "
-                f'"{origin}" and token to whorl.toml, which then stands for it'
+                f'"{origin}" and token to whorl.toml, which is then used instead'
             )
         case _:
             near = did_you_mean(kind, AUTH_TYPES) or f"known: {', '.join(AUTH_TYPES)}"
-            raise _not_authenticated(f"{kind!r} is no way to authenticate; {near}")
+            raise _not_authenticated(f"{kind!r} is not a known way to authenticate; {near}")
     return Credential(origin, (("Authorization", Secret(header)),))
 
 

@@ -148,7 +148,7 @@ def _copied(value: object, depth: int, tidy: Callable[[str], str]) -> Json:
     table: dict[str, Json] = {}
     for key, item in value.items():
         if not isinstance(key, str):
-            raise _Unfit(f"has the key {key!r}, which is no string")
+            raise _Unfit(f"has the key {key!r}, which is not a string")
         try:
             table[clean(str.__str__(key))] = _copied(item, depth + 1, tidy)
         except _Unfit as fault:

@@ -52,7 +52,7 @@ class Memory(OwnTask):
         inputs = Inputs("memory", request.inputs)
         memories = self._context.memories()
         if memories is None:
-            raise ProviderError("there is no store that could remember anything", code="P114")
+            raise ProviderError("there is no store that can keep memories", code="P114")
         try:
             return await self._performed(memories, inputs, request)
         except StoreError as fault:

@@ -158,7 +158,7 @@ async def _start(
     except PermissionError:
         why, exit_code = "may not be executed", 126
     except OSError as cause:
-        why, exit_code = f"cannot be started ({cause}); pass long texts on stdin", 126
+        why, exit_code = f"cannot be started ({cause}); pass long texts through stdin", 126
     detail = {"stdout": "", "stderr": "", "exit_code": exit_code}
     raise ProviderError(f"command {program.argv[0]!r} {why}", code="P109", detail=detail)
 

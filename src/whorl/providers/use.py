@@ -232,10 +232,10 @@ class Connector(OwnTask):
             reply = await self._http.perform(replace(request, kind="http", inputs=own), emit)
             # Whoever stands in for a service is not told when its address is taken back.
             return replace(reply, detail=reply.detail | {"awaits_call": True, "subscribed": True})
-        why, missing = f"nobody answers for the connector {name!r}", inputs.text("missing")
+        why, missing = f"nothing answers for the connector {name!r}", inputs.text("missing")
         why += f" ({inputs.text('type')}{f': {missing}' if missing else ''})"
         raise ProviderError(
-            f'{why}; to stand in for it, set [connectors] url = "http://..." in whorl.toml (it is '
+            f'{why}; to answer for it, set [connectors] url = "http://..." in whorl.toml (it is '
             f'sent POST /{quote(name, safe="")}), or replies, or [tasks] "{task}" = '
             '"python:module:function"',
             code="P114",
@@ -248,7 +248,7 @@ class Connector(OwnTask):
             return Reply(outputs, Usage(calls=1), {"recorded": True})
         words = failure if isinstance(failure, str) else f"status {outputs['status']}"
         is_late = isinstance(recorded, dict) and recorded.get("timed_out") is True
-        why = f"the reply written down for {name!r} is a failure: {words}"
+        why = f"the configured reply for {name!r} is a failure: {words}"
         raise ProviderError(why, code="P108" if is_late else "P103", detail=dict(outputs))
 
 

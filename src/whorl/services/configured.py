@@ -62,7 +62,7 @@ def _models(settings: Settings) -> Iterator[Finding]:
         except ProviderError as fault:
             yield Finding(what, False, str(fault))
             continue
-        words = f"{chosen.provider.name}/{chosen.model}, where a file names none"
+        words = f"{chosen.provider.name}/{chosen.model}, if a file names none"
         if not settings.providers:
             advice = "set OPENAI_API_KEY or the like, or add [providers.NAME] to whorl.toml"
             words = f"the embedded toy model, since no provider is configured; {advice}"

@@ -43,7 +43,7 @@ class Copied:
 def back_up(store: SqliteStore, file: Path, *, force: bool = False) -> Copied:
     """Writes a copy of a store, as it is at this moment, to a file of its own."""
     if file.exists() and (not force or not file.is_file() or file.samefile(store.path)):
-        raise UsageError(f"{str(file)!r} is there already", help="name another file, or --force")
+        raise UsageError(f"{str(file)!r} exists already", help="name another file, or --force")
     part = _part_beside(file)
     try:
         store.copy_to(str(part))
@@ -81,7 +81,7 @@ def _check_replaceable(file: Path, target: Path, *, force: bool) -> None:
     if file.samefile(target):
         raise UsageError(f"{str(file)!r} is the store itself", help="name the file of a backup")
     if not force:
-        advice = f"--force puts {target.name} aside and the backup in its place"
+        advice = f"--force moves {target.name} aside and puts the backup in its place"
         raise UsageError(f"there is a store at {str(target)!r} already", help=advice)
     # A store that cannot be opened is what a backup is for.
     with suppress(StoreError), closing(SqliteStore(target, create=False)) as store:

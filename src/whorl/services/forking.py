@@ -78,7 +78,7 @@ def _checked_fork(store: SqliteStore, providers: Providers, source: RunId, fork:
     for name in fork.values:
         if name not in names and not workflow.open_inputs:
             raise UsageError(
-                f"{name!r} is to be set, which is no input, variable or carried value",
+                f"{name!r} cannot be set: it is not an input, variable or carried value",
                 help=did_you_mean(name, names) or f"there are: {', '.join(names) or 'none'}",
             )
     check_allowed(workflow, providers)

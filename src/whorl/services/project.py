@@ -115,7 +115,7 @@ class Project:
         build = getattr(definition, "build", None)
         if build is None:
             advice = "name a function with @whorl.workflow"
-            raise UsageError(f"{place!r} is no workflow", help=advice)
+            raise UsageError(f"{place!r} is not a workflow", help=advice)
         built = build(self)
         return Reading(built.ir, built.warnings, built.sources)
 
@@ -206,7 +206,7 @@ class Project:
                 raise StoreError(words, code="R908", help=advice)
 
     def _no_store(self) -> UsageError:
-        words, advice = f"there is no store at {str(self.store)!r}", "look at --store"
+        words, advice = f"there is no store at {str(self.store)!r}", "check --store"
         if not self.is_store_named:
             words = f"there are no runs yet: {str(self.store)!r} does not exist"
             advice = "start one with `whorl run FILE`, or name another place with --store"

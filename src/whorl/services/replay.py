@@ -85,7 +85,7 @@ def cassette_from_text(text: str, file: str) -> Cassette:
         return Cassette(**{n: fields[n] for n in names}, options=fields.get("options", {}))
     except (ValueError, KeyError, TypeError, AssertionError) as error:
         raise UsageError(
-            f"{file!r} is no cassette", help="make one with `whorl test FILE --save CASSETTE`"
+            f"{file!r} is not a cassette", help="make one with `whorl test FILE --save CASSETTE`"
         ) from error
 
 

@@ -63,7 +63,7 @@ class Edits:
 
 def _checked_edits(gate: Gate, value: Json) -> Json:
     if gate.show is None or gate.reason not in ("gate", "iteration", "limit"):
-        raise UsageError(f"what is asked at {gate.place!r} shows nothing that could be edited")
+        raise UsageError(f"what is asked at {gate.place!r} shows nothing that can be edited")
     if gate.reason == "gate":
         return value
     known = list(gate.show) if isinstance(gate.show, dict) else []
@@ -82,7 +82,7 @@ def called(store: SqliteStore, run: RunId, at: str, value: Json) -> Event:
     """The call that a task of a run waits for, with what was sent."""
     gate = _chosen_gate(store, run, at)
     if gate.reason != "call":
-        raise UsageError(f"{at[:80]!r} of run {run} waits for no call")
+        raise UsageError(f"{at[:80]!r} of run {run} does not wait for a call")
     return asked("gate.decided", {"approved": True, "by": "call", "value": value}, gate.address)
 
 
@@ -252,10 +252,10 @@ def _chosen_gate(store: SqliteStore, run: RunId, at: str) -> Gate:
         raise UsageError(before, help=f"open now: {places}", code="W905")
     if gates:
         hint = did_you_mean(at, [gate.place for gate in gates])
-        raise UsageError(f"nothing is asked at {at!r}; open: {places}", help=hint, code="W907")
-    words, advice = f"run {run} asks nothing any more: {before}", f"`whorl show {run}`"
+        raise UsageError(f"no question is open at {at!r}; open: {places}", help=hint, code="W907")
+    words, advice = f"run {run} has no open question any more: {before}", f"`whorl show {run}`"
     if not before:
-        words = f"run {run} asks nothing; it {results.status_words(store.run(run).status)}"
+        words = f"run {run} has no open question; it {results.status_words(store.run(run).status)}"
         advice = f"`whorl status {run}`"
     raise UsageError(words, help=advice, code="W905")
 

@@ -110,7 +110,7 @@ def check_effects(workflow: ir.Workflow, settings: Settings) -> None:
     parts = {"runs": effects.runs, "calls": effects.calls, "writes": effects.writes}
     words = "; ".join(f"{word} {', '.join(names)}" for word, names in parts.items() if names)
     if words:
-        advice = "pin these steps, or say that it may"
+        advice = "pin these steps, or allow it"
         raise UsageError(f"this try {words}", help=advice, code=HAS_EFFECTS)
 
 
@@ -211,7 +211,7 @@ def mark_of(node: ir.Node) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A result that stands for a step in tries; one that is stale does not count."""
+    """A result that tries use instead of a step; a stale one is not used."""
 
     value: Json
     is_stale: bool = False
@@ -266,5 +266,5 @@ def _read_pins(path: Path) -> dict[str, Any]:
         return {}
     except (OSError, ValueError, RecursionError) as fault:
         words = f"the pins in {str(path)!r} cannot be read: {fault}"
-        raise UsageError(words, help="mend or delete this file") from None
+        raise UsageError(words, help="correct or delete this file") from None
     return kept if isinstance(kept, dict) else {}

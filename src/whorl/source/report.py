@@ -83,14 +83,14 @@ class Report:
     def repeat(self, first: Entry, again: Entry, repeated: Repeated) -> None:
         self.repeated_count += 1
         if self.repeated_count > _REPEATED_MAX:
-            message = f"more than {_REPEATED_MAX:,} keys are there twice"
+            message = f"more than {_REPEATED_MAX:,} keys are written twice"
             del self.errors[_REPORTED_MAX - 1 :]
             self.stop(Diagnostic(LIMIT, message, again.key.span, "here", "write each key once"))
         if repeated == "keep":
             return
         before, line = first.key.span.line, again.key.span.line
         where = f"on line {line}" if before == line else f"on line {before} and on line {line}"
-        message = f"key {shown(again.name)} is there twice: {where}"
+        message = f"key {shown(again.name)} is written twice: {where}"
         label, advice = f"first on line {before}", "remove or rename one of them"
         if repeated == "warn":
             advice = "the last one is used"

@@ -43,8 +43,8 @@ _ADVICE: tuple[tuple[str, Literal["never", "at_end", "always"], str, str], ...] 
     (
         "mapping values are not allowed",
         "never",
-        "a ':' stands where no key can be",
-        "indent the lines of one mapping alike, and quote a text that holds ': '",
+        "a ':' is not expected here",
+        "indent all lines of a mapping equally, and quote a text that contains ': '",
     ),
     ("unexpected end of stream", "always", "a quoted text is not closed", "close the quote"),
     (
@@ -56,32 +56,32 @@ _ADVICE: tuple[tuple[str, Literal["never", "at_end", "always"], str, str], ...] 
     (
         "',' or ']'",
         "at_end",
-        "a list in brackets goes wrong here",
+        "a list in brackets is not correct here",
         "separate its items by ',' and close it with ']'",
     ),
     (
         "',' or '}'",
         "at_end",
-        "a mapping in braces goes wrong here",
+        "a mapping in braces is not correct here",
         "separate its entries by ',' and close it with '}'",
     ),
     (
         "expected '-' indicator",
         "never",
-        "a list ends here, but its indentation does not",
-        "begin each item with '- ', all indented alike",
+        "a list item is expected here",
+        "begin each item with '- ', and indent all items equally",
     ),
     (
         "expected key",
         "never",
-        "no key is found here",
-        "write 'key: value', indent the lines of one mapping alike, and quote special texts",
+        "a key is expected here",
+        "write 'key: value', indent all lines of a mapping equally, and quote special texts",
     ),
     (
         "could not find expected ':'",
         "always",
         "a key has no ':'",
-        "write 'key: value', and indent the further lines of a long text",
+        "write 'key: value', and indent the other lines of a long text",
     ),
     (
         "unknown escape character",
@@ -92,13 +92,13 @@ _ADVICE: tuple[tuple[str, Literal["never", "at_end", "always"], str, str], ...] 
     (
         "block sequence entries are not allowed",
         "never",
-        "a list item '-' stands where no list can be",
+        "a list item '-' is not expected here",
         "begin the list on the next line",
     ),
     (
         "unknown directive",
         "always",
-        "a line begins with '%', which YAML takes for a directive",
+        "a line begins with '%', which YAML reads as a directive",
         "quote the text or remove the line",
     ),
 )

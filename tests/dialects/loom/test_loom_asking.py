@@ -111,7 +111,7 @@ def test_another_system_is_asked_by_the_clock_and_its_news_start_runs(tmp_path: 
                     assert "500" in server.schedule.fault
             firings = server.firings()
             assert [f.state for f in firings] == ["skipped", "started", "failed", "skipped"]
-            assert firings[0].reason == "there is no news"
+            assert firings[0].reason == "there is nothing new"
             assert server.schedule.fault == ""
             assert [given["body"] for given in server.outputs()] == [1, 2]
 
@@ -165,7 +165,7 @@ def test_what_nobody_answers_for_is_said(tmp_path: Path) -> None:
         async with serving(tmp_path) as server:
             await server.at(0)
             await server.at(60)
-            assert "nobody answers for the connector 'News'" in server.schedule.fault
+            assert "nothing answers for the connector 'News'" in server.schedule.fault
             assert server.store.runs() == []
 
     asyncio.run(work())

@@ -66,7 +66,7 @@ def run_code(folder: Path, code: str, config: str = ALLOWED, **more: Any) -> Any
             "{ return e.constructor.constructor('return process')() }",
             "disallowed",
         ),
-        ("return await new Promise(() => {})", "it waits for what never comes"),
+        ("return await new Promise(() => {})", "it waits for something that never happens"),
     ],
 )
 def test_code_sees_what_it_names_and_nothing_else(tmp_path: Path, code: str, expected: Any) -> None:
@@ -180,4 +180,4 @@ def test_what_only_azure_has_says_what_is_missing(tmp_path: Path, kind: str, why
     ran = run_in(tmp_path, {"definition": {"actions": {"Do": {"type": kind, "inputs": {}}}}})
 
     assert why in ran.document["error"]["message"]
-    assert "to stand in for it" in ran.document["error"]["message"]
+    assert "to answer for it" in ran.document["error"]["message"]

@@ -33,8 +33,8 @@ def test_what_only_this_dialect_has_is_named() -> None:
 
     assert found == [
         "Azure has no type 'while'",
-        "'turn' says 'condition', which Azure does not",
-        "'turn' says 'delay', which Azure does not",
+        "'turn' has 'condition', which Azure does not know",
+        "'turn' has 'delay', which Azure does not know",
         "Azure has no variables of loops",
         "Azure has no variables of loops",
         "Azure has no 'retry'",
@@ -49,7 +49,9 @@ def test_a_variable_that_items_change_side_by_side_gets_a_warning() -> None:
     }
     one = {**each, "runtimeConfiguration": {"concurrency": {"repetitions": 1}}}
 
-    assert lint({"Each": each}) == ["'Each' runs its items side by side, and they change 'n'"]
+    assert lint({"Each": each}) == [
+        "'Each' runs its items at the same time, and they all change 'n'"
+    ]
     assert lint({"Each": one}) == []
 
 
@@ -69,7 +71,7 @@ def _deep(levels: int) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("action", "words"),
     [
-        (_deep(8), "at most 8 deep"),
+        (_deep(8), "at most 8 levels deep"),
         (
             {
                 "type": "Scope",
@@ -80,7 +82,7 @@ def _deep(levels: int) -> dict[str, Any]:
                     }
                 },
             },
-            "declared at the top only",
+            "declared at the top level",
         ),
         (
             {
@@ -89,7 +91,7 @@ def _deep(levels: int) -> dict[str, Any]:
                 "operationOptions": "Sequential",
                 "actions": {"T": {"type": "Terminate", "inputs": {"runStatus": "Failed"}}},
             },
-            "no 'terminate' may stand in a loop",
+            "'terminate' is not allowed in a loop",
         ),
         (
             {"type": "SetVariable", "inputs": {"name": "n", "value": "@add(variables('N'), 1)"}},
@@ -105,7 +107,7 @@ def _deep(levels: int) -> dict[str, Any]:
         ),
         (
             {"type": "Until", "expression": "@true", "limit": {"count": 9_999}, "actions": {}},
-            "at most 5,000 times",
+            "at most 5,000 iterations",
         ),
         (
             {
@@ -124,7 +126,7 @@ def _deep(levels: int) -> dict[str, Any]:
                 "runtimeConfiguration": {"concurrency": {"repetitions": 51}},
                 "actions": {},
             },
-            "from 1 to 50 items",
+            "from 1 to 50",
         ),
         (
             {
@@ -176,7 +178,7 @@ def test_a_definition_has_so_much_of_everything(part: str, most: int) -> None:
         return [d.message for d in lint_for_azure(read_json(text, "flow.json"))[0]]
 
     assert found(most) == []
-    assert found(most + 1) == [f"a workflow has at most {most} {part}, and this one {most + 1}"]
+    assert found(most + 1) == [f"a workflow has at most {most} {part}, and this one has {most + 1}"]
 
 
 def test_variables_are_counted_and_declared_once() -> None:

@@ -459,4 +459,4 @@ def test_bytes_and_parts_are_sent_as_what_they_stand_for(tmp_path: Path) -> None
     ]
     assert b'name="b"  x: y\r\n' in pieces[2]
     assert pieces[-1] == b"--\r\n"
-    assert "'$content' of a body is no base64" in str(ran.document["error"])
+    assert "'$content' of a body is not base64" in str(ran.document["error"])

@@ -150,7 +150,7 @@ def test_a_part_of_a_definition_may_refer_to_the_rest_of_it() -> None:
     assert [found.message for found in warnings] == [
         "there is no action 'Rest'",
         "there is no parameter 'p'; without `-i p=VALUE` what reads it fails",
-        "variable 'v' is set nowhere; without `-i v=VALUE` what reads it fails",
+        "variable 'v' is never set; without `-i v=VALUE` what reads it fails",
         "there is no for-each 'Each' around this place",
     ]
 
@@ -193,7 +193,7 @@ def test_side_by_side_is_a_warning_where_azure_is_not_meant() -> None:
     both = {"both": {"type": "parallel", "actions": {"one": one, "two": two}}}
 
     assert [found.message for found in read({"actions": both}).warnings] == [
-        "'one' need not have run when 'two' reads it"
+        "'one' may not have run yet when 'two' reads it"
     ]
 
 

@@ -39,4 +39,4 @@ def test_a_second_response_fails() -> None:
 
     assert ran.status == "failed"
     assert ran.actions["Again"]["status"] == "Failed"
-    assert "'Reply' already" in ran.actions["Again"]["error"]["message"]
+    assert "'Reply' has already" in ran.actions["Again"]["error"]["message"]

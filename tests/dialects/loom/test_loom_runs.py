@@ -331,7 +331,7 @@ def test_a_result_that_grows_is_not_told_whole() -> None:
     events = told({"actions": {"turn": loop}})
 
     assert events[0]["result"] == [*range(100)]
-    assert events[39]["result"] == "(a list, too large to be told here)"
+    assert events[39]["result"] == "(a list, too large to be shown here)"
 
 
 def test_an_until_of_azure_tells_of_the_check_after_each_iteration() -> None:

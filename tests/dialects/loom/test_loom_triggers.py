@@ -140,12 +140,12 @@ def test_a_rule_that_is_not_carried_out_is_refused(trigger: dict[str, Any]) -> N
 @pytest.mark.parametrize(
     ("type_", "kind", "words"),
     [
-        ("Recurrence", "recurrence", 'nobody starts it by the clock, since "@parameters('),
-        ("SlidingWindow", "recurrence", 'nobody starts it by the clock, since "@parameters('),
-        ("Http", "poll", 'nobody here looks for its events, since "@parameters('),
-        ("ApiConnectionWebhook", "callback", "nobody here registers it"),
-        ("ServiceProvider", "poll", "nobody here looks for its events"),
-        ("Batch", "other", "nobody here looks for its events"),
+        ("Recurrence", "recurrence", 'the clock does not start it here, since "@parameters('),
+        ("SlidingWindow", "recurrence", 'the clock does not start it here, since "@parameters('),
+        ("Http", "poll", 'its events are not watched here, since "@parameters('),
+        ("ApiConnectionWebhook", "callback", "it is not registered"),
+        ("ServiceProvider", "poll", "its events are not watched here"),
+        ("Batch", "other", "its events are not watched here"),
     ],
 )
 def test_a_trigger_that_nobody_watches_says_so(type_: str, kind: str, words: str) -> None:
@@ -210,17 +210,20 @@ def test_a_recurrence_is_carried_out(written: dict[str, Any], expected: dict[str
 @pytest.mark.parametrize(
     ("written", "words"),
     [
-        ({"frequency": "Year", "interval": 1}, "'Year' is no frequency"),
-        ({"frequency": "Day", "interval": 0}, "'0' is no number from 1 to 500"),
+        ({"frequency": "Year", "interval": 1}, "'Year' is not a frequency"),
+        ({"frequency": "Day", "interval": 0}, "'0' is not a number from 1 to 500"),
         ({"frequency": "Day", "interval": 1, "count": 3}, "'count' of its recurrence is not known"),
-        ({"frequency": "Day", "interval": 1, "timeZone": "Mars"}, "'Mars' is no time zone"),
-        ({"frequency": "Day", "interval": 1, "startTime": "soon"}, "'soon' is no time"),
-        ({"frequency": "Hour", "interval": 1, "schedule": {"hours": [1]}}, "not known"),
-        ({"frequency": "Day", "interval": 1, "schedule": {"hours": [24]}}, "'24' is no number"),
+        (
+            {"frequency": "Day", "interval": 1, "timeZone": "Mars"},
+            "'Mars' is not a Windows time zone",
+        ),
+        ({"frequency": "Day", "interval": 1, "startTime": "soon"}, "'soon' is not a time"),
+        ({"frequency": "Hour", "interval": 1, "schedule": {"hours": [1]}}, "cannot have 'hours'"),
+        ({"frequency": "Day", "interval": 1, "schedule": {"hours": [24]}}, "'24' is not a number"),
         ({"frequency": "Week", "interval": 1, "schedule": {"weekDays": ["Moday"]}}, "weekDays"),
         (
             {"frequency": "Month", "interval": 1, "schedule": {"monthlyOccurrences": [{}]}},
-            "with 'monthlyOccurrences' is not known",
+            "'month' cannot have 'monthlyOccurrences'",
         ),
     ],
 )

@@ -107,7 +107,7 @@ def test_what_has_no_effect_is_noted(folder: Path) -> None:
     notes = "\n".join(found(folder).configuration().notes)
 
     assert "'max_tokens' of a provider has no effect" in notes
-    assert "'bedrock' is of the interface 'aws_bedrock'" in notes
+    assert "'bedrock' has the interface 'aws_bedrock'" in notes
 
 
 def test_nothing_counts_before_it_is_trusted(folder: Path) -> None:

@@ -64,8 +64,8 @@ def test_items_in_a_code_fence_are_its_content(text: str, expected: list[object]
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('```json\n["a",\n```', "no JSON array and no JSON lines"),
-        ('```json\n{\n  "items": ["a"]\n}\n```', "no JSON array and no JSON lines"),
+        ('```json\n["a",\n```', "neither a JSON array nor JSON lines"),
+        ('```json\n{\n  "items": ["a"]\n}\n```', "neither a JSON array nor JSON lines"),
         ('```json\n["a"]\n```\nor\n```json\n["b"]\n```', "2 code fences, and 2 of them"),
         ("```\na\n```\n```\nb\n```", "2 code fences, and none of them"),
         ("```json\n[]\n```", "there are no items"),

@@ -412,11 +412,11 @@ SCORED = """
 @pytest.mark.parametrize(
     ("strategy", "code", "told", "at"),
     [
-        ('{type: json, json_path: "$.a..b"}', "W007", "is no path", "..b"),
-        ('{type: json, json_path: "$"}', "W007", "names no value", "$"),
-        ('{type: json, json_path: "$.*"}', "W007", "is no path", ".*"),
-        ('{type: json, json_path: "$x"}', "W007", "is no path", 'x"'),
-        ('{type: json, json_path: "$.a[x]"}', "W007", "is no path", "[x]"),
+        ('{type: json, json_path: "$.a..b"}', "W007", "is not a path", "..b"),
+        ('{type: json, json_path: "$"}', "W007", "does not name a value", "$"),
+        ('{type: json, json_path: "$.*"}', "W007", "is not a path", ".*"),
+        ('{type: json, json_path: "$x"}', "W007", "is not a path", 'x"'),
+        ('{type: json, json_path: "$.a[x]"}', "W007", "is not a path", "[x]"),
         ("{type: json, json_path: 7}", "W007", "must be a text", "7}"),
         ("{type: json, path: a, key: b}", "W007", "both 'path' and 'key'", "key:"),
         ("{type: json, jsonpath: a}", "W004", "no field 'jsonpath'", "jsonpath:"),

@@ -90,7 +90,7 @@ def test_a_folder_of_another_machine_is_left_aside(project: Path) -> None:
 
     [warning] = reading.warnings
     assert warning.code == "W023"
-    assert "'/home/somebody/else' is a folder of one machine" in warning.message
+    assert "'/home/somebody/else' is a folder of another machine" in warning.message
     assert run(path).outputs["stdout"] == str(project)
 
 

@@ -22,7 +22,7 @@ needs_corpus = pytest.mark.skipif(not FILES, reason="the files are not beside th
 WARNINGS = {
     "daily-meeting-digest": [
         "does not start runs by itself",
-        "is a place of one machine: 'meetings/transcripts'",
+        "is a path of another machine: 'meetings/transcripts'",
         "needs a task of the name",
     ],
     "smart-deployer-rag": ["needs a task of the name", "the whole command of 'shell_1' is a value"],

@@ -88,8 +88,8 @@ def test_workflows_are_files_that_name_each_other(tmp_path: Path) -> None:
     assert json.loads(taken.files["polish-a-text.json"])["description"] == "Three rounds"
     assert taken.notes == (
         "'Caller' calls 'Old', which is archived",
-        "'Broken' is not taken over: its graph is no JSON object",
-        "the cron trigger of 'Polish a text' is not taken over",
+        "'Broken' is not imported: its graph is not a JSON object",
+        "the cron trigger of 'Polish a text' is not imported",
     )
     assert "old.json" in take_over(tmp_path / "data.db", archived=True).files
 

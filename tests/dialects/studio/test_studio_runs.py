@@ -397,7 +397,7 @@ def test_ways_to_write(tmp_path: Path) -> None:
     }
     perform(tmp_path, "file_write", path="d/a.txt", content="y", write="append")
     assert (tmp_path / "d" / "a.txt").read_text() == "xy"
-    with pytest.raises(ProviderError, match="it is there already"):
+    with pytest.raises(ProviderError, match="it exists already"):
         perform(tmp_path, "file_write", path="d/a.txt", content="z", write="create")
     perform(tmp_path, "file_write", path="d/a.txt", content={"n": 1}, mode="json")
     assert json.loads((tmp_path / "d" / "a.txt").read_text()) == {"n": 1}
@@ -419,7 +419,7 @@ def test_ways_to_read(tmp_path: Path) -> None:
     for path, more, words in (
         ("big", {"size_max_mb": 0.001}, "more than 1,000 bytes"),
         ("bad.json", {"mode": "json"}, "is not JSON"),
-        ("pipe", {}, "no regular file"),
+        ("pipe", {}, "not a regular file"),
         ("nothing", {}, "does not exist"),
         (".", {}, "folder"),
         ("big", {"mode": "xml"}, "must be one of"),

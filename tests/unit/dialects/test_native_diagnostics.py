@@ -63,7 +63,7 @@ def test_all_mistakes_are_reported_at_once() -> None:
         ("steps: {a: {each: [1]}}", ("W006", 2, 9), "'steps'"),
         ("steps: {a: {together: true}}", ("W006", 2, 9), "'steps'"),
         ("steps: {a: {repeat: {at_most: 3}}}", ("W006", 2, 21), "'steps'"),
-        ("steps: {}", ("W006", 2, 8), "holds no step"),
+        ("steps: {}", ("W006", 2, 8), "has no steps"),
         (
             "steps: {a: {repeat: {until: {score: {at_least: 1}}, steps: {b: {ask: Hi}}}}}",
             ("W006", 2, 30),
@@ -106,8 +106,8 @@ def test_all_mistakes_are_reported_at_once() -> None:
         ("steps: {a: {if: true}}", ("W009", 2, 9), "does not say what it does"),
         ("steps: {a: {ask: Hi, run: ls}}", ("W009", 2, 22), "both 'ask' and 'run'"),
         ("steps: {a: {ask: Hi}, b: {ask: Hi, after: aa}}", ("W010", 2, 43), "did you mean 'a'|a"),
-        ("steps: {a: {ask: Hi, after: b}}", ("W010", 2, 29), "no step beside"),
-        ("steps: {a: {break: true}}", ("W010", 2, 9), "no loop"),
+        ("steps: {a: {ask: Hi, after: b}}", ("W010", 2, 29), "not in the same block"),
+        ("steps: {a: {break: true}}", ("W010", 2, 9), "not inside a loop"),
         (
             "steps: {lop: {repeat: {steps: {a: {ask: Hi}, b: {break: loop}}}}}",
             ("W010", 2, 46),

@@ -75,7 +75,7 @@ export interface paths {
         put?: never;
         /**
          * Run Experiment
-         * @description Runs what is missing of an experiment; this server, or another one, conducts it.
+         * @description Runs what is missing of an experiment, on this server or another one.
          *
          *     409: it is running already.
          */
@@ -239,7 +239,7 @@ export interface paths {
         put?: never;
         /**
          * Stop Experiment
-         * @description Begins no more trials; those under way go on to their end. 409: nobody conducts it.
+         * @description Begins no more trials; those under way go on to their end. 409: it is not running.
          */
         post: operations["stop_experiment_api_experiments__name__stop_post"];
         delete?: never;
@@ -297,12 +297,12 @@ export interface paths {
         };
         /**
          * List Pins
-         * @description The results that stand for steps of a file in tries.
+         * @description The results that tries use instead of steps of a file.
          */
         get: operations["list_pins_api_pins_get"];
         /**
          * Save Pins
-         * @description Keeps results for steps of a file, in the place of those that were kept; none: forgets.
+         * @description Keeps results for steps of a file, instead of those kept before; none: deletes them.
          */
         put: operations["save_pins_api_pins_put"];
         post?: never;
@@ -321,7 +321,7 @@ export interface paths {
         };
         /**
          * Show Project
-         * @description The project that is served, who answers its model steps, and what the asker may do.
+         * @description The project that is served, who answers its model steps, and what this token may do.
          */
         get: operations["show_project_api_project_get"];
         put?: never;
@@ -349,8 +349,8 @@ export interface paths {
          * Start Run
          * @description Starts a run of a workflow file of the project; this server drives it.
          *
-         *     201: it was started. 200: a run with this key exists already, and this is its id; if nobody
-         *     drove it any more, it goes on.
+         *     201: it was started. 200: a run with this key exists already, and this is its id; if no
+         *     process drives it any more, it is resumed.
          */
         post: operations["start_run_api_runs_post"];
         delete?: never;
@@ -368,7 +368,7 @@ export interface paths {
         };
         /**
          * Show Run
-         * @description One run: its result so far, what it waits for, what may be asked of it.
+         * @description One run: its result so far, what it waits for, and the requests that it accepts.
          */
         get: operations["show_run_api_runs__run__get"];
         put?: never;
@@ -494,9 +494,9 @@ export interface paths {
          * @description The journal of a run: a page of it, or (`Accept: text/event-stream`) all that comes.
          *
          *     Events of the stream: an entry (its seq is the id), `delta` with streamed text (what is new, or
-         *     with `whole` all of it so far, for those who come late), `status` when the run's status
-         *     changes, `end` when it has ended. It goes on, in case the run does. Where many watch, each is
-         *     sent news less often, and no text of calls whose answers are among its entries.
+         *     with `whole` all of it so far, for late readers), `status` when the run's status
+         *     changes, `end` when it has ended. The stream stays open, since the run may go on.
+         *     With many watchers, each gets events less often, and no text of calls that are finished.
          */
         get: operations["events_api_runs__run__events_get"];
         put?: never;
@@ -718,7 +718,7 @@ export interface paths {
         };
         /**
          * List Records
-         * @description What became of steps, items and iterations: status, inputs, output, error, times, cost.
+         * @description The records of steps, items and iterations: status, inputs, output, error, times, cost.
          */
         get: operations["list_records_api_runs__run__records_get"];
         put?: never;
@@ -858,7 +858,7 @@ export interface paths {
         };
         /**
          * List Schedules
-         * @description The schedules, when each is due, and what came of the last times.
+         * @description The schedules, when each is due, and what happened the last times.
          */
         get: operations["list_schedules_api_schedules_get"];
         put?: never;
@@ -885,7 +885,7 @@ export interface paths {
         post?: never;
         /**
          * Remove Schedule
-         * @description It is gone; its runs stay.
+         * @description Deletes it; its runs stay.
          */
         delete: operations["remove_schedule_api_schedules__schedule__delete"];
         options?: never;
@@ -904,7 +904,7 @@ export interface paths {
         put?: never;
         /**
          * Pause Schedule
-         * @description It starts nothing until it is resumed.
+         * @description Pauses it: it starts nothing until it is resumed.
          */
         post: operations["pause_schedule_api_schedules__schedule__pause_post"];
         delete?: never;
@@ -924,7 +924,7 @@ export interface paths {
         put?: never;
         /**
          * Resume Schedule
-         * @description It goes on from now; what was due meanwhile is left out.
+         * @description Resumes it from now on; what was due in the pause is left out.
          */
         post: operations["resume_schedule_api_schedules__schedule__resume_post"];
         delete?: never;
@@ -944,7 +944,7 @@ export interface paths {
         put?: never;
         /**
          * Run Schedule
-         * @description Starts its workflow now, also of one that is paused; its `overlap` counts.
+         * @description Starts its workflow now, also if it is paused; its `overlap` counts.
          */
         post: operations["run_schedule_api_schedules__schedule__run_post"];
         delete?: never;
@@ -985,7 +985,7 @@ export interface paths {
         };
         /**
          * List Templates
-         * @description The workflows to begin with.
+         * @description The templates for new workflow files.
          */
         get: operations["list_templates_api_templates_get"];
         put?: never;
@@ -1071,7 +1071,7 @@ export interface paths {
         put?: never;
         /**
          * Edit
-         * @description A text after operations; one that is refused is answered with 422. Nothing is saved.
+         * @description A text after operations; 422: an operation is refused. Nothing is saved.
          */
         post: operations["edit_api_workflows_edit_post"];
         delete?: never;
@@ -1173,12 +1173,12 @@ export interface paths {
         };
         /**
          * Show File Source
-         * @description A workflow file with the files that it is made of; one with mistakes by itself.
+         * @description A workflow file with the files that it is made of; one with mistakes alone.
          */
         get: operations["show_file_source_api_workflows_source_get"];
         /**
          * Save
-         * @description Saves a file; one that has changed meanwhile is answered with 409 and what it is now.
+         * @description Saves a file; 409, with the current text, if the file has changed in the meantime.
          */
         put: operations["save_api_workflows_source_put"];
         post?: never;
@@ -1237,29 +1237,29 @@ export interface paths {
         };
         /**
          * Call Trigger
-         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         * @description Starts the runs of a trigger for a call, and answers the caller with the run's answer.
          */
         get: operations["call_trigger_hooks_workflows__workflow___trigger__get"];
         /**
          * Call Trigger
-         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         * @description Starts the runs of a trigger for a call, and answers the caller with the run's answer.
          */
         put: operations["call_trigger_hooks_workflows__workflow___trigger__put"];
         /**
          * Call Trigger
-         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         * @description Starts the runs of a trigger for a call, and answers the caller with the run's answer.
          */
         post: operations["call_trigger_hooks_workflows__workflow___trigger__post"];
         /**
          * Call Trigger
-         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         * @description Starts the runs of a trigger for a call, and answers the caller with the run's answer.
          */
         delete: operations["call_trigger_hooks_workflows__workflow___trigger__delete"];
         options?: never;
         head?: never;
         /**
          * Call Trigger
-         * @description Starts what a trigger makes of a call, and gives the answer of the run to whoever called.
+         * @description Starts the runs of a trigger for a call, and answers the caller with the run's answer.
          */
         patch: operations["call_trigger_hooks_workflows__workflow___trigger__patch"];
         trace?: never;
@@ -1298,7 +1298,7 @@ export interface paths {
          * Metrics
          * @description Numbers about runs, calls, money and this server, in the text format of Prometheus.
          *
-         *     What is counted is counted since the server was started, by the server that drives a run.
+         *     Counters begin when the server starts; each server counts the runs that it drives.
          */
         get: operations["metrics_metrics_get"];
         put?: never;
@@ -1327,7 +1327,7 @@ export interface components {
         };
         /**
          * Approval
-         * @description A yes, also to what the person made of what they were shown.
+         * @description A yes; `value` is what the person changed.
          */
         Approval: {
             /**
@@ -1344,7 +1344,7 @@ export interface components {
             seen?: number | null;
             /**
              * Value
-             * @description what is taken in the place of what `show` of the question has; of a loop, the results that are other, by their names. Without this field nothing is edited.
+             * @description replaces what `show` of the question has; for a loop, the changed results by their names. Without this field nothing is edited.
              */
             value?: unknown;
         };
@@ -1432,7 +1432,7 @@ export interface components {
         };
         /**
          * AuditList
-         * @description The rows; `next` is what `before` is for more of them.
+         * @description The rows; give `next` as `before` for more of them.
          */
         AuditList: {
             /** Audit */
@@ -1445,7 +1445,7 @@ export interface components {
          * @description The variant with the highest grade; `words` says whether that is seen to be better.
          */
         BestItem: {
-            /** @description to the baseline; null where it is the baseline */
+            /** @description difference to the baseline, which has null */
             difference: components["schemas"]["Span"] | null;
             grade: components["schemas"]["Span"];
             /** Variant */
@@ -1475,7 +1475,7 @@ export interface components {
             cost_usd: number;
             /**
              * Difference
-             * @description to the baseline
+             * @description difference to the baseline
              */
             difference: number | null;
             /** Grade */
@@ -1613,7 +1613,7 @@ export interface components {
         };
         /**
          * CostList
-         * @description What runs used, under headings, the dearest first; days in their order.
+         * @description What runs used, under headings, the most expensive first; days in their order.
          */
         CostList: {
             /** By */
@@ -1634,7 +1634,7 @@ export interface components {
         };
         /**
          * Current
-         * @description What a file is, where it is not what was expected.
+         * @description The current text of a file that is not the expected version.
          */
         Current: {
             /** Etag */
@@ -1760,13 +1760,13 @@ export interface components {
          * @description The answer to every request that was not carried out.
          */
         ErrorAnswer: {
-            /** @description of a file that has changed: it */
+            /** @description the file, if it has changed */
             current?: components["schemas"]["Current"] | null;
             error: components["schemas"]["Fault"];
         };
         /**
          * Etag
-         * @description What tells two versions of a file apart.
+         * @description Identifies a version of a file.
          */
         Etag: {
             /** Etag */
@@ -1791,12 +1791,12 @@ export interface components {
         };
         /**
          * ExperimentDetail
-         * @description An experiment with all that a page about it begins with.
+         * @description An experiment with everything that its page shows first.
          */
         ExperimentDetail: {
             /** Baseline */
             baseline: string;
-            /** @description of one that is done */
+            /** @description if the experiment is done */
             best?: components["schemas"]["BestItem"] | null;
             /** Budget Usd */
             budget_usd?: number | null;
@@ -1812,7 +1812,7 @@ export interface components {
             done: number;
             /**
              * Expected Usd
-             * @description in all, at the rate so far
+             * @description in total, at the rate so far
              */
             expected_usd?: number | null;
             /** Explore */
@@ -1869,7 +1869,7 @@ export interface components {
             spent_usd: number;
             /**
              * State
-             * @description new, running, paused (by its budget), stopped, failed, open (trials are missing, and nobody conducts it) or done
+             * @description new, running, paused (by its budget), stopped, failed, open (trials are missing, and it is not running) or done
              */
             state: string;
             /**
@@ -1901,7 +1901,7 @@ export interface components {
          * @description An experiment of the project; without a file, only runs are left of it.
          */
         ExperimentItem: {
-            /** @description of one that is done */
+            /** @description if the experiment is done */
             best?: components["schemas"]["BestItem"] | null;
             /** Budget Usd */
             budget_usd?: number | null;
@@ -1917,7 +1917,7 @@ export interface components {
             done: number;
             /**
              * Expected Usd
-             * @description in all, at the rate so far
+             * @description in total, at the rate so far
              */
             expected_usd?: number | null;
             /** File */
@@ -1942,7 +1942,7 @@ export interface components {
             spent_usd: number;
             /**
              * State
-             * @description new, running, paused (by its budget), stopped, failed, open (trials are missing, and nobody conducts it) or done
+             * @description new, running, paused (by its budget), stopped, failed, open (trials are missing, and it is not running) or done
              */
             state: string;
             /**
@@ -1978,12 +1978,12 @@ export interface components {
             column?: number | null;
             /**
              * Diagnostics
-             * @description where the request is about a file: everything wrong in it
+             * @description if the request is about a file: all mistakes in it
              */
             diagnostics?: components["schemas"]["Diagnostic"][] | null;
             /**
              * File
-             * @description of an operation that is refused: where
+             * @description if an operation is refused: where
              */
             file?: string | null;
             /**
@@ -1997,13 +1997,13 @@ export interface components {
             message: string;
             /**
              * Operation
-             * @description which one it was, from 0
+             * @description the index of the operation, from 0
              */
             operation?: number | null;
         };
         /**
          * FiringItem
-         * @description A time at which a schedule was due, and what came of it.
+         * @description A time at which a schedule was due, and what happened then.
          */
         FiringItem: {
             /** Due */
@@ -2079,7 +2079,7 @@ export interface components {
             message: string;
             /**
              * Reason
-             * @description gate, iteration, limit, or what else asks
+             * @description what asks: gate, iteration, limit, ...
              */
             reason: string;
             /** Show */
@@ -2099,7 +2099,7 @@ export interface components {
         };
         /**
          * GradingItem
-         * @description A result that waits for a person's grade; which variant made it is not told.
+         * @description A result that waits for a person's grade; which variant made it is not shown.
          */
         GradingItem: {
             /**
@@ -2118,7 +2118,7 @@ export interface components {
         };
         /**
          * GradingList
-         * @description What waits for a person, in a drawn order.
+         * @description What waits for a person, in random order.
          */
         GradingList: {
             /** Gradings */
@@ -2137,7 +2137,7 @@ export interface components {
             name: string;
             /**
              * Nodes
-             * @description each after the one that it lies in
+             * @description each node after its parent
              */
             nodes: components["schemas"]["GraphNode"][];
         };
@@ -2232,7 +2232,7 @@ export interface components {
         };
         /**
          * GraphPorts
-         * @description What a step is connected by, as its file names it.
+         * @description The ports of a step, as its file names them.
          */
         GraphPorts: {
             /** Inputs */
@@ -2255,7 +2255,7 @@ export interface components {
         Hooked: {
             /**
              * Run
-             * @description null where it asks for nothing, like a ping
+             * @description null if the call starts nothing, such as a ping
              */
             run: string | null;
         };
@@ -2407,7 +2407,7 @@ export interface components {
             };
             /**
              * Mark
-             * @description where it ended at a limit or budget although its condition could have been met
+             * @description set if it ended at a limit or budget before its condition was met
              */
             mark: ("limit" | "budget") | null;
             /** Path */
@@ -2454,7 +2454,7 @@ export interface components {
         };
         /**
          * Matrix
-         * @description What changed when: steps by iterations.
+         * @description Which step changed in which iteration.
          */
         Matrix: {
             /** Iterations */
@@ -2509,7 +2509,7 @@ export interface components {
         };
         /**
          * NewExperiment
-         * @description An experiment file of the project that is to be run, or gone on with.
+         * @description An experiment file of the project to run or to continue.
          */
         NewExperiment: {
             /**
@@ -2521,14 +2521,14 @@ export interface components {
             file: string;
             /**
              * Fresh
-             * @description everything anew, whatever is there already
+             * @description run everything again, also what is done
              * @default false
              */
             fresh: boolean;
         };
         /**
          * NewFile
-         * @description A new file, from one of four.
+         * @description A new file, made from exactly one of the four sources.
          */
         NewFile: {
             /** Convert */
@@ -2569,7 +2569,7 @@ export interface components {
             max_iterations?: number | null;
             /**
              * Named
-             * @description which one, where the file has several workflows
+             * @description which workflow, if the file has several
              * @default
              */
             named: string;
@@ -2578,7 +2578,7 @@ export interface components {
         };
         /**
          * NewScheduleItem
-         * @description A schedule to be made: by `cron` on the clock of `zone`, or `every` so long.
+         * @description A schedule to be made: by `cron` in the time zone `zone`, or by the interval `every`.
          */
         NewScheduleItem: {
             /**
@@ -2603,7 +2603,7 @@ export interface components {
             name?: string | null;
             /**
              * Named
-             * @description which one, where the file has several workflows
+             * @description which workflow, if the file has several
              * @default
              */
             named: string;
@@ -2620,7 +2620,7 @@ export interface components {
         };
         /**
          * NewSession
-         * @description A session of the page; nothing is to be said about it.
+         * @description A session of the page; it has no fields.
          */
         NewSession: Record<string, never>;
         /**
@@ -2650,17 +2650,17 @@ export interface components {
             /** Kind */
             kind: string;
             previous: components["schemas"]["Previous"] | null;
-            /** @description what became of it, the last time that it ran */
+            /** @description its record of the last time that it ran */
             record: components["schemas"]["RecordItem"] | null;
             /**
              * Value
-             * @description of a step that only computes, what it gave
+             * @description the result of a step that only computes
              */
             value: unknown;
         };
         /**
          * Nothing
-         * @description There is nothing to say.
+         * @description An object without fields.
          */
         Nothing: Record<string, never>;
         /**
@@ -2687,7 +2687,7 @@ export interface components {
         };
         /**
          * Pin
-         * @description A result that stands for a step in tries; one that is stale does not count.
+         * @description A result that tries use instead of a step; a stale one is not used.
          */
         Pin: {
             /**
@@ -2712,7 +2712,7 @@ export interface components {
         };
         /**
          * Pinned
-         * @description Pins to be kept; `text` is the draft that has the steps, where the file has not.
+         * @description Pins to be kept; `text` is the draft, if the file does not have the steps yet.
          */
         Pinned: {
             /** File */
@@ -2773,7 +2773,7 @@ export interface components {
             provider: components["schemas"]["ProviderItem"];
             /**
              * Role
-             * @description what it may do: each all that those before may
+             * @description what it may do; each role includes those before it
              * @default admin
              * @enum {string}
              */
@@ -2817,7 +2817,7 @@ export interface components {
         };
         /**
          * RecordItem
-         * @description What became of a step, an item or an iteration.
+         * @description The outcome of a step, an item or an iteration.
          *
          *     A large value in `inputs` or `output` is `{"$ref", "size", "preview"}`.
          */
@@ -2828,7 +2828,7 @@ export interface components {
             attempts: components["schemas"]["RecordAttempt"][];
             /**
              * Because
-             * @description the facts of that
+             * @description the facts for this reason
              */
             because: {
                 [key: string]: unknown;
@@ -2849,7 +2849,7 @@ export interface components {
             inputs: unknown;
             /**
              * Kind
-             * @description the kind of a task, or what else it is; `item`, `iteration`
+             * @description the kind of a task, or another kind such as `item`
              */
             kind: string;
             /** Name */
@@ -2885,7 +2885,7 @@ export interface components {
              * @enum {string}
              */
             status: "running" | "waiting" | "succeeded" | "failed" | "timed_out" | "cancelled" | "skipped";
-            /** @description of what is inside, too */
+            /** @description includes what is inside */
             usage: components["schemas"]["UsageItem"];
             /**
              * Why
@@ -2905,9 +2905,9 @@ export interface components {
         };
         /**
          * Request
-         * @description What all requests to a run may say.
+         * @description The fields that all requests to a run have.
          *
-         *     `seen` is the last seq that the asker knew of: the request is refused when somebody has steered
+         *     `seen` is the last seq that the caller knows: the request is refused when somebody has steered
          *     the run since, so a button that is pressed twice has one effect.
          */
         Request: {
@@ -2990,7 +2990,7 @@ export interface components {
         };
         /**
          * Rewired
-         * @description A place that read a step and was patched, or was left as it is where that was asked for.
+         * @description A place that reads a step and was changed with it, or was left as it is on request.
          */
         Rewired: {
             /** Field */
@@ -3002,7 +3002,7 @@ export interface components {
         };
         /**
          * RunDetail
-         * @description All that a page about one run begins with.
+         * @description Everything that the page of a run shows first.
          */
         RunDetail: {
             /** Budget Usd */
@@ -3011,7 +3011,7 @@ export interface components {
             calls: number;
             /**
              * Can
-             * @description what may be asked of the run as it is
+             * @description the requests that the run accepts now
              */
             can: ("pause" | "resume" | "cancel" | "stop" | "continue" | "accept" | "fork" | "approve" | "reject")[];
             /** Cost Usd */
@@ -3046,7 +3046,7 @@ export interface components {
             exit_reason: string | null;
             /**
              * File
-             * @description relative to the project, where it lies in it
+             * @description relative to the project, if it is inside
              */
             file: string;
             /** Forks */
@@ -3175,7 +3175,7 @@ export interface components {
             exit_reason: string | null;
             /**
              * File
-             * @description relative to the project, where it lies in it
+             * @description relative to the project, if it is inside
              */
             file: string;
             /**
@@ -3275,7 +3275,7 @@ export interface components {
             runs: components["schemas"]["RunItem"][];
             /**
              * Total
-             * @description how many runs there are of these; null where only looking at each tells
+             * @description how many runs match; null if that is not known without reading each
              */
             total: number | null;
             /**
@@ -3444,7 +3444,7 @@ export interface components {
             forecast: string;
             /**
              * Note
-             * @description who answers, where it is no real model
+             * @description who answers, if it is not a real model
              * @default
              */
             note: string;
@@ -3452,7 +3452,7 @@ export interface components {
             run: string;
             /**
              * Runs
-             * @description all of them, where a trigger starts one for each item
+             * @description all runs, if a trigger starts one for each item
              */
             runs?: string[];
             /**
@@ -3464,7 +3464,7 @@ export interface components {
         };
         /**
          * StepChange
-         * @description What a step that asks a model has other than its file says.
+         * @description The changes of a step that asks a model.
          */
         StepChange: {
             /** Model */
@@ -3551,7 +3551,7 @@ export interface components {
         };
         /**
          * TriggerItem
-         * @description What starts a workflow beside people.
+         * @description What starts a workflow, other than a person.
          */
         TriggerItem: {
             /**
@@ -3563,7 +3563,7 @@ export interface components {
             name: string;
             /**
              * Url
-             * @description whoever has this address may start the workflow
+             * @description everybody who has this address may start the workflow
              */
             url: string;
         };
@@ -3579,16 +3579,16 @@ export interface components {
             at: string;
             /**
              * Budget Usd
-             * @description 0.25 where nothing is said
+             * @description default 0.25
              */
             budget_usd?: number | null;
             /**
              * Effects
-             * @description whether it may run, call and write
+             * @description whether it may run commands, call and write
              * @default false
              */
             effects: boolean;
-            /** @description whose values it gets, where no others are given */
+            /** @description gives the values that are not given here */
             from?: components["schemas"]["Iteration"] | null;
             /** Inputs */
             inputs?: {
@@ -3613,7 +3613,7 @@ export interface components {
             text: string;
             /**
              * Values
-             * @description what stands for steps, by path; also what an iteration is given, by LOOP/NAME
+             * @description results instead of steps, by path; values of an iteration, by LOOP/NAME
              */
             values?: {
                 [key: string]: unknown;
@@ -3621,7 +3621,7 @@ export interface components {
         };
         /**
          * Unsaved
-         * @description A text that need not be saved, as if it stood in the file of a name.
+         * @description A text that need not be saved; `name` is the file that it would be in.
          */
         Unsaved: {
             /** Name */
@@ -3701,7 +3701,7 @@ export interface components {
             name?: string | null;
             /**
              * Named
-             * @description which one, where the file has several workflows
+             * @description which workflow, if the file has several
              * @default
              */
             named: string;
@@ -3724,7 +3724,7 @@ export interface components {
         };
         /**
          * Verdict
-         * @description What one condition came to at the end of an iteration.
+         * @description The result of one condition at the end of an iteration.
          */
         Verdict: {
             /** By */
@@ -3769,7 +3769,7 @@ export interface components {
             name: string;
             /**
              * Named
-             * @description which one, of a file that has several workflows
+             * @description which workflow, if the file has several
              * @default
              */
             named: string;
@@ -3790,12 +3790,12 @@ export interface components {
         };
         /**
          * WorstCase
-         * @description What a run may do and cost; null where a value decides, or no price is known.
+         * @description What a run may do and cost; null if it depends on a value, or no price is known.
          */
         WorstCase: {
             /**
              * Bound Usd
-             * @description the most, where something bounds it
+             * @description the most, if there is a limit
              */
             bound_usd: number | null;
             /**
@@ -3813,7 +3813,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description the request does not have its shape */
+        /** @description the request is not valid */
         Error400: {
             headers: {
                 [name: string]: unknown;
@@ -3840,7 +3840,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorAnswer"];
             };
         };
-        /** @description there is no such thing */
+        /** @description it does not exist */
         Error404: {
             headers: {
                 [name: string]: unknown;
@@ -3867,7 +3867,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorAnswer"];
             };
         };
-        /** @description it does not fit the run as it is */
+        /** @description it does not fit the current state of the run */
         Error409: {
             headers: {
                 [name: string]: unknown;
@@ -3885,7 +3885,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorAnswer"];
             };
         };
-        /** @description the body is no JSON */
+        /** @description the body is not JSON */
         Error415: {
             headers: {
                 [name: string]: unknown;
@@ -4467,7 +4467,7 @@ export interface operations {
             query: {
                 /** @description its path in the project */
                 file: string;
-                /** @description which one, where the file has several workflows */
+                /** @description which workflow, if the file has several */
                 named?: string;
             };
             header?: never;
@@ -5315,7 +5315,7 @@ export interface operations {
                 depth?: number;
                 /** @description only of items and iterations */
                 repetitions?: boolean;
-                /** @description so many are left out */
+                /** @description how many are left out at the start */
                 after?: number;
                 limit?: number;
             };
@@ -6043,7 +6043,7 @@ export interface operations {
             query: {
                 /** @description its path in the project */
                 file: string;
-                /** @description which one, where the file has several workflows */
+                /** @description which workflow, if the file has several */
                 named?: string;
             };
             header?: never;
@@ -6080,7 +6080,7 @@ export interface operations {
             query: {
                 /** @description its path in the project */
                 file: string;
-                /** @description which one, where the file has several workflows */
+                /** @description which workflow, if the file has several */
                 named?: string;
             };
             header?: never;
@@ -6162,7 +6162,7 @@ export interface operations {
             query: {
                 /** @description its path in the project */
                 file: string;
-                /** @description which one, where the file has several workflows */
+                /** @description which workflow, if the file has several */
                 named?: string;
             };
             header?: never;
@@ -6235,7 +6235,7 @@ export interface operations {
             query: {
                 /** @description its path in the project */
                 file: string;
-                /** @description which one, where the file has several workflows */
+                /** @description which workflow, if the file has several */
                 named?: string;
             };
             header?: never;
@@ -6622,11 +6622,11 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
-                /** @description what tells this call from all others */
+                /** @description the unique id of the call */
                 "webhook-id"?: string;
                 /** @description when it was sent, in seconds since 1970 */
                 "webhook-timestamp"?: string;
-                /** @description `v1,` and the signature; several are parted by spaces */
+                /** @description `v1,` and the signature; several are separated by spaces */
                 "webhook-signature"?: string;
                 /** @description GitHub's id of the call */
                 "x-github-delivery"?: string;

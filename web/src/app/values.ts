@@ -29,8 +29,8 @@ export function parsedAs(type: string, text: string): Parsed {
 
 function parsedNumber(type: string, text: string): Parsed {
   const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value)) return { problem: "this is no number" };
-  return type === "integer" && !Number.isInteger(value) ? { problem: "this is no whole number" } : { value };
+  if (text.trim() === "" || !Number.isFinite(value)) return { problem: "this is not a number" };
+  return type === "integer" && !Number.isInteger(value) ? { problem: "this is not a whole number" } : { value };
 }
 
 function parsedJson(type: string, text: string): Parsed {
@@ -38,9 +38,9 @@ function parsedJson(type: string, text: string): Parsed {
   try {
     value = JSON.parse(text);
   } catch (fault) {
-    return { problem: fault instanceof Error ? `this is no JSON: ${fault.message}` : "this is no JSON" };
+    return { problem: fault instanceof Error ? `this is not JSON: ${fault.message}` : "this is not JSON" };
   }
-  if ((type === "list" || type === "files") && !Array.isArray(value)) return { problem: "this is no list, such as [1, 2]" };
+  if ((type === "list" || type === "files") && !Array.isArray(value)) return { problem: "this is not a list, such as [1, 2]" };
   return { value };
 }
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 def check_new_file(changes: Changes, node: SketchNode, file: str) -> None:
     """Refuses a name that is no new file beside the one that is edited."""
     if not file.endswith(ENDINGS) or file.startswith("/") or ".." in file.split("/"):
-        raise refuse(UNAVAILABLE, f"{file[:120]!r} is no file beside this one", "such as body.yaml")
+        raise refuse(
+            UNAVAILABLE, f"{file[:120]!r} is not a valid name for a new file", "such as body.yaml"
+        )
     if text_of_file(changes, node, file) is not None:
         raise refuse(TAKEN, f"there is a file {file[:120]!r} already", "choose another name")
 
@@ -47,7 +49,7 @@ def opened_file(changes: Changes, node: SketchNode, file: str) -> Changes:
     """The changes of a file that a step names, which are never kept: its parts are taken out."""
     text = text_of_file(changes, node, file) if file else None
     if text is None:
-        message = f"{node.path!r} names no file that can be read"
+        message = f"{node.path!r} does not name a file that can be read"
         changes.refuse_at(UNAVAILABLE, message, node.where)
     folder = changes.file.rpartition("/")[0]
     path = f"{folder}/{file}" if folder else file
@@ -65,7 +67,7 @@ def opened_file(changes: Changes, node: SketchNode, file: str) -> Changes:
 
 def refuse_body(changes: Changes, where: Keys, why: str) -> NoReturn:
     """What cannot go to another file, or come from one, without being another thing there."""
-    changes.refuse_at(READ, why, where, "change it first, or copy it as text")
+    changes.refuse_at(READ, why, where, "change that part first, or copy it as text")
 
 
 def inside_of(changes: Changes, path: str) -> Iterator[SketchNode]:

@@ -70,7 +70,7 @@ class CanvasChanges(CanvasReaders):
         given = [operation.get(end) for end in ("from", "to")]
         source, target = (self.node(str(end.get("at", ""))) for end in given)
         if self.level(source) != self.level(target):
-            self.refuse_at(CONNECTED, "the two nodes are not on one level", target.where)
+            self.refuse_at(CONNECTED, "the two nodes are not on the same level", target.where)
         ports = [str(end.get("port") or "") for end in given]
         return source, target, (ports[0], ports[1])
 
@@ -95,7 +95,7 @@ class CanvasChanges(CanvasReaders):
             reached |= onward
             queue += onward
         if ends[0] in reached:
-            message = f"{ends[1]!r} leads to {ends[0]!r} already; an edge back would be a circle"
+            message = f"{ends[1]!r} leads to {ends[0]!r} already; an edge back would make a cycle"
             advice = "end the path here: what arrives at the end is the next input of the loop"
             self.refuse_at(CONNECTED, message, target.where, advice)
 
@@ -181,7 +181,7 @@ class CanvasChanges(CanvasReaders):
         node, name = self.node(operation.at[0]), operation.get("name")
         level, old = self.level(node), self.id_of(node)
         if name in self.ids(level) or not _ID.fullmatch(name):
-            advice = "choose another id, without blanks, braces and '/'"
+            advice = "choose another id, without spaces, braces and '/'"
             self.refuse_at(TAKEN, f"a node cannot be called {name[:60]!r}", node.where, advice)
 
         def change() -> None:

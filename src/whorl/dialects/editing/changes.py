@@ -150,7 +150,7 @@ class Changes:
     def make_set(self, operation: Operation) -> None:
         keys = self.keys(operation.at[0])
         if not operation.get("field") and not keys:
-            raise refuse(UNKNOWN, "'field' of the workflow names nothing")
+            raise refuse(UNKNOWN, "'field' is empty: name a field of the workflow")
         field = [*keys, *operation.get("field")]
         self.editor.set(field, operation.get("value"), before=self.last)
         self.outcome.select = [path for path in operation.at if path]
@@ -204,9 +204,9 @@ class Changes:
         for each in counted:
             before[_gist(each)] -= 1
             if before[_gist(each)] < 0:
-                message = f"it would leave a mistake: {each.message}"
+                message = f"the file would have a mistake: {each.message}"
                 span = each.span and self.editor.first_span(each.span)
-                advice = "change what reads it first, or use readers: leave"
+                advice = "change the readers first, or use `readers: leave`"
                 raise EditRefused(Diagnostic(READ, message, span, each.label, advice))
 
 

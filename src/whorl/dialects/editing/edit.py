@@ -66,7 +66,7 @@ def edit(
         except EditRefused as fault:
             raise EditRefused(fault.diagnostic, number) from None
         except RecursionError:
-            deep = refuse(UNREADABLE, "it is nested too deep").diagnostic
+            deep = refuse(UNREADABLE, "the file is nested too deeply").diagnostic
             raise EditRefused(deep, number) from None
     editor, outcome = changes.editor, changes.outcome
     return Edited(

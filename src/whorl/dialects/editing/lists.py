@@ -22,7 +22,7 @@ class ListChanges(Changes):
     def make_remove(self, operation: Operation) -> None:
         node = self.node(operation.at[0])
         if operation.get("inside", "with") == "keep" and self.sketch.inside(node.path):
-            raise refuse(UNAVAILABLE, "what it holds cannot be kept in this dialect", AS_TEXT)
+            raise refuse(UNAVAILABLE, "the steps inside cannot be kept in this dialect", AS_TEXT)
 
         def change() -> None:
             for where in reversed(self.orders(node)):
@@ -35,7 +35,7 @@ class ListChanges(Changes):
     def make_move(self, operation: Operation) -> None:
         node, after = self.node(operation.at[0]), operation.get("after")
         if len(operation.at) > 1 or operation.get("into") != node.parent:
-            what = "steps of this dialect are moved one by one, inside of their own list"
+            what = "in this dialect a step can only be moved alone, inside its own list"
             raise refuse(UNAVAILABLE, what, AS_TEXT)
         before = None if after is None else self.node(after)
         block, is_placed = node.where[:-1], "after" in operation.fields

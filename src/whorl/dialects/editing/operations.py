@@ -84,11 +84,13 @@ def read_operations(written: Sequence[Mapping[str, Any]]) -> list[Operation]:
 
 def _read(number: int, written: Mapping[str, Any]) -> Operation:
     if not isinstance(written, dict):
-        raise UsageError(f"operation {number} is no object", help='write {"operation": "set", ...}')
+        raise UsageError(
+            f"operation {number} is not an object", help='write {"operation": "set", ...}'
+        )
     word = written.get("operation")
     if not isinstance(word, str) or word not in _FIELDS:
         near = did_you_mean(str(word)[:60], _FIELDS) or f"known: {', '.join(_FIELDS)}"
-        raise UsageError(f"operation {number} is {str(word)[:60]!r}, which is not known", help=near)
+        raise UsageError(f"operation {number} is not known: {str(word)[:60]!r}", help=near)
     types, given = _FIELDS[word], {key: part for key, part in written.items() if key != "operation"}
     for name in (*_NEEDED.get(word, ("at",)), *given):
         if name not in types:

@@ -19,7 +19,9 @@ def changes_of(dialect: str) -> type[Changes]:
     reference = getattr(plugins.load(dialect), "editing", "") if plugins.has(dialect) else ""
     if not reference:
         known = ", ".join(name for name in plugins.names() if name == dialect or _is_edited(name))
-        raise UsageError(f"there is no palette of {dialect[:60]!r}", help=f"known: {known}")
+        raise UsageError(
+            f"there is no palette for the dialect {dialect[:60]!r}", help=f"known: {known}"
+        )
     return cast("type[Changes]", load_reference(reference))
 
 

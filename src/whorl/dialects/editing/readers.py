@@ -130,7 +130,7 @@ class CanvasReaders(Changes):
                 message = f"{reader.path} reads {node.path}"
                 scalar = at(self.editor.now.root, *where)
                 place = scalar.extent[0] if isinstance(scalar, Scalar) and offset >= 0 else 0
-                advice = "change it first, or use readers: leave"
+                advice = "change the reader first, or use `readers: leave`"
                 self.editor.now.refuse(READ, message, place, advice)
 
     def rewrite_readers(

@@ -135,7 +135,7 @@ class Action:
         kind = text_at(policy, "type").lower() or "exponential"
         if kind not in ("fixed", "exponential", "none", "default"):
             span = (find(policy, "type") or policy).span
-            message, advice = f"{kind!r} is no kind of retry", "write fixed, exponential or none"
+            message, advice = f"{kind!r} is not a kind of retry", "write fixed, exponential or none"
             self.context.report("W007", message, span, label="unknown kind", help=advice)
             return None
         if kind == "none":
@@ -158,7 +158,7 @@ class Action:
         self._check_objects()
         place = find(self.fields, "operationOptions") or self.fields
         for word in sorted(self.options - {option.lower() for option in words.OPTIONS}):
-            message = f"{self.name!r} has the option {word!r}, which nobody knows"
+            message = f"{self.name!r} has the unknown option {word!r}"
             advice = did_you_mean(word, words.OPTIONS) or f"known: {', '.join(words.OPTIONS)}"
             self.context.warn("W004", message, place.span, label="unknown option", help=advice)
 
@@ -184,7 +184,7 @@ class Action:
         for entry, near in unknown_fields(entries, names, ignore_case=True):
             if near:
                 continue
-            message = f"{where} has the field {entry.name!r}, which does nothing there"
+            message = f"{where} has the field {entry.name!r}, which has no effect there"
             advice, span = f"known: {', '.join(names[:12])}", entry.key.span
             self.context.warn("W004", message, span, label="unknown field", help=advice)
 
@@ -260,7 +260,9 @@ def _count(context: LoomContext, policy: Mapping, default: int) -> int:
         times = None if isinstance(computed, LanguageError | list | dict) else computed
     if isinstance(times, int) and 0 <= times <= 1_000:
         return times
-    message = "count of a retry is a whole number up to 1000, or an expression of constants"
+    message = (
+        "the count of a retry must be a whole number up to 1000, or an expression of constants"
+    )
     context.report("W007", message, count.span, label="no count")
     return default
 

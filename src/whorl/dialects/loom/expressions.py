@@ -158,7 +158,7 @@ class ExpressionReader:
             mark = self.source[start]
             advice = "the text has no closing quote" if mark in "'\"" else ""
             if mark == '"' and not self.lenient:
-                advice = "texts stand in single quotes"
+                advice = "write texts in single quotes"
             raise LanguageError(
                 f"Unable to parse template language expression {self._shown()}: the string "
                 f"character {mark!r} at position '{start - self.start}' is not expected",
@@ -307,7 +307,7 @@ LOOM = Library(
 
 
 def signature(entry: FunctionEntry) -> str:
-    """The parameters of a function; a question mark stands behind what may be left out."""
+    """The parameters of a function; a question mark follows what may be left out."""
     optional = [f"{name}?" for name, _ in entry.optional]
     further = ["..."] if entry.extra else []
     return f"{entry.name}({', '.join([*entry.required, *optional, *further])})"

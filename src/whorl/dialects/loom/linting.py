@@ -82,7 +82,7 @@ def _totals(definition: Value) -> Iterator[Diagnostic]:
     for name, count in counts.items():
         if count > TOTALS[name]:
             span = (parts[name] or definition).span
-            message = f"a workflow has at most {TOTALS[name]} {name}, and this one {count}"
+            message = f"a workflow has at most {TOTALS[name]} {name}, and this one has {count}"
             yield _refused(message, span, "move some of them into a workflow that it calls")
     seen: set[str] = set()
     for name, span in names:
@@ -127,7 +127,7 @@ def _action(entry: Entry, action: Mapping, kind: str) -> Iterator[Diagnostic]:
     for key, instead in _AZURE_NAMES:
         value = find(action, key) or (find(inputs, key) if kind in ("until", "if") else None)
         if value is not None and (kind in LOOPS or kind in ("if", "switch")):
-            message = f"{entry.name!r} says {key!r}, which Azure does not"
+            message = f"{entry.name!r} has {key!r}, which Azure does not know"
             yield _refused(message, value.span, f"write {instead}")
     retry = find(action, "retry")
     if retry is not None:
@@ -153,7 +153,7 @@ def _parallel(entry: Entry, action: Mapping) -> Iterator[Diagnostic]:
     if is_serial or "sequential" in text_at(action, "operationOptions").lower():
         return
     for name in sorted(set_in(find(action, "actions"))):
-        message = f"{entry.name!r} runs its items side by side, and they change {name!r}"
+        message = f"{entry.name!r} runs its items at the same time, and they all change {name!r}"
         advice = "write runtimeConfiguration.concurrency.repetitions 1, or use Select"
         yield Diagnostic("W023", message, entry.key.span, "in any order", advice, "warning")
 
@@ -167,12 +167,14 @@ def _check_limits(
         yield _refused(f"a name has at most {NAME_MAX} characters", span, "take a shorter one")
     if depth == DEPTH_MAX:
         advice = "call another workflow from here"
-        yield _refused(f"actions stand at most {DEPTH_MAX} deep", span, advice)
+        yield _refused(f"actions can be nested at most {DEPTH_MAX} levels deep", span, advice)
     if kind == "initializevariable" and depth > 0:
-        advice = "declare it there, and set it here"
-        yield _refused("variables are declared at the top only", span, advice)
+        advice = "declare it at the top level, and set it here"
+        yield _refused("variables can only be declared at the top level", span, advice)
     if kind in ("terminate", "response") and in_loop:
-        yield _refused(f"no {kind!r} may stand in a loop", span, "set a variable, and end after it")
+        yield _refused(
+            f"{kind!r} is not allowed in a loop", span, "set a variable, and end after the loop"
+        )
     if kind in SETTING:
         name = variable_set(action).lower()
         for scalar in scalars_in(find(action, "inputs", "value") or find(action, "value")):
@@ -190,21 +192,23 @@ def _check_limits(
 def _counts(action: Mapping) -> Iterator[Diagnostic]:
     cases = find(action, "cases")
     if isinstance(cases, Mapping) and len(cases) > CASES_MAX:
-        yield _refused(f"a switch has at most {CASES_MAX} cases", cases.span, "nest two of them")
+        yield _refused(f"a switch has at most {CASES_MAX} cases", cases.span, "nest two switches")
     count = find(action, "limit", "count")
     if isinstance(count, Scalar) and isinstance(count.value, int) and count.value > COUNT_MAX:
-        yield _refused(f"a loop turns at most {COUNT_MAX:,} times", count.span, "nest two of them")
+        yield _refused(f"a loop has at most {COUNT_MAX:,} iterations", count.span, "nest two loops")
     tries = find(action, "inputs", "retryPolicy", "count")
     if isinstance(tries, Scalar) and isinstance(tries.value, int) and tries.value > RETRIES_MAX:
         yield _refused(f"there are at most {RETRIES_MAX} retries", tries.span, "wait longer")
     interval = find(action, "inputs", "retryPolicy", "interval")
     seconds = duration_of(interval)
     if interval is not None and seconds is not None and not RETRY_S[0] <= seconds <= RETRY_S[1]:
-        yield _refused("a retry waits from PT5S to P1D", interval.span, "write PT5S or more")
+        yield _refused(
+            "the interval of a retry must be from PT5S to P1D", interval.span, "write PT5S or more"
+        )
     repetitions = find(action, "runtimeConfiguration", "concurrency", "repetitions")
     number = repetitions.value if isinstance(repetitions, Scalar) else 1
     if isinstance(number, int) and not 1 <= number <= REPETITIONS_MAX:
-        message = f"from 1 to {REPETITIONS_MAX} items run side by side"
+        message = f"repetitions must be from 1 to {REPETITIONS_MAX}"
         span = (repetitions or action).span
         yield _refused(message, span, f"write repetitions {REPETITIONS_MAX} or less")
     if repetitions is not None and "sequential" in text_at(action, "operationOptions").lower():

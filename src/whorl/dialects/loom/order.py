@@ -105,7 +105,7 @@ def _statuses(context: LoomContext, entry: Entry) -> tuple[Wanted, ...]:
         if status is not None:
             statuses.append(status)
             continue
-        message = f"runAfter of {entry.name!r} names a status that there is not"
+        message = f"runAfter of {entry.name!r} names an unknown status"
         advice = "write Succeeded, Failed, Skipped or TimedOut"
         context.report("W007", message, item.span, label="unknown status", help=advice)
     return tuple(statuses) or ("succeeded",)

@@ -169,7 +169,7 @@ def read_static_result(action: Action) -> ir.Node | None:
         return None
     result = find(action.context.static_results, name)
     if result is None:
-        message = f"{action.name!r} wants the static result {name!r}, which there is not"
+        message = f"{action.name!r} needs the static result {name!r}, which does not exist"
         advice = f'add it: "staticResults": {{"{name}": {{"status": "Succeeded"}}}}'
         span = (setting or action.fields).span
         action.context.warn("W005", message, span, label="not there", help=advice)

@@ -101,10 +101,10 @@ class _Names:
         around = (node for node in _holders(view) if isinstance(node, ir.ForEach))
         each = [node.name for node in around if not _is_tool(node)]
         if function == "item" and not each and id(reference.use.expression) not in self.itemised:
-            message = "item() stands in no for-each, and in no Select or Filter"
+            message = "item() is not inside a for-each, a Select or a Filter"
             return Problem(message, "move it there, or read the array itself", not self.is_part)
         if function == "agentparameters" and not any(map(_is_tool, _holders(view))):
-            message = "agentParameters() stands in no tool of an agent"
+            message = "agentParameters() is not inside a tool of an agent"
             return Problem(message, "move it there", not self.is_part)
         if not name:
             return None
@@ -135,7 +135,7 @@ class _Names:
     ) -> Problem | None:
         if name.lower() in names:
             return None
-        advice = self._advice(name, names.values()) or f"there is no {noun}{where} at all"
+        advice = self._advice(name, names.values()) or f"there is no {noun}{where}"
         return Problem(f"there is no {noun} {name!r}{where}", advice, not self.is_part)
 
     def _advice(self, name: str, names: Iterable[str]) -> str:
@@ -177,7 +177,7 @@ class _Names:
         if nearest and not lenient and not self.is_part:
             return Problem(f"there is no variable {name!r}", nearest)
         otherwise = "it is null" if lenient else "what reads it fails"
-        message = f"variable {name!r} is set nowhere; without `-i {name}=VALUE` {otherwise}"
+        message = f"variable {name!r} is never set; without `-i {name}=VALUE` {otherwise}"
         declaration = (
             'declare it: {"type": "InitializeVariable", "inputs": {"variables": '
             f'[{{"name": "{name}", "type": "string", "value": ""}}]}}}}'
@@ -198,7 +198,9 @@ class _Names:
         if not early or not all(early) or self.is_part:
             return None
         declaring, reader = chains[0][-1].name, reference.use.path.rpartition("/")[2]
-        message = f"variable {name!r} is not initialized yet: {declaring!r} need not have run when "
+        message = (
+            f"variable {name!r} is not initialized yet: {declaring!r} may not have run yet when "
+        )
         advice = f'add "runAfter": {{"{chains[0][0].name}": ["Succeeded"]}}'
         return Problem(f"{message}{reader!r} {verb} it", advice, label="no value yet")
 
@@ -238,7 +240,7 @@ def _unseen(
     elif index == view.index or view.scope.before[index] >> view.index & 1:
         message = f"{name!r} runs only after {reader!r} has read it"
     else:
-        message = f"{name!r} need not have run when {reader!r} reads it"
+        message = f"{name!r} may not have run yet when {reader!r} reads it"
         advice, is_certain = f'add "runAfter": {{"{meeting.name}": ["Succeeded"]}}', not lenient
     return Problem(message, advice, is_certain, label)
 

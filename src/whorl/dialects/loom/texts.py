@@ -291,7 +291,7 @@ class LoomContext(ReadContext):
         if duration is not None or value is None:
             return default if duration is None else duration
         advice = "write PT5S or PT1H"
-        self.report("W007", "this is no duration", value.span, label="no duration", help=advice)
+        self.report("W007", "this is not a duration", value.span, label="no duration", help=advice)
         return default
 
     def check_spelling(self, item: Value | None, names: Collection[str], owner: str) -> bool:
@@ -314,7 +314,7 @@ class LoomContext(ReadContext):
             span = value.span if value is not None else self.document.root.span
             advice = 'write {"count": 5, "unit": "second"}; units are '
             advice += "second, minute, hour, day, week"
-            self.report("W007", "this is no interval", span, label="no interval", help=advice)
+            self.report("W007", "this is not an interval", span, label="no interval", help=advice)
             return None
         if is_expression(count):
             return self.expression(count, f"@mul(int({text_term(count.text)}), {_UNITS_S[unit]})")

@@ -131,7 +131,7 @@ def _report_missing(context: FileContext, item: Item, file: str, value: Value) -
         advice = f"write {file} beside {context.file} or in a folder below it, or a file with "
         advice += f"`name: {name[:60]}`"
     cut = f" among the {FILES_MAX:,} nearest files" if context.files.is_cut else ""
-    message = f"{item.words} calls the workflow {name[:60]!r}, which is not there{cut}"
+    message = f"{item.words} calls the workflow {name[:60]!r}, which does not exist{cut}"
     label = f"no file {file[:60]}, and no workflow of that name"
     context.report("W016", message, value.span, label=label, help=advice)
 

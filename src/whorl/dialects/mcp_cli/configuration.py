@@ -126,7 +126,7 @@ def _add_provider(reading: _Reading, path: str, written: Table) -> None:
     name, kind = written.get("provider_name"), written.get("interface_type")
     _check(written, ("interface_type", "provider_name", "config"), path, "a provider")
     if not isinstance(name, str) or not name:
-        _refuse(path, "a provider lacks 'provider_name'", "workflows name it by that")
+        _refuse(path, "a provider lacks 'provider_name'", "workflows use this name")
     if name in reading.providers:
         reading.notes.append(f"{path} replaces another provider {name!r}")
     _set_provider(reading, path, name, str(kind or ""), _table(written.get("config")))
@@ -134,7 +134,7 @@ def _add_provider(reading: _Reading, path: str, written: Table) -> None:
 
 def _set_provider(reading: _Reading, path: str, name: str, kind: str, config: Table) -> None:
     if kind in _UNSUPPORTED:
-        words = f"provider {name!r} is of the interface {kind!r}, which is not spoken here"
+        words = f"provider {name!r} has the interface {kind!r}, which is not supported"
         reading.notes.append(f"{path}: {words}")
         return
     if kind not in _KINDS:
@@ -143,7 +143,7 @@ def _set_provider(reading: _Reading, path: str, name: str, kind: str, config: Ta
     wire, usual = _KINDS[kind]
     url = str(config.get("api_endpoint") or usual).rstrip("/")
     if not url:
-        _refuse(path, f"provider {name!r} lacks 'api_endpoint'", "every resource has its own")
+        _refuse(path, f"provider {name!r} lacks 'api_endpoint'", "set the address of your resource")
     if kind == "openai_compatible" and _WITHOUT_PATH.fullmatch(url):
         url = f"{url}/v1"
     provider: Table = {"kind": wire, "base_url": url}
@@ -172,7 +172,7 @@ def _add_server(reading: _Reading, path: str, written: Table) -> None:
     name = written.get("server_name")
     _check(written, ("server_name", "config"), path, "a server")
     if not isinstance(name, str) or not name:
-        _refuse(path, "a server lacks 'server_name'", "workflows name it by that")
+        _refuse(path, "a server lacks 'server_name'", "workflows use this name")
     if name in reading.servers:
         reading.notes.append(f"{path} replaces another server {name!r}")
     _set_server(reading, path, name, _table(written.get("config")))
@@ -181,7 +181,7 @@ def _add_server(reading: _Reading, path: str, written: Table) -> None:
 def _set_server(reading: _Reading, path: str, name: str, config: Table) -> None:
     command = config.get("command")
     if not isinstance(command, str) or not command:
-        _refuse(path, f"server {name!r} lacks its 'command'", "a program that speaks MCP")
+        _refuse(path, f"server {name!r} lacks its 'command'", "name the program of the MCP server")
     server: Table = {"command": [command, *map(str, _items(config.get("args")))]}
     env = {key: _variable_or_text(text) for key, text in _table(config.get("env")).items()}
     if env:

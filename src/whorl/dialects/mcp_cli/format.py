@@ -137,7 +137,7 @@ LOOP_FIELDS: dict[str, Field] = {
     "max_workers": WORKERS,
 }
 _LOOP_INSTEAD = {
-    "needs": "a loop waits for whatever its texts mention; or make it a step with `loop:`",
+    "needs": "a loop waits for every step that its texts mention; or make it a step with `loop:`",
     "condition": "write it as `until`",
     "for_each": "write `mode: iterate` with `items`",
     "item_name": "the item is `{{item}}` in the workflow that is called",
@@ -184,8 +184,10 @@ def _check_kind(context: ReadContext, step: Mapping, owner: str) -> None:
     kinds = [entry for entry in step if entry.name in KINDS]
     unknown = [entry.name for entry in step if entry.name not in STEP.fields]
     if len(kinds) > 1:
-        message = f"{owner} has both {kinds[0].name!r} and {kinds[1].name!r}, but does one thing"
-        advice = "make a step of its own of each"
+        message = (
+            f"{owner} has both {kinds[0].name!r} and {kinds[1].name!r}, but a step does one thing"
+        )
+        advice = "make one step for each"
         context.report("W009", message, kinds[1].key.span, label="a second kind", help=advice)
     # An unknown field that was meant to say what the step does is reported already.
     elif not kinds and not any(name in STEP.instead or nearest(name, KINDS) for name in unknown):
@@ -194,7 +196,7 @@ def _check_kind(context: ReadContext, step: Mapping, owner: str) -> None:
         context.report("W009", message, step.span, label="no kind of step", help=advice)
     for entry in kinds:
         if entry.name == "llm":
-            message = f"{owner} has its prompt below 'llm', which only older files have"
+            message = f"{owner} has its prompt under 'llm', which is an older form"
             advice = "write it as `run`; `provider` and `model` are fields of the step"
             context.warn("W023", message, entry.key.span, label="older form", help=advice)
 
@@ -253,7 +255,7 @@ ROOT = Table(
         "provider": "write it below `execution`",
         "model": "write it below `execution`",
         "loop": "write `loops:` with a list, or `loop:` in a step",
-        "until": "it belongs into a loop",
+        "until": "it belongs in a loop",
     },
 )
 
@@ -264,7 +266,7 @@ def check_structure(context: FileContext) -> None:
     schema = context.root.get("$schema")
     if schema is None:
         message, span = "the workflow lacks the field '$schema'", context.root.span
-        advice = 'add $schema: "workflow/v2.0", which tells what the file is'
+        advice = 'add $schema: "workflow/v2.0", which says what the file is'
         context.warn("W006", message, span, label="'$schema' is missing", help=advice)
     if schema is not None and text_of(schema) != "workflow/v2.0":
         message = f"'$schema' must be 'workflow/v2.0', not {shown(schema)}"

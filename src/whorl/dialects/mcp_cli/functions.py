@@ -44,7 +44,7 @@ def variable(run: Run, name: Value) -> Value:
 def required(run: Run, value: Value, name: Value) -> Value:
     """The value, which must be there."""
     if value is UNDEFINED:
-        advice = "give it to the workflow, or let a step of that name run before"
+        advice = "give it as an input, or add a step of that name before this one"
         raise EvaluationError(f"variable {run.text(name)!r} is not set", help=advice)
     return value
 
@@ -137,8 +137,10 @@ def _fenced(run: Run, fences: list[tuple[str, str]]) -> list[Value]:
     if len(lists) == 1:
         return lists[0]
     if len(fences) > 1:
-        problem = f"{len(fences)} code fences, and {len(lists) or 'none'} of them hold a JSON array"
-        raise EvaluationError(f"the items stand in {problem}", help=_ONE_LIST)
+        problem = (
+            f"{len(fences)} code fences, and {len(lists) or 'none'} of them contain a JSON array"
+        )
+        raise EvaluationError(f"the items are in {problem}", help=_ONE_LIST)
     language, content = fences[0]
     return _lines(run, content, is_json=language.startswith("json"))
 
@@ -152,8 +154,8 @@ def _lines(run: Run, written: str, *, is_json: bool = False) -> list[Value]:
     except EvaluationError:
         if not is_json:
             return list(lines)
-        problem = "a code fence for JSON that is no JSON array and no JSON lines"
-        raise EvaluationError(f"the items stand in {problem}", help=_ONE_LIST) from None
+        problem = "a JSON code fence that is neither a JSON array nor JSON lines"
+        raise EvaluationError(f"the items are in {problem}", help=_ONE_LIST) from None
 
 
 def item_input(run: Run, given: Value, item: Value) -> str:

@@ -228,7 +228,9 @@ def _needed(context: FileContext, item: Item, variables: texts.Variables) -> set
         code, label, message = "W011", "itself", f"{item.words} needs itself"
         if scalar.text != item.name:
             code, label = "W010", "not there"
-            message = f"{item.words} needs {scalar.text[:60]!r}, which is no step or loop of this "
+            message = (
+                f"{item.words} needs {scalar.text[:60]!r}, which is not a step or loop of this "
+            )
             message += "file"
         advice = did_you_mean(scalar.text, variables.items) or "remove it"
         context.report(code, message, scalar.span, label=label, help=advice)

@@ -34,7 +34,7 @@ _SKILL_SERVICE = "skills"
 # Fields of a step that have no effect: why, and what to write instead.
 UNUSED = {
     "execution_order": ("", "write `needs` to order steps"),
-    "input": ("", "write what the step is to read into `run`"),
+    "input": ("", "write what the step must read in `run`"),
 }
 
 
@@ -198,7 +198,7 @@ def _skills(file: ParsedFile, item: Item) -> str:
         span = entry.value.span
         reference = file.context.files.find([path.format(name) for path in _SKILL_FILES])
         if reference is None:
-            message = f"there is no skill {name[:60]!r}, so {item.words} does without it"
+            message = f"there is no skill {name[:60]!r}, so {item.words} runs without it"
             advice = f"write config/skills/{name[:60]}/SKILL.md"
             file.context.warn("W023", message, span, label="no such skill", help=advice)
             continue

@@ -274,7 +274,7 @@ class Texts:
             # One that is nearly the name of another is probably a slip.
             advice = self._question(name)
             if advice and name not in self._warned:
-                message = f"{name!r} is no step or loop here, so it must be given from outside"
+                message = f"{name!r} is not a step or loop here, so it must be given as an input"
                 at = place.scalar.locate(start, len(name) + 4)
                 self.context.warn("W023", message, at, label="an input", help=advice)
                 self._warned.add(name)
@@ -282,7 +282,7 @@ class Texts:
         if strict or self.variables.is_misspelt(name, self._question(name)):
             self._report_unknown(name, place.scalar.locate(start, len(name)))
         elif name not in self._warned:
-            message = f"{place.written[:60]!r} names no variable, so it stays in the text as it is"
+            message = f"{place.written[:60]!r} is not a variable, so it stays in the text as it is"
             advice = self._advice(name)
             self.context.warn("W023", message, span, label="stays as it is", help=advice)
             self._warned.add(name)

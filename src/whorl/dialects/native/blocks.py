@@ -99,7 +99,7 @@ class Steps(Form):
             return None
         if not value.entries and not context.exact:
             advice = "add a step such as write: {ask: ...}"
-            context.report("W006", f"{at.words} holds no step", value.span, help=advice)
+            context.report("W006", f"{at.words} has no steps", value.span, help=advice)
         nodes: list[ir.Node] = []
         for entry in value:
             if context.is_full:
@@ -245,7 +245,7 @@ def _report_kinds(context: Context, step: Mapping, kinds: list[str], at: Locatio
         again = step.entry(kinds[1])
         span = again.key.span if again else at.span
         message = f"{at.owner} has both {kinds[0]!r} and {kinds[1]!r}, but a step does one thing"
-        advice = "make a step of its own of each"
+        advice = "make one step for each"
         context.report("W009", message, span, label="a second kind", help=advice)
         return
     kinds_of_steps = context.kinds.values()

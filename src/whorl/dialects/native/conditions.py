@@ -218,7 +218,7 @@ class _Conditions(Object):
         if len(entries) > 1:
             names = f"{entries[0].name!r} and {entries[1].name!r}"
             message = f"{at.words} has {names}, but takes one of them"
-            advice = "write them as a list: any of them counts; {all: [...]} wants all of them"
+            advice = "write them as a list: one of them is enough; {all: [...]} needs all of them"
             context.report("W007", message, entries[1].key.span, label="one too many", help=advice)
         elif not value.entries:
             forms.report_wrong(context, value, self, at)

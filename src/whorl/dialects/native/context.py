@@ -118,8 +118,8 @@ class Context(ReadContext):
             self.report("W012", message, key.span, label="reserved", help=advice)
         elif not re.fullmatch(NAMES[allowed], name) or len(name) > NAME_MAX:
             marks = "digits and '_'" if allowed == "plain" else "digits, '_' and '-'"
-            advice = f"a name begins with a letter, is made of letters, {marks}, and has up to "
-            advice += f"{NAME_MAX} of them"
+            advice = f"a name begins with a letter, has only letters, {marks}, and is at most "
+            advice += f"{NAME_MAX} characters long"
             message = f"{what} cannot be called {name[:40]!r}"
             self.report("W012", message, key.span, label="not a name", help=advice)
 

@@ -138,7 +138,7 @@ class Jump(forms.OneOf):
             return loop
         if context.around.loops:
             return context.around.loops[-1]
-        message = f"{at.owner} stands in no loop that it could {at.field}"
+        message = f"{at.owner} is not inside a loop that it could {at.field}"
         advice = "put it inside of a `repeat`, or use `stop` to end the run"
         span = context.places.node(context.around.path)
         context.report("W010", message, span, label="no loop around it", help=advice)
@@ -186,7 +186,7 @@ def _check_item_names(context: Context, node: ir.ForEach) -> None:
             what = "the item" if name == item else "the number of the item"
             message = f"{name!r} is the name of {what} and of a step inside of {node.name!r}"
             label = f"{what} has this name, too"
-            advice = "choose another name for the step, or write `as` and `index` otherwise"
+            advice = "choose another name for the step, or change `as` or `index`"
             span = context.places.node(f"{step.path}/{name}")
             context.report("W012", message, span, label=label, help=advice)
 

@@ -114,7 +114,7 @@ class Port(objects.Object):
         if attributes is not None and default is not None and not context.exact:
             self._check_default(context, at.field, attributes, default)
             if attributes.get("secret"):
-                message = f"input {at.field!r} is secret, and its default stands in the file"
+                message = f"input {at.field!r} is secret, and its default is in the file"
                 advice = "leave the default out: a secret is given to each run"
                 context.report("W007", message, default.span, label="not secret", help=advice)
         return attributes

@@ -52,7 +52,7 @@ def read_block(section: Section) -> ir.Block:
     left = [name for name in names if name not in placed]
     if left:
         message = f"agents wait for each other: {', '.join(map(repr, left[:10]))}"
-        label, advice = "waits for one of the others", "take one of the names out of 'depends_on'"
+        label, advice = "waits for one of the others", "remove one of the names from 'depends_on'"
         span = section.visible[left[0]].span_of("depends_on")
         section.context.report("W011", message, span, label=label, help=advice)
     return ir.Block(tuple(reader.in_order([*placed, *left], section.path)))

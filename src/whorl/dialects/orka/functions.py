@@ -207,7 +207,7 @@ def _route(run: Run, value: Value, choices: Value) -> Value:
     text = text.rpartition("</think>")[2].strip()
     folded = {name.lower(): targets for name, targets in table.items()}
     if not text and "" not in table and "default" not in folded:
-        raise EvaluationError("there is nothing to decide by: the agent before has given nothing")
+        raise EvaluationError("there is nothing to decide with: the agent before it gave nothing")
     lowered = text.lower()
     for name in (text, lowered, lowered.strip("\"'. ")):
         if name in table or name in folded:

@@ -159,7 +159,7 @@ def invariants(run: Run, value: Value, config: Value) -> Table:
     """The facts by rule; what breaks one of them is listed."""
     data, settings = _data(value), _table(config)
     if data is None:
-        return {"status": "error", "error": "the execution data is no JSON object", "facts": []}
+        return {"status": "error", "error": "the execution data is not a JSON object", "facts": []}
     routing, warnings = _routing(data)
     cycles = _cycles(data, texts_in(settings.get("allow_reentrant_nodes")))
     tools, tool_warnings = _tools(data, strict=settings.get("strict_tool_errors") is True)
@@ -217,7 +217,7 @@ def _routing(data: Table) -> tuple[list[Value], list[Value]]:
             found.append(f"router {name!r} chose nothing")
             continue
         if target not in _table(graph.get("nodes")):
-            found.append(f"router {name!r} chose {target!r}, which is no agent")
+            found.append(f"router {name!r} chose {target!r}, which is not an agent")
         if (name, target) not in edges:
             warnings.append(f"no edge leads from router {name!r} to {target!r}")
     return found, warnings

@@ -46,7 +46,7 @@ _FACTS: tuple[tuple[str, Fact], ...] = (
 # What these fields must be, and what to write.
 _NUMBERS = {
     "max_loops": ("a whole number of at least 1", f"write max_loops: {USUAL_LOOPS}"),
-    "min_loops": ("a whole number from 1 to 'max_loops'", "write min_loops: 1, or take it out"),
+    "min_loops": ("a whole number from 1 to 'max_loops'", "write min_loops: 1, or remove it"),
     "score_threshold": (
         "a number from 0 to 1",
         "write score_threshold: 0.85; a percentage is divided by 100",

@@ -149,7 +149,7 @@ def _report_agent(context: FileContext, use: Use, name: NameUse, agent: str, run
     shown, severe = agent[:60], not _is_provided(use, name)
     if agent in run:
         message = f"agent {shown!r} has not run before this, so its result is empty here"
-        advice = f"let {shown!r} run first, or take it out of the template"
+        advice = f"let {shown!r} run first, or remove it from the template"
     elif agent in context.agents:
         message = f"agent {shown!r} is never run, so its result is empty"
         advice = f"add {shown!r} to the agents of its orchestrator"

@@ -126,8 +126,7 @@ def whole_or_refuse(run: Run, value: Value, place: Value) -> str:
     digits = text.removeprefix("-")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
         raise EvaluationError(
-            f"{place} stands in a calculation of the shell and must be a whole number, "
-            f"not {described(value)}"
+            f"{place} is in shell arithmetic and must be a whole number, not {described(value)}"
         )
     return text
 

@@ -197,7 +197,9 @@ def _check_holders(context: Findings, graph: Graph) -> None:
             name = graph.nodes[name].holder
         holder = graph.nodes.get(node.holder)
         if holder is None or node.id in around:
-            message = f"{node.id!r} stands in {node.holder[:60]!r}, which is no loop of this file"
+            message = (
+                f"{node.id!r} is inside {node.holder[:60]!r}, which is not a loop of this file"
+            )
             loops = [other.id for other in graph.nodes.values() if other.type == "loop"]
             advice = suggest(node.holder, loops)
             context.report("W010", message, node.span, label="no such loop", help=advice)
@@ -238,6 +240,6 @@ def _read_handle(context: Findings, item: Mapping, name: str, usual: str) -> Han
     if kind in ("output", "input") or (kind == "dock" and side in _SIDES):
         return cast("Handle", (kind, rest, side))
     advice = "write output:PORT, input:PORT, input:PORT:internal, dock:SLOT:prev, ..."
-    message = f"{written[:60]!r} is no handle"
+    message = f"{written[:60]!r} is not a handle"
     context.report("W010", message, span_of(item, name), label="no handle", help=advice)
     return None

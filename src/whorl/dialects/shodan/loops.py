@@ -191,8 +191,10 @@ def _read_each(level: Level, inner: Level, build: Callable[[Level], ir.Block]) -
         return [ir.Compute(name=node.id, value=ir.Constant(None))]
     for name in ("continueWhile", "exitWhen"):
         if object_of(node.fields, name) is not None:
-            message = f"{name!r} of loop {node.id!r} has no effect: 'forEach' takes all items"
-            span, advice = span_of(node.fields, name), "leave it out, or leave 'forEach' out"
+            message = (
+                f"{name!r} of loop {node.id!r} has no effect: 'forEach' always takes all items"
+            )
+            span, advice = span_of(node.fields, name), "remove it, or remove 'forEach'"
             context.warn("W023", message, span, label="no effect", help=advice)
     inner.held = level.free_name(f"{node.id}.inputs")
     inner.inputs = dict.fromkeys(inputs, inner.held)
@@ -218,8 +220,8 @@ def _read_item(inner: Level, options: Mapping) -> tuple[str, str]:
     name, span = text_of(options.get("item")) or "item", span_of(options, "item")
     loop = inner.owner
     if not _NAME.fullmatch(name):
-        message = f"'item' names what the inside is given, and {name[:60]!r} is no name"
-        advice = "write a word of letters, digits, _ and -; a part of an item is read inside"
+        message = f"'item' must be a name, not {name[:60]!r}"
+        advice = "use letters, digits, _ and -; read a part of an item inside the loop"
         inner.context.report("W012", message, span, label="no name", help=advice)
     elif loop.input(name) is not None:
         message = f"loop {loop.id!r} has an input {name!r}, so its items need another name"

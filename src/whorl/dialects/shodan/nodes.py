@@ -99,7 +99,9 @@ def _read_script_node(level: Level, node: GraphNode) -> ir.Node:
     name = text_of(file).strip()
     program = next((program for end, program in PROGRAMS.items() if name.endswith(end)), "")
     if file is None or not program:
-        message = f"script {node.id!r} is the file {name[:60]!r}, which no program is known for"
+        message = (
+            f"script {node.id!r} is the file {name[:60]!r}, and no program is known for such files"
+        )
         code, label = "W009", "unknown ending"
         if not name:
             message = f"script {node.id!r} lacks its 'scriptFile'"
@@ -235,7 +237,7 @@ def _prompt(level: Level, node: GraphNode) -> str:
         return called("overridden", override, source)
     if written is None and "promptFiles" not in node.fields:
         message = f"agent {node.id!r} lacks its 'prompt'"
-        advice = "add prompt: what the agent shall do"
+        advice = "add prompt: what the agent must do"
         level.context.report("W006", message, node.span, label="no prompt", help=advice)
     return source
 
@@ -259,7 +261,7 @@ def _check_session(level: Level, node: GraphNode, runner: str) -> None:
     ends += [(edge.target, edge.into[1]) for edge in level.graph.edges]
     ends += [*level.mappings, *level.previous]
     if (node.id, SESSION) in ends:
-        message = f"agent {node.id!r} is to go on with a session, which runner {runner!r} cannot"
+        message = f"agent {node.id!r} continues a session, but runner {runner!r} cannot"
         advice = "use claude-code, codex or openai, or leave sessionId unconnected"
         span = span_of(node.fields, "runner")
         level.context.report("W022", message, span, label="keeps no sessions", help=advice)

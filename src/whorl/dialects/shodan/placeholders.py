@@ -67,7 +67,7 @@ def _put_numbers(level: Level, node: GraphNode, scalar: Scalar, variables: Entri
     """Puts variables for the placeholders in calculations; they can hold only whole numbers."""
     text = scalar.text
     for fault in reversed(read_script(text).faults):
-        if "calculation of the shell" not in fault.message:
+        if "in shell arithmetic" not in fault.message:
             continue
         written = text[fault.offset : fault.offset + fault.length]
         place = _trimmed(written[2:-2], scalar, fault.offset + 2)
@@ -147,7 +147,7 @@ def _warn(level: Level, node: GraphNode, place: Placeholder) -> None:
     nodes = [member.id for member in members if member.id != node.id]
     loops = {home.loop.id for home in level.chain() if home.loop is not None}
     visible = {"inputs", *loops}.union(*((member.id, member.slug) for member in members))
-    message = f"{{{{ {content[:60]} }}}} in {node.id!r} stands for nothing here"
+    message = f"{{{{ {content[:60]} }}}} in {node.id!r} has no meaning here"
     if _WORDS.fullmatch(content) and first not in visible:
         names = [*nodes, *inputs] if "." in content else [*inputs, *(_COUNTS if loops else ())]
         near = nearest(first, names[:_COMPARED_MAX])

@@ -124,9 +124,9 @@ def _read_root_folder(context: GraphContext, header: Mapping) -> str:
         return ""
     named = f"'rootDirectory' {written.text[:60]!r}"
     if written.text.startswith(("/", "~")) or "\\" in written.text or ":" in written.text:
-        message = f"{named} is a folder of one machine; the project's folder is used"
+        message = f"{named} is a folder of another machine; the project's folder is used"
         advice = "write it relative to the file, or leave it out"
-        context.warn("W023", message, written.span, label="left aside", help=advice)
+        context.warn("W023", message, written.span, label="not used", help=advice)
         return ""
     name = context.file.rpartition("/")[2]
     try:
@@ -258,7 +258,9 @@ def _read_node(level: Level, node: GraphNode, path: str) -> list[ir.Node]:
 def _open_inside(level: Level, node: GraphNode) -> Level | None:
     """The level inside of a loop; None if there is none, which is reported."""
     if sum(1 for _ in level.chain()) > LOOPS_DEEP_MAX:
-        level.context.report("W002", f"loops stand at most {LOOPS_DEEP_MAX} deep", node.span)
+        level.context.report(
+            "W002", f"loops can be nested at most {LOOPS_DEEP_MAX} levels deep", node.span
+        )
         return None
     own = _own_graph(level, node)
     inner = Level(level.context, own or level.graph, "" if own else node.id, level)
@@ -287,12 +289,12 @@ def _own_graph(level: Level, node: GraphNode) -> Graph | None:
         return None
     around = (home.graph.span for home in level.chain())
     if opened.file in (context.file, *(span.file for span in around if span)):
-        message = f"loop {node.id!r} holds the file that it stands in"
+        message = f"loop {node.id!r} contains the file that it is in"
         advice = "put the inner workflow into a file of its own"
         context.report("W017", message, written.span, label="leads back", help=advice)
         return None
     if not isinstance(opened.root, Mapping):
-        context.report("W007", f"{opened.file!r} holds no workflow", written.span)
+        context.report("W007", f"{opened.file!r} does not contain a workflow", written.span)
         return None
     context.sources[opened.file] = opened.text
     context.adopt(opened.warnings)
@@ -334,7 +336,7 @@ def _inline(context: GraphContext, node: GraphNode) -> str:
         advice = suggest(name, context.components) or "add it under 'components'"
         context.report("W010", message, span, label="no such component", help=advice)
     elif key in context.opened:
-        message = f"component {name!r} holds itself, directly or through others"
+        message = f"component {name!r} contains itself, directly or through others"
         advice = "repeat nodes with a loop, which has limits"
         context.report("W017", message, span, label="leads back", help=advice)
     elif key not in context.workflows:

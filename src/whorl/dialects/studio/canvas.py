@@ -273,7 +273,7 @@ def _check_target(context: ReadContext, node: CanvasNode, handle: str, span: Spa
         return
     near = did_you_mean(handle, handles)
     if near and not any("{{" in text and handle in text for text in texts):
-        message = f"{node} takes nothing in at the handle {handle[:60]!r}"
+        message = f"{node} has no input handle {handle[:60]!r}"
         context.report("W010", message, span, label="no such handle", help=near)
 
 

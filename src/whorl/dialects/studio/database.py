@@ -38,7 +38,7 @@ def take_over(rows: Mapping[str, list[Row]], archived: bool) -> Taken:
     for trigger in rows.get("triggers", []):
         if trigger.get("enabled") and str(trigger["workflow_id"]) in titles:
             kind, title = trigger.get("trigger_type"), titles[str(trigger["workflow_id"])]
-            notes.append(f"the {kind} trigger of {title!r} is not taken over")
+            notes.append(f"the {kind} trigger of {title!r} is not imported")
     settings = {str(row["key"]): _plain(row.get("value")) for row in rows.get("settings", [])}
     return Taken(files, tuple(_lines(settings, rows.get("mcp_servers", []))), tuple(notes))
 
@@ -67,7 +67,7 @@ def _file(row: Row, names: dict[str, str], known: dict[str, str], notes: list[st
     except (ValueError, RecursionError):
         graph = None
     if not isinstance(graph, dict):
-        notes.append(f"{title!r} is not taken over: its graph is no JSON object")
+        notes.append(f"{title!r} is not imported: its graph is not a JSON object")
         return ""
     for node in graph.get("nodes") or ():
         data = node.get("data") if isinstance(node, dict) else None

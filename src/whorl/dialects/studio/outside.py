@@ -119,7 +119,7 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
         source = _placed(node, content)
         lacking = node.unknown_field(content.partition("|")[0].strip())
         if source is None or lacking is not None:
-            message = f"{{{{{content[:60]}}}}} in the command of {node.id!r} stands for nothing"
+            message = f"{{{{{content[:60]}}}}} in the command of {node.id!r} has no meaning"
             advice = "name the input, a node before this one, or item"
             if lacking is not None:
                 advice = suggest(lacking[1], sorted(RESULTS[lacking[0].type]))
@@ -127,7 +127,7 @@ def _script(node: NodeReader, written: Scalar) -> Inputs:
             node.context.report("W005", message, span, label="unknown name", help=advice)
         variables.append((f"{PREFIX}{number}", expression(source or "none")))
     if script.text.strip() == f'"${{{PREFIX}1}}"':
-        message = f"the whole command of {node.id!r} is a value: it is taken for the name of one "
+        message = f"the whole command of {node.id!r} is a value: it is used as the name of one "
         message += "program, never for a script"
         advice = "write the command here, with values as its arguments"
         node.context.warn("W021", message, written.span, label="no script", help=advice)
@@ -194,8 +194,10 @@ def _place(node: NodeReader, name: str) -> ir.Value:
     if not isinstance(text, str) or not text.startswith(("~/", "/")):
         return place
     inside = text.removeprefix("~").lstrip("/") or "."
-    message = f"{name!r} of {node.id!r} is a place of one machine: {inside[:80]!r} in the project "
-    advice = "write it as it is seen from the project's folder"
+    message = (
+        f"{name!r} of {node.id!r} is a path of another machine: {inside[:80]!r} in the project "
+    )
+    advice = "write it relative to the project's folder"
     node.context.warn("W023", f"{message}is used", node.span(name), label="absolute", help=advice)
     return ir.Constant(inside)
 
@@ -256,7 +258,7 @@ def _approval(node: NodeReader) -> str:
     approval = node.word("approval", ("auto", "ask", "always", "deny"), "auto")
     if approval == "always":
         message = f"{node.owner} has the approval 'always': a person is asked each time"
-        advice, span = "write 'ask', or 'auto' where nobody is to be asked", node.span("approval")
+        advice, span = "write 'ask', or 'auto' if nobody must be asked", node.span("approval")
         node.context.warn("W023", message, span, label="taken as 'ask'", help=advice)
     return approval
 
@@ -273,7 +275,7 @@ def _tool_task(node: NodeReader, server: str, tool: str, given: str) -> ir.Task:
         return _built_in(node, tool, given)
     if server and server != _BUILT_IN:
         return node.task("tool", {"server": server, "tool": tool, "arguments": expression(given)})
-    message = f"{node.owner} uses {tool!r}, which neither a server has nor is built in"
+    message = f"{node.owner} uses {tool!r}, which is not built in, and no server is named for it"
     advice = f'name its server, or add {tool} = "python:MODULE:FUNCTION" to [tasks] of whorl.toml'
     advice = did_you_mean(tool, _TOOLS) or advice
     node.context.warn("W022", message, node.span("toolName"), label="needs a task", help=advice)

@@ -116,7 +116,7 @@ def find_regions(context: ReadContext, canvas: Canvas) -> Regions:
         while around is not None:
             depth, around = depth + 1, around.parent
         if depth == DEPTH_MAX + 1:
-            message = f"{region} is one too deep: at most {DEPTH_MAX} in each other"
+            message = f"{region} is nested too deeply: at most {DEPTH_MAX} levels"
             advice = "put the inner ones into a file of their own, and call it as a subworkflow"
             span = canvas.nodes[region.start].span
             context.report("W002", message, span, label="too deep", help=advice)

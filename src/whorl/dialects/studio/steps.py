@@ -69,7 +69,7 @@ def read_trigger(node: NodeReader) -> list[ir.Node]:
     """What a run was started with: what it is given under the node's id, and the time."""
     advice = f"POST to a `whorl serve`, with the payload as the input {node.id!r}"
     if node.node.type == "cron_trigger":
-        advice = f"have cron run it: {node.text('expression', '0 9 * * *')} whorl run FILE"
+        advice = f"let cron run it: {node.text('expression', '0 9 * * *')} whorl run FILE"
     message = f"{node.owner} does not start runs by itself"
     node.context.warn("W023", message, node.place, label="started from outside", help=advice)
     payload = value_of(node.id)

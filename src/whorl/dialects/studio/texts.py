@@ -168,7 +168,7 @@ class NodeReader(Fields):
             return source
         message = f"{{{{{content[:60]}}}}} in {self.id!r}"
         if source is None:
-            message, advice = f"{message} stands for nothing here", self._advice(content)
+            message, advice = f"{message} has no meaning here", self._advice(content)
         elif (lacking := self.unknown_field(content)) is not None:
             message += f": {lacking[0]} gives no {lacking[1][:60]!r}"
             advice = suggest(lacking[1], sorted({*RESULTS[lacking[0].type], "output"}))

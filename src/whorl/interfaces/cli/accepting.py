@@ -25,13 +25,13 @@ def accept_changes(project: Project, names: tuple[str, ...] = (), *, yes: bool =
     for change in changes:
         _show(change)
     if not changes:
-        say("no tool says anything else than before")
+        say("no tool description has changed")
         return False
     if not yes:
         if not sys.stdin.isatty():
-            words = "nobody is here to say whether that is fine"
-            raise UsageError(words, help="look at the difference, then say --yes")
-        words = f"let models be told this by {plural(len(changes), 'tool')}?"
+            words = "nobody can be asked here"
+            raise UsageError(words, help="check the difference, then use --yes")
+        words = f"let models see these descriptions of {plural(len(changes), 'tool')}?"
         if not click.confirm(words, err=True):
             return False
     known.accept(change.name for change in changes)

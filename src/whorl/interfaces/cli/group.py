@@ -192,9 +192,9 @@ def _words_of(fault: click.ClickException) -> tuple[str, str]:
     message = message[:1].lower() + message[1:]
     if many := _TOO_MANY.fullmatch(message):
         advice = f"put quotes around a text of several words; {advice}"
-        return f"there are more words than it takes: {many[1]}", advice
+        return f"there are too many arguments: {many[1]}", advice
     message = _TOO_SMALL.sub(r"\1 is less than \2", message)
-    return _NO_NUMBER.sub(r"\1 is no whole number", message), advice
+    return _NO_NUMBER.sub(r"\1 is not a whole number", message), advice
 
 
 def _show(

@@ -77,7 +77,7 @@ def _dollars(text: str, written: str = "") -> float:
     except ValueError:
         amount = -1.0
     if not 0 < amount < 1e9:
-        raise click.BadParameter(f"{written or text!r} is no amount of dollars such as 0.50")
+        raise click.BadParameter(f"{written or text!r} is not an amount of dollars such as 0.50")
     return amount
 
 
@@ -87,7 +87,7 @@ def dollars_given(text: str) -> float:
 
 def _added(text: str) -> str:
     if not text.startswith("+"):
-        raise click.BadParameter(f"{text!r} is what is added, so write +{text.lstrip('$')}")
+        raise click.BadParameter(f"{text!r} is an amount to add: write +{text.lstrip('$')}")
     return text[1:]
 
 
@@ -100,7 +100,7 @@ def _more_of(text: str) -> int:
     except ValueError:
         count = 0
     if not 0 < count < 10**12:
-        raise click.BadParameter(f"{text!r} is no number to add, such as +500 or +10k")
+        raise click.BadParameter(f"{text!r} is not a number to add, such as +500 or +10k")
     return count
 
 
@@ -183,7 +183,7 @@ def read_values(written: Iterable[str], option: str, stdin: Callable[[], str]) -
         is_json = name.endswith(":")
         name = name.removesuffix(":").strip()
         if not equals or not name:
-            raise UsageError(f"{option} {text[:60]!r} names no value", help=FORMS)
+            raise UsageError(f"{option} {text[:60]!r} has no value", help=FORMS)
         if name in values:
             raise UsageError(f"{option} gives {name!r} twice", help="leave one of them out")
         place = f"{option} {name}"
@@ -246,8 +246,8 @@ def _read_json(text: str, place: str) -> Json:
     try:
         return plain(read_json(text, place).root)
     except InvalidWorkflow as fault:
-        message = f"{place} is no JSON: {fault.diagnostics[0].message}"
-        advice = "a text in JSON stands in quotes: NAME:='\"a\"'"
+        message = f"{place} is not JSON: {fault.diagnostics[0].message}"
+        advice = "a text in JSON needs quotes: NAME:='\"a\"'"
         raise UsageError(message, help=advice) from fault
 
 
@@ -257,6 +257,6 @@ def _read_file(path: str, place: str) -> str:
     try:
         return open_file(path)
     except InvalidWorkflow as fault:
-        usual = "the path is seen from the current folder; @- reads standard input"
+        usual = "the path is relative to the current folder; @- reads standard input"
         advice = fault.diagnostics[0].help or usual
         raise UsageError(f"{place}: {fault.diagnostics[0].message}", help=advice) from fault

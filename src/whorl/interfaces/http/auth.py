@@ -164,7 +164,9 @@ class Auth:
         if token is None or self.tokens is None:
             return None
         if not token.is_valid(self.tokens.store.clock()):
-            advice = f"whoever runs the server makes another: `whorl token rotate {token.name}`"
+            advice = (
+                f"the operator of the server makes a new one: `whorl token rotate {token.name}`"
+            )
             raise Refusal(401, "W904", f"the token {token.name!r} has expired", advice)
         return Identity(token.name, token.role, token.digest)
 
@@ -202,7 +204,7 @@ class Auth:
         host = _header(headers, "x-forwarded-host" if is_forwarded else "host")
         parsed = _HOST.fullmatch(host)
         if parsed is None:
-            raise Refusal(400, "W904", "the Host header is missing or no host")
+            raise Refusal(400, "W904", "the Host header is missing or not valid")
         if self.behind_proxy:
             return host.lower()
         name, port = parsed["name"].lower(), int(parsed["port"] or 80)
@@ -244,7 +246,7 @@ def read_token(path: Path) -> tuple[str, list[str]]:
         raise UsageError(f"the token file {str(path)!r} cannot be read: {fault}") from fault
     if _TOKEN.fullmatch(text) is None or bits_of(text) < TOKEN_BITS_MIN:
         words = f"the token in {str(path)!r} is too easy to guess: it needs {TOKEN_BITS_MIN} bits"
-        advice = "`openssl rand -hex 32` makes one; letters, digits and ._~+/=- may stand in it"
+        advice = "`openssl rand -hex 32` makes one; letters, digits and ._~+/=- are allowed"
         raise UsageError(words, help=advice, code="W906")
     if about.st_mode & (stat.S_IRGRP | stat.S_IROTH):
         return text, [f"the token file {str(path)!r} can be read by others; `chmod 600` it"]

@@ -145,4 +145,4 @@ def _validation_words(errors: Sequence[Any]) -> str:
         if error["type"] == "extra_forbidden":
             message = "there is no such field"
         words.append(f"{place[:200]}: {message}" if place else message)
-    return "; ".join(words) or "the request does not have its shape"
+    return "; ".join(words) or "the request is not valid"

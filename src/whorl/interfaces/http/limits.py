@@ -164,11 +164,11 @@ async def _body(scope: Scope, receive: Receive, *, is_json: bool) -> bytes:
     if is_json and not is_ours:
         raise Refusal(415, "W900", "the body must be application/json in UTF-8")
     if headers.get("content-encoding", "identity").lower() != "identity":
-        raise Refusal(415, "W900", "a compressed body is not taken")
+        raise Refusal(415, "W900", "a compressed body is not accepted")
     try:
         announced = int(headers.get("content-length", "0"))
     except ValueError:
-        raise Refusal(400, "W900", "the Content-Length is no number") from None
+        raise Refusal(400, "W900", "the Content-Length is not a number") from None
     content = bytearray()
     while True:
         if max(announced, len(content)) > BODY_MAX:
@@ -193,7 +193,7 @@ def _reread(content: bytearray) -> bytes:
     except RecursionError:
         raise Refusal(400, "W900", "the body is nested too deep") from None
     except ValueError as fault:
-        raise Refusal(400, "W900", f"the body is no JSON that is taken: {fault}") from None
+        raise Refusal(400, "W900", f"the body is not valid JSON: {fault}") from None
     return json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 

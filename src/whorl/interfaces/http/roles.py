@@ -92,7 +92,7 @@ async def check_role(request: Request) -> None:
         scope[_NOTE].update(action=action, **await _subject(request))
     if identity is not None and not identity.may(role):
         words = f"the token {identity.name!r} has the role {identity.role!r}, and this needs "
-        raise Refusal(403, "W915", f"{words}{role!r}", "ask whoever runs the server for a token")
+        raise Refusal(403, "W915", f"{words}{role!r}", "ask the operator of the server for a token")
 
 
 async def _subject(request: Request) -> dict[str, str]:

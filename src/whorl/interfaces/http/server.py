@@ -229,7 +229,7 @@ def check_place(place: Place) -> list[str]:
         return []
     return [
         f"{place.host} can be reached from other machines, and the connection is not encrypted: "
-        "whoever can listen in can take the token; put a proxy with TLS in front and give "
+        "everybody who can listen in can take the token; put a proxy with TLS in front and give "
         "--behind-proxy"
     ]
 
@@ -241,7 +241,7 @@ def listen(host: str, port: int) -> socket.socket:
         sock = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as fault:
         why = fault.strerror if isinstance(fault, OSError) else "a name has at most 63 characters"
-        raise UsageError(f"{host!r} is no address to listen at: {why}") from fault
+        raise UsageError(f"{host!r} is not an address to listen at: {why}") from fault
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind(address)

@@ -53,15 +53,15 @@ _ENTRIES_MAX = 8_000_000
 _NAMES_S = 2.0
 SAVES_MAX = 10
 _PROBLEMS = {
-    400: "the request does not have its shape",
+    400: "the request is not valid",
     401: "the token is missing or wrong",
     403: "the role is too low, another site asks, or the folder's whorl.toml is not trusted",
-    404: "there is no such thing",
+    404: "it does not exist",
     405: "the address has no such method",
     408: "the request did not arrive in time",
-    409: "it does not fit the run as it is",
+    409: "it does not fit the current state of the run",
     413: "the body is too large",
-    415: "the body is no JSON",
+    415: "the body is not JSON",
     421: "the Host is not this server",
     429: "too many wrong tokens, or too many streams",
     503: "the store cannot be used, or the answer takes too long",

@@ -152,7 +152,7 @@ class StreamWatcher:
         self._of_runs: dict[RunId, list[Listener]] = {}
         self._of_all: list[Listener] = []
         self._tails: dict[RunId, RunTail] = {}
-        # What tasks have streamed so far, for those who come late.
+        # What tasks have streamed so far, for late readers.
         self._texts: dict[RunId, dict[str, Delta]] = {}
         self._count = 0
         self._called = asyncio.Event()

@@ -41,7 +41,7 @@ class RunStarted(Happened):
 
 @dataclass(frozen=True, slots=True)
 class StepStarted(Happened):
-    """A step calls somebody; steps without an effect are not announced."""
+    """A step makes a call; steps without an effect are not announced."""
 
     kind: str
     inputs: Json

@@ -46,10 +46,10 @@ def edit(
     *,
     readers: Literal["rewire", "leave"] = "rewire",
 ) -> Edited:
-    """Applies operations to the text of a workflow file of a name, all or none; writes nothing.
+    """Applies operations to the text of a workflow file, all or none; writes nothing.
 
     Raises EditRefused, with the line, where one cannot be carried out exactly. `readers` says
-    whether those who read a step follow it.
+    whether the readers of a step are changed with it.
     """
     from whorl.services.files.editing import edit_text
 
@@ -60,7 +60,7 @@ def workflow_from(project: Project, path: Definition | FilePath, name: str = "")
     if not isinstance(path, str | os.PathLike):
         if not callable(getattr(path, "build", None)):
             advice = "give a file, a whorl.Workflow, or a function with @whorl.workflow"
-            raise UsageError(f"{path!r:.80} is no workflow", help=advice)
+            raise UsageError(f"{path!r:.80} is not a workflow", help=advice)
         return path.build(project)
     file = os.fsdecode(path)
     reading = project.read(file, name)

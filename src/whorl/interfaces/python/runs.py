@@ -63,8 +63,8 @@ class Opened:
 class Run(Past):
     """A run of a session. It is driven in the background while the session is open.
 
-    Whatever is asked of it stands in its journal when the call returns; what does not fit the run
-    as it is raises UsageError, and changes nothing.
+    When a call returns, its request is in the journal; a request that does not fit the current
+    state of the run raises UsageError, and changes nothing.
     """
 
     def __init__(self, opened: Callable[[], Opened], run: RunId) -> None:
@@ -112,7 +112,7 @@ class Run(Past):
 
         Only of these `kinds`, if any are given; only `at` a place such as `polish` or `polish[2]`,
         and inside of it. It ends where `result()` has something to give: when the run has ended,
-        waits for a person, or is paused. A reader that is slow holds up nobody.
+        waits for a person, or is paused. A slow reader does not slow down the run.
         """
         opened, place = self._opened(), text(at, "at")
         driven = partial(opened.driving.is_driven, self._run)
@@ -145,9 +145,9 @@ class Run(Past):
     def records(
         self, at: str = "", *, depth: int | None = 0, after: int = 0, limit: int = LIMIT
     ) -> tuple[Record, ...]:
-        """What became of the steps of the run, or of a place of it such as `polish[3]`.
+        """The records of the steps of the run, or of a place of it such as `polish[3]`.
 
-        Of iterations and items inside it so many levels as `depth` says; None: all of them. The
+        `depth` says how many levels of iterations and items inside it count; None: all. The
         first `after` records are left out.
         """
         place, levels = text(at, "at"), count(depth, "depth", least=0)
@@ -229,12 +229,12 @@ class Run(Past):
     ) -> None:
         """Answers what the run waits for.
 
-        `value` is taken in the place of what is shown; of a loop, results by their names.
+        `value` replaces what is shown; for a loop, results by their names.
         """
         if not isinstance(approved, bool):
             raise UsageError(f"approved is {approved!r:.80}, which is neither True nor False")
         if value is not ... and not approved:
-            raise UsageError("what is rejected is not edited: give the words as feedback")
+            raise UsageError("a rejection cannot edit: give the text as feedback")
         words, place = text(feedback, "feedback"), text(at, "at")
         edits = None if value is ... else steering.Edits(values.plain_value(value, "value"))
         answer = partial(steering.decided, approved=approved, feedback=words, by="python")

@@ -73,7 +73,7 @@ class SessionSchedules:
         await self.schedules.table.pause(name, paused=True)
 
     async def resume(self, name: str) -> None:
-        """Lets it go on from now: what was due meanwhile is left out."""
+        """Resumes it from now on: what was due in the pause is left out."""
         await self.schedules.table.pause(name, paused=False)
 
     async def run(self, name: str) -> None:

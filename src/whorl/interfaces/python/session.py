@@ -57,7 +57,7 @@ class Session:
         trust: bool = False,
     ) -> None:
         if not isinstance(tasks, Tasks | None):
-            raise UsageError(f"tasks is {tasks!r:.80}, which is no whorl.Tasks()")
+            raise UsageError(f"tasks is {tasks!r:.80}, which is not a whorl.Tasks()")
         self._set_up(loading.project_of(config, store, trust=trust), tasks)
 
     def _set_up(self, project: Project, tasks: Tasks | None) -> None:
@@ -117,7 +117,7 @@ class Session:
         max_iterations: int | None = None,
         key: str = "",
     ) -> Run:
-        """Starts a run. Raises UsageError, and makes no run, where it is given what does not fit.
+        """Starts a run. Raises UsageError, and makes no run, if an argument does not fit.
 
         With a `key`, at most one run is ever started for it: one that exists already is given, and
         goes on if it was interrupted.
@@ -173,15 +173,15 @@ class Session:
             opened.driving.drive(run)
         elif row.name != workflow.ir.name:
             raise UsageError(
-                f"the key {start.key!r} belongs to run {run} of workflow {row.name!r}, so that it "
-                f"starts none of {workflow.ir.name!r}"
+                f"the key {start.key!r} belongs to run {run} of workflow {row.name!r}, so it "
+                f"cannot start {workflow.ir.name!r}"
             )
         elif row.status == "interrupted":
             await opened.driving.take_up(run)
         return Run(self._opened, run)
 
     async def resume(self, run: str = "last", *, budget: float | None = None) -> Run:
-        """Takes up a run by its id, the beginning of it, or `last`; `budget` is added to it."""
+        """Resumes a run by its id, the beginning of it, or `last`; `budget` is added to it."""
         resumed = self.run(run)
         await resumed.resume(budget=budget)
         return resumed

@@ -60,7 +60,7 @@ class Listeners:
 
     def __init__(self) -> None:
         self._of: dict[str, list[Listener]] = {}
-        # What steps have streamed that are under way, for those who come late.
+        # What steps have streamed that are under way, for late readers.
         self._texts: dict[str, dict[str, str]] = {}
 
     def entries(self, run: RunId, entries: list[Entry]) -> None:

@@ -120,7 +120,7 @@ class Iteration:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run stands: the same facts as `whorl run --json` prints."""
+    """The state of a run: the same facts as `whorl run --json` prints."""
 
     run: str
     status: Status
@@ -146,7 +146,7 @@ class Result:
         return found
 
     def raise_for_status(self) -> Result:
-        """Raises RunFailed if the run has failed; gives itself otherwise."""
+        """Raises RunFailed if the run has failed; otherwise returns itself."""
         if self.status == "failed":
             error: dict[str, Any] = self.error or {}
             code, message = error.get("code", "R100"), advised(error) or "the run failed"
@@ -160,7 +160,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What became of a step, an item or an iteration.
+    """The outcome of a step, an item or an iteration.
 
     `inputs` is what it was given, or the names that it reads; `reason` says why it was skipped
     (condition, order, halt, branch, around, end, budget), `because` has the facts of that.
@@ -219,7 +219,7 @@ def result_from(document: dict[str, Any]) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """A workflow that is known to be sound; `warnings` tells what looks odd."""
+    """A workflow that was checked; `warnings` lists what looks wrong."""
 
     name: str
     ir: ir.Workflow = field(repr=False, hash=False)
@@ -266,7 +266,7 @@ def dollars(value: float | None, name: str = "budget") -> float | None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value < _DOLLARS_MAX:
-        raise UsageError(f"{name} is {value!r:.80}, which is no amount of dollars such as 0.50")
+        raise UsageError(f"{name} is {value!r:.80}, which is not an amount of dollars such as 0.50")
     return float(value)
 
 
@@ -275,14 +275,16 @@ def count(value: int | None, name: str, least: int = 1) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise UsageError(f"{name} is {value!r:.80}, which is no whole number of at least {least}")
+        raise UsageError(
+            f"{name} is {value!r:.80}, which is not a whole number of at least {least}"
+        )
     return int(value)
 
 
 def text(value: str | None, name: str) -> str:
     """A text; None stands for an empty one. Raises UsageError for anything else."""
     if not isinstance(value, str | None):
-        raise UsageError(f"{name} is {value!r:.80}, which is no text")
+        raise UsageError(f"{name} is {value!r:.80}, which is not a text")
     return value or ""
 
 
@@ -315,5 +317,5 @@ def _is_typed(value: object) -> bool:
 
 def _key(key: object, place: str) -> str:
     if not isinstance(key, str):
-        raise NotJson(f"{place} has the key {key!r:.80}, which is no text")
+        raise NotJson(f"{place} has the key {key!r:.80}, which is not a text")
     return str.__str__(key)

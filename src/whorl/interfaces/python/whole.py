@@ -52,7 +52,7 @@ async def resume(
     trust: bool = False,
     budget: float | None = None,
 ) -> Result:
-    """Takes up a run that was interrupted, paused or has failed, and gives its result.
+    """Resumes a run that was interrupted, paused or has failed, and gives its result.
 
     `budget` is added to what the run may spend, in dollars.
     """

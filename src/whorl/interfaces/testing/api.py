@@ -44,7 +44,7 @@ class Outcome(Result):
 
     @property
     def seconds(self) -> float:
-        """How long the run took in its own time, which only jumps."""
+        """How long the run took in virtual time."""
         return self._tested.seconds
 
     def calls(self, key: str = "") -> tuple[Call, ...]:
@@ -162,7 +162,7 @@ def _outcome(tested: running.Outcome) -> Outcome:
 
 
 class Failed(AssertionError):
-    """A test lacks something: a step would have called somebody, or a sequence is used up."""
+    """A test lacks something: a step would have made a call, or a sequence is used up."""
 
     def __init__(self, tested: running.Outcome) -> None:
         super().__init__("\n".join(dict.fromkeys(tested.problems)))
@@ -215,7 +215,7 @@ def _without_loop(work: Callable[[], T]) -> T:
 
 @dataclass(eq=False)
 class Whorl:
-    """What the fixture `whorl` is: mocks that are kept for all runs of a test, and their outcomes.
+    """The fixture `whorl`: mocks that are kept for all runs of a test, and their outcomes.
 
     Files are looked for beside the test first.
     """

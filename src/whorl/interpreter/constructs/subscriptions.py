@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from whorl.ir import Task
     from whorl.language import Json
 
-ENDING = "the run is about to end: it takes back the addresses that it has given away"
-_FAILED = "the address that it has given away is not taken back"
+ENDING = "the run is about to end: it removes its webhook subscriptions"
+_FAILED = "a webhook subscription was not removed"
 
 
 def keep(machine: State, frame: TaskFrame, node: Task, reply: Json) -> None:

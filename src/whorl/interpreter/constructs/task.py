@@ -103,7 +103,7 @@ class TaskBehaviour(Behaviour):
         machine.drop_children(frame)
         total_s = machine.plan.tasks[frame["node"]].total_timeout_s
         message = f"{frame['name']!r} took longer than {total_s:g} s, "
-        message += "which is its time for all attempts together"
+        message += "which is its time limit for all attempts together"
         error = outcomes.error_at(frame["address"], "R101", message)
         facts: Values = {"status": "failed", "error": error}
         if "reserve" in frame:
@@ -134,7 +134,7 @@ def _finished(machine: State, key: str, event: Event) -> None:
     if event.body.get("awaits_call") and node.awaits_call:
         if event.body.get("subscribed") and node.unsubscribe is not None:
             subscriptions.keep(machine, frame, node, event.body.get("value"))
-        message = f"{_named(frame)} waits until somebody calls the address that it has given away"
+        message = f"{_named(frame)} waits for a call of its webhook address"
         machine.ask_person(call_address(frame["base"]), key, "call", message)
         return
     if event.body.get("session") and (session := session_of(machine, frame, node)):
@@ -236,7 +236,7 @@ def _in_doubt(machine: State, key: str, event: Event) -> None:
         return
     machine.settle(event.address)
     if node.delivery == "ask":
-        message = f"nobody knows whether {_named(frame)} was carried out; repeat it?"
+        message = f"it is not known whether {_named(frame)} was carried out; repeat it?"
         machine.ask_person(inner(frame["base"], "doubt"), key, "in_doubt", message)
         return
     if node.delivery == "at_most_once":
@@ -278,7 +278,7 @@ def _begin_tools(machine: State, key: str, calls: list[Values], turn: Json) -> N
     is_count = isinstance(limit, int) and not isinstance(limit, bool) and limit > 0
     count = limit if is_count else TURNS
     if turns["number"] >= count:
-        message = f"it still wanted tools in turn {count}, its last one"
+        message = f"it still asked for tools in turn {count}, its last one"
         cause: Json = {"code": _TOO_MANY, "message": message}
         facts: Json = {"code": _TOO_MANY, "turns": count}
         message = f"{_named(frame)} failed: {message}"

@@ -116,14 +116,14 @@ def member_advice(shape: Shape, holder: str, key: str) -> str:
         return f"write {holder} | length"
     if shape.kind == "list":
         return f"it is a list: write {holder}[0].{key}, or loop over it"
-    return "it is a text or another plain value, without names in it"
+    return "it is a text or another plain value, which has no fields"
 
 
 def _unknown(subject: Subject, use: Use, name: NameUse) -> Diagnostic:
     shown = name.name[:_SHOWN_MAX]
     if use.view.later(name.name):
         message = f"the result of {shown!r} is not known yet at this place"
-        advice = f"put it behind {shown!r}, or add after: {shown}"
+        advice = f"put this step after {shown!r}, or add after: {shown}"
     else:
         message = f"unknown name {shown!r}"
         names = [*use.view.names(), *(subject.facts if use.view.is_in_loop() else ())]
@@ -212,10 +212,10 @@ def _counts_as_true(subject: Subject, use: Use, path: Path) -> Diagnostic:
     shown = reduce(joined_path, keys, name)[:60]
     instead = f"give {name[:60]!r} returns: {{done: boolean}} and write {name[:60]}.done"
     if keys:
-        instead = f"let it be a boolean in the 'returns' of {name[:60]!r}"
+        instead = f"make it a boolean in the 'returns' of {name[:60]!r}"
     return Diagnostic(
         "W023",
-        f"{shown!r} is a text, and any text but an empty one counts as true",
+        f"{shown!r} is a text, and every text that is not empty counts as true",
         subject.places.span(use.expression) or subject.places.node(use.path),
         "also true when it says no",
         f"compare it: {shown} == 'yes', or {instead}",
@@ -241,7 +241,7 @@ def check_commands(subject: Subject) -> Iterator[Diagnostic]:
                 continue
             if reader := taking_code(words):
                 span = subject.places.span(item) or subject.places.node(path)
-                message = f"{reader!r} would take the value for code"
+                message = f"{reader!r} would run the value as code"
                 yield Diagnostic("W021", message, span, "here", _AS_TEXT)
             words.append("x")
 

@@ -62,10 +62,11 @@ def check_order(subject: Subject) -> Iterator[Diagnostic]:
                     continue
                 yield Diagnostic(
                     "W010",
-                    f"{node.name!r} waits for {after.node[:60]!r}, which is no step beside it",
+                    f"{node.name!r} waits for {after.node[:60]!r}, which is not in the same block",
                     subject.places.part(after) or subject.places.node(node_path(path, node.name)),
                     "unknown step",
-                    suggest(after.node, names - {node.name}) or "there is no other step beside it",
+                    suggest(after.node, names - {node.name})
+                    or "there is no other step in this block",
                 )
 
 
@@ -110,7 +111,7 @@ def check_jumps(
         if isinstance(node, nodes.Break | nodes.Continue) and node.loop and node.loop not in loops:
             yield Diagnostic(
                 "W010",
-                f"{node.name!r} names {node.loop[:60]!r}, which is no loop around it",
+                f"{node.name!r} names {node.loop[:60]!r}, which is not a loop around it",
                 subject.places.node(at),
                 "no such loop",
                 suggest(node.loop, loops) or "put it inside of the loop",
@@ -129,7 +130,7 @@ def check_branches(subject: Subject) -> Iterator[Diagnostic]:
         branches = {name: node for name, node in given if isinstance(node, nodes.Branch)}
         branch = branches.get(condition.node)
         if branch is None:
-            message = f"{condition.node[:60]!r} is no branch in the loop"
+            message = f"{condition.node[:60]!r} is not a branch of the loop"
             advice = suggest(condition.node, branches) or "name a step with `choose` or `if`"
             yield Diagnostic("W010", message, span, "no such branch", advice)
             continue
@@ -154,13 +155,15 @@ def check_calls(subject: Subject) -> Iterator[Diagnostic]:
         span, calls = subject.places.node(path), f"{node.name!r} calls {node.workflow[:60]!r}, "
         if node.workflow not in called:
             advice = suggest(node.workflow, called)
-            yield Diagnostic("W017", f"{calls}which is not there", span, "unknown workflow", advice)
+            yield Diagnostic(
+                "W017", f"{calls}which does not exist", span, "unknown workflow", advice
+            )
         elif _leads_back(node.workflow, called):
             advice = "repeat steps with a loop, which has limits"
             yield Diagnostic("W017", f"{calls}which calls itself", span, "leads back", advice)
         elif (trigger := called[node.workflow].trigger) is not None and trigger.has_rules:
-            message = f"{calls}whose trigger {trigger.name!r} may start no run of it, or several"
-            advice = "let it be called without such rules, and decide before the call"
+            message = f"{calls}whose trigger {trigger.name!r} may start no run or several runs"
+            advice = "remove these rules from the called workflow, and decide before the call"
             yield Diagnostic("W030", message, span, "not carried out", advice)
 
 
@@ -185,14 +188,14 @@ def check_best(subject: Subject) -> Iterator[Diagnostic]:
         missing: list[tuple[Span | None, str, str]] = []
         if loop.returns == "best":
             words = f"loop {loop.name!r} returns the best iteration, but nothing in it has a score"
-            missing.append((subject.places.field(path, "return"), words, "best by what?"))
+            missing.append((subject.places.field(path, "return"), words, "no score"))
         for name in [collect.name for collect in loop.collect if collect.take == "best"]:
             words = f"{name!r} collects the best iteration, but nothing has a score"
-            missing.append((subject.places.field(path, "collect"), words, "best by what?"))
+            missing.append((subject.places.field(path, "collect"), words, "no score"))
         for plateau in [condition for condition in conditions if isinstance(condition, Plateau)]:
             words = f"'plateau' of loop {loop.name!r} watches the score, but there is none"
             span = subject.places.part(plateau) or subject.places.node(path)
-            missing.append((span, words, "of which score?"))
+            missing.append((span, words, "no score"))
         for span, words, label in missing:
             yield Diagnostic("W013", words, span, label, _ADD_A_SCORE)
 
@@ -221,7 +224,7 @@ def check_patterns(subject: Subject) -> Iterator[Diagnostic]:
 def check_limits(subject: Subject) -> Iterator[Diagnostic]:
     """Limits are positive and bounded: of the run, of its loops and of its other nodes (W015)."""
     for message in _wrong(subject.workflow.limits):
-        yield Diagnostic("W015", f"the run's {message}", None, "", "raise it or leave it out")
+        yield Diagnostic("W015", f"the run's {message}", None, "", "raise it or remove it")
     for path, loop in subject.loops():
         span = subject.places.field(path, "at_most")
         iterations = loop.limits.iterations
@@ -233,7 +236,7 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
         each = ("iteration time limit", TIME_MIN_S, loop.limits.iteration_time_s)
         for message in (*_wrong(loop.limits), *_out_of_range(each)):
             text = f"loop {loop.name!r}: {message}"
-            yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
+            yield Diagnostic("W015", text, span, "out of range", "raise it or remove it")
     for path, node in subject.nodes():
         total_s = node.total_timeout_s if isinstance(node, nodes.Task) else None
         item_s = node.item_timeout_s if isinstance(node, nodes.ForEach) else None
@@ -241,7 +244,7 @@ def check_limits(subject: Subject) -> Iterator[Diagnostic]:
         for message in _out_of_range(*times, ("item timeout", TIME_MIN_S, item_s)):
             span = subject.places.field(path, "timeout")
             text = f"{node.name!r}: {message}"
-            yield Diagnostic("W015", text, span, "out of range", "raise it or leave it out")
+            yield Diagnostic("W015", text, span, "out of range", "raise it or remove it")
 
 
 def _wrong(limits: loop_rules.LoopLimits | nodes.RunLimits) -> Iterator[str]:
@@ -256,7 +259,7 @@ def _wrong(limits: loop_rules.LoopLimits | nodes.RunLimits) -> Iterator[str]:
 def _out_of_range(*limits: tuple[str, float, object]) -> Iterator[str]:
     for name, least, limit in limits:
         if isinstance(limit, int | float) and not (least <= limit and math.isfinite(limit)):
-            yield f"{name} of {limit:g} can never be kept"
+            yield f"{name} of {limit:g} is not possible"
 
 
 def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
@@ -272,7 +275,7 @@ def check_worst_case(subject: Subject) -> Iterator[Diagnostic]:
     path = heaviest.path if heaviest else ""
     yield Diagnostic(
         "W019",
-        f"this workflow could make {worst.unbudgeted:,} priced calls, and no budget holds them",
+        f"this workflow could make {worst.unbudgeted:,} priced calls, and no budget limits them",
         subject.places.field(path, "at_most") if path else None,
         "most of them here" if path else "",
         "add `budget: 5.00` (dollars) at the top, `cost` to `at_most`, or lower the limits",

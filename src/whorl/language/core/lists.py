@@ -141,7 +141,7 @@ LISTS: tuple[FunctionEntry, ...] = (
     ),
     _lists("reverse", reverse, "the items or characters from last to first"),
     _lists("batch(linecount, fill_with=none)", batch, "lists of `linecount` items each"),
-    _lists("slice(slices, fill_with=none)", columns, "the items dealt out to `slices` lists"),
+    _lists("slice(slices, fill_with=none)", columns, "the items divided into `slices` lists"),
     _lists("items", pairs, "a list of [key, value] of an object"),
     _lists("dictsort(case_sensitive=false, by='key', reverse=false)", dictsort),
     _lists(
@@ -330,8 +330,8 @@ def _selecting(operation: str, doc: str) -> FunctionEntry:
 
 SELECTING: tuple[FunctionEntry, ...] = (
     _selection("map", map_items, extra="filter, *arguments or attribute='...', default=none"),
-    _selecting("select", "the items for which a test holds, or that are true"),
-    _selecting("reject", "the items for which a test does not hold, or that are false"),
-    _selecting("selectattr", "the items for whose attribute a test holds, or is true"),
-    _selecting("rejectattr", "the items for whose attribute a test does not hold, or is false"),
+    _selecting("select", "the items that pass a test, or that are true"),
+    _selecting("reject", "the items that fail a test, or that are false"),
+    _selecting("selectattr", "the items whose attribute passes a test, or is true"),
+    _selecting("rejectattr", "the items whose attribute fails a test, or is false"),
 )

@@ -93,7 +93,7 @@ def indent(run: Run, value: Value, width: Value, first: Value, blank: Value) -> 
 def truncate(  # noqa: PLR0917
     run: Run, value: Value, length: Value, killwords: Value, end: Value, leeway: Value
 ) -> str:
-    """Cut to a length, at a word unless `killwords`; `leeway` characters more are let pass."""
+    """Cut to a length, at a word unless `killwords`; up to `leeway` characters more are allowed."""
     subject, mark = run.text(value), run.text(end)
     size, slack = whole(length, "truncate", "length"), whole(leeway, "truncate", "leeway")
     if size < len(mark) or slack < 0:
@@ -296,7 +296,7 @@ TEXT: tuple[FunctionEntry, ...] = (
     _text("title", title, "every word begins with a capital"),
     _text("trim(chars=none)", trim, "without white space, or the given characters, at both ends"),
     _text("string", Run.text, "the value as text"),
-    _text("safe", Run.text, "the value as text; nothing is escaped, so nothing needs marking"),
+    _text("safe", Run.text, "the value as text; templates escape nothing, so this changes nothing"),
     _text("replace(old, new, count=none)", replace, "every `old` replaced by `new`"),
     _text("center(width=80)", center, "padded with spaces on both sides to a width"),
     _text("indent(width=4, first=false, blank=false)", indent),
@@ -310,14 +310,14 @@ TEXT: tuple[FunctionEntry, ...] = (
     _text("e", escape, "the same as escape"),
     _text("forceescape", escape, "the same as escape"),
     _text("striptags", striptags, "without HTML tags and comments, white space collapsed"),
-    _text("format(*values)", format_values, "the `%s` places filled in"),
+    _text("format(*values)", format_values, "the text with its `%s` placeholders filled in"),
     _text("split(separator=none, maxsplit=-1)", split, "a list of the parts between separators"),
     _text("startswith(prefix)", _with_affix("prefix"), "true if the text begins with `prefix`"),
     _text("endswith(suffix)", _with_affix("suffix"), "true if the text ends with `suffix`"),
     _text("urlencode", urlencode, "quoted for a URL; an object becomes a query string"),
     _text("xmlattr(autospace=true)", xmlattr, "an object as attributes of an XML element"),
     _text("b64encode", base64_encode, "the text's UTF-8 bytes in base64"),
-    _text("b64decode", base64_decode, "the text that was put in base64"),
+    _text("b64decode", base64_decode, "the text decoded from base64"),
     _text(
         "code(language=none)",
         code,

@@ -207,7 +207,7 @@ class Converter:
             raise LanguageError(
                 "arguments cannot be unpacked with `*` or `**`",
                 node.lineno,
-                "write the arguments out",
+                "write each argument",
             )
         keywords: dict[str, tree.Expr] = {}
         for keyword in node.kwargs:
@@ -333,5 +333,5 @@ def _refused(node: nodes.Node) -> LanguageError:
     return LanguageError(
         f"tag {tag!r} is not supported: a template cannot use other templates",
         node.lineno,
-        "write the text out, or pass it in as an input",
+        "write the text here, or pass it in as an input",
     )

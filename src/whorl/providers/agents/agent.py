@@ -144,11 +144,11 @@ def invocation_of(request: Request, agents: Mapping[str, AgentSettings]) -> Invo
     models: list[Json] = model if isinstance(model, list) else [model] if model else []
     for each in models:
         if not isinstance(each, str) or not _MODEL.fullmatch(each):
-            inputs.refuse("model", f"is no name of a model: {each!r:.80}")
+            inputs.refuse("model", f"is not the name of a model:  {each!r:.80}")
     tools = inputs.items("tools")
     for tool in tools:
         if not isinstance(tool, str) or not _TOOL.fullmatch(tool):
-            inputs.refuse("tools", f"holds {tool!r:.80}, which is no name of a tool")
+            inputs.refuse("tools", f"holds {tool!r:.80}, which is not the name of a tool")
     name = inputs.needed("agent")
     if name not in agents:
         near = did_you_mean(name, agents) or f"known: {', '.join(agents)}"
@@ -192,7 +192,7 @@ def _conversation(request: Request, inputs: Inputs) -> tuple[str, str]:
             answer = repair.text("answer")
             prompt = f"{prompt}\n\nYour answer was:\n{answer}\n\n{correction}"
     if session and not _SESSION.fullmatch(session):
-        inputs.refuse("session", f"is no name of a session: {session!r:.80}")
+        inputs.refuse("session", f"is not the name of a session:  {session!r:.80}")
     return session, clean(prompt)
 
 

@@ -276,7 +276,7 @@ class _Gemini(AgentProgram):
     prefixes = ("gemini", "google")
     output_kind = _GeminiOutput
     no_sessions = (
-        "keeps no sessions, so it cannot go on with a conversation; use claude-code or codex, or "
+        "keeps no sessions, so it cannot continue a conversation; use claude-code or codex, or "
         "put what it must know into the prompt"
     )
 

@@ -84,7 +84,7 @@ async def offered_tools(
             )
     count = len(offers.offers)
     if count > OFFERS_MAX:
-        raise _unfit(f"stands for {count} tools, and at most {OFFERS_MAX} can be offered")
+        raise _unfit(f"means {count} tools, but at most {OFFERS_MAX} can be offered")
     for name, pin in earlier.items():
         if offers.pins.get(name, pin) != pin:
             raise changed(*name.split("/", 1))

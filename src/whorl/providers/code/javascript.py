@@ -89,7 +89,7 @@ _SEALED_FLAGS = (
 # How Node ends whose code waits for what never comes, and one that is out of memory.
 _NO_RESULTS = {
     9: "Node 20 or newer is needed",
-    13: "it waits for what never comes",
+    13: "it waits for something that never happens",
     -6: f"it needed more than {SEALED_MEMORY_MB} MB of memory",
 }
 

@@ -52,7 +52,7 @@ def transform():
             method = output.get("method") or method
         return {"text": str(made), "method": method}
     except MemoryError:
-        return {"error": "it needs more memory than it may have"}
+        return {"error": "it needs more memory than allowed"}
     except (etree.Error, ValueError) as fault:
         return {"error": str(fault)}
 json.dump(transform(), sys.stdout)
@@ -83,7 +83,7 @@ class Xslt(OwnTask):
             made = json.loads(finished.stdout)
         except ValueError:
             ended = f"nothing (exit code {finished.exit_code})"
-            made = {"error": f"it gave {'more than it may' if finished.cut else ended}"}
+            made = {"error": f"it gave {'more output than allowed' if finished.cut else ended}"}
         if "missing" in made:
             why = f"{what} needs the extra `xslt`: {INSTALL}"
             raise ProviderError(why, code="P109")

@@ -67,7 +67,7 @@ def _rows(text: str, inputs: Inputs, name: str) -> Json:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
             rows.append(row)
             if len(rows) > ROWS_MAX:
-                inputs.refuse("path", f"leads to more than {ROWS_MAX:,} rows")
+                inputs.refuse("path", f"has more than {ROWS_MAX:,} rows")
     except csv.Error as fault:
         raise ProviderError(f"file {name[:200]!r} is not CSV: {fault}", code="P115") from None
     if not inputs.flag("header", default=True) or not rows:

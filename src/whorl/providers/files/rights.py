@@ -66,7 +66,7 @@ def refused_read(written: str) -> str:
 
 
 def refused_write(written: str) -> str:
-    may = "a workflow writes below {{ workspace }}, and what it has permission for"
+    may = "a workflow may write only below {{ workspace }} and where it has permission"
     return f"file {written[:200]!r} may not be written: {may}; {_permission('write', written)}"
 
 
@@ -74,6 +74,6 @@ def _permission(verb: str, written: str) -> str:
     """The line that permits it; the folder is named rather than one file in it."""
     parts = Path(written).parts
     if is_kept(parts):
-        return "no permission opens the store and the configuration"
+        return "workflows can never open the store and the configuration"
     glob = f"{parts[0]}/**" if len(parts) > 1 else written
     return f'[allow] files = {{{verb} = ["{glob[:200]}"]}} in whorl.toml permits it'

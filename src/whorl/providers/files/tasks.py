@@ -81,7 +81,7 @@ class FileGlob(_FileTask):
         folder = inputs.text("folder") or "."
         top, root = self._path(folder), rights.root
         if not top.is_dir() or not rights.may_look_into(top):
-            inputs.refuse("folder", f"names {folder!r}, which is no folder for workflows")
+            inputs.refuse("folder", f"names {folder!r}, which workflows may not use as a folder")
         order, is_descending = inputs.text("sort", "name"), inputs.flag("descending")
         matches = [match for match in _matching(top, inputs) if rights.may_read(match[0])]
         field = {"modified": "st_mtime", "size": "st_size"}.get(order)
@@ -147,7 +147,7 @@ def read_bytes(path: Path, written: str, *, size_max: int) -> bytes:
     try:
         with open(os.open(path, flags | vars(os).get("O_CLOEXEC", 0)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ProviderError(f"file {written[:200]!r} is no regular file", code="P113")
+                raise ProviderError(f"file {written[:200]!r} is not a regular file", code="P113")
             content = file.read(size_max + 1)
     except OSError as fault:
         raise _failure(written, "read", fault) from None
@@ -215,12 +215,12 @@ _REASONS = {
     errno.ENOENT: "does not exist",
     errno.EACCES: "permission denied",
     errno.EISDIR: "it is a folder",
-    errno.EEXIST: "it is there already",
+    errno.EEXIST: "it exists already",
     errno.ELOOP: "it is a symbolic link",
     errno.ENOSPC: "the disk is full",
 }
 
 
 def _failure(written: str, verb: str, fault: OSError) -> ProviderError:
-    reason = _REASONS.get(fault.errno or 0) or fault.strerror or "no reason is known"
+    reason = _REASONS.get(fault.errno or 0) or fault.strerror or "the reason is not known"
     return ProviderError(f"file {written[:200]!r} cannot be {verb}: {reason}", code="P113")

@@ -219,7 +219,7 @@ def tool_calls(listed: Json) -> tuple[ToolCall, ...]:
         if arguments is None:
             arguments = {}
         if not isinstance(arguments, dict):
-            arguments, fault = {}, "its arguments are no JSON object"
+            arguments, fault = {}, "its arguments are not a JSON object"
         call_id = call.get("id")
         used_id = clean(call_id) if isinstance(call_id, str) and call_id else f"call{number}"
         name = clean(str(call.get("name") or ""))
@@ -289,7 +289,7 @@ def fault_in(answer: Answer, conversation: Conversation, model: str) -> Provider
         return _cut(answer, conversation, model, is_empty=is_empty)
     if answer.calls and not conversation.tools:
         names = ", ".join(sorted({repr(shorten(call.name, 60)) for call in answer.calls}))
-        return malformed(model, f"the reply asks for the tool {names}, and none was offered")
+        return malformed(model, f"the reply asks for the tool {names}, but no tool was offered")
     if is_empty:
         why = f"the reply has neither text nor tool calls (finish reason {answer.finish!r})"
         return malformed(model, why)

@@ -304,7 +304,7 @@ def _object_of(text: str, what: str) -> Body:
     except NotJson as cause:
         raise faults.malformed(what, f"the reply is not JSON: {cause}") from None
     if not isinstance(reply, dict):
-        raise faults.malformed(what, "the reply is no JSON object")
+        raise faults.malformed(what, "the reply is not a JSON object")
     error = reply.get("error")
     if not error:
         return reply

@@ -152,7 +152,7 @@ def _at(
     """The provider at an address that a workflow file names; keys go only where they belong."""
     if "?" in url or "#" in url:
         # What follows would no longer be the path of a model's answers.
-        _refuse(f"model_url is the beginning of an address, without '?' and '#', not {url!r}")
+        _refuse(f"model_url must be the beginning of a URL, without '?' and '#', not {url!r}")
     origin, base_url = origin_of(url), url.rstrip("/")
     if provider is not None and origin_of(provider.base_url or url) == origin:
         return replace(provider, base_url=base_url)

@@ -176,7 +176,9 @@ def target_of(url: str) -> Target:
     """Reads a URL; raises ProviderError P107."""
     url = url.strip(" ")
     if len(url) > LENGTH_MAX:
-        raise _refusal(url, f"it has {len(url):,} characters, and {LENGTH_MAX:,} is the most")
+        raise _refusal(
+            url, f"it has {len(url):,} characters, but at most {LENGTH_MAX:,} are allowed"
+        )
     if unclear := _UNCLEAR.search(url):
         raise _refusal(url, _unclear_reason(unclear[0]))
     try:
@@ -188,7 +190,7 @@ def target_of(url: str) -> Target:
     if scheme not in PORTS:
         raise _refusal(url, "only https and http are known")
     if "@" in parts.netloc:
-        raise _refusal(url, "a name or password has no place in a URL; use a header")
+        raise _refusal(url, "a URL must not contain a user name or password; use a header")
     host = _host_of(parts.hostname or "")
     if not host:
         raise _refusal(url, "its host is not a host name or an address")
@@ -223,9 +225,9 @@ def _unclear_reason(character: str) -> str:
     if character == "\\":
         return "it holds a backslash; write / or %5C"
     if not character.isascii():
-        return "it holds half of a character (a lone surrogate)"
+        return "it contains half of a character (a lone surrogate)"
     code = f"%{ord(character):02X}"
-    return f"it holds the control character {character!r}; take it out, or write {code} for it"
+    return f"it holds the control character {character!r}; remove it, or write {code} for it"
 
 
 def _refusal(url: str, reason: str) -> ProviderError:
@@ -303,7 +305,7 @@ class Policy:
             place = place_of(address)
             if place == "public":
                 if scheme == "http":
-                    why = "is a public address, which is not called over plain http"
+                    why = "is a public address, which may not be called over plain http"
                     advice = "(private addresses are, with permission); use https"
                     raise ProviderError(f"{shown}:{port} {why} {advice}", code="P107", detail=where)
             elif not self._is_permitted(host, port, address, place):

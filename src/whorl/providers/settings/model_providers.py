@@ -184,6 +184,6 @@ def _rule(rule: object, place: str) -> settings.ReplyRule:
         re.compile(match)
         return settings.ReplyRule(match, tuple(as_json(reply) for reply in replies), by, exhaust)
     except re.error as cause:
-        refuse(f"{place} match is no regular expression: {cause}")
+        refuse(f"{place} match is not a regular expression: {cause}")
     except NotJson as cause:
         refuse(f"{place} replies are not JSON: {cause}")

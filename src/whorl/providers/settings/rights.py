@@ -99,7 +99,7 @@ def _provider(name: str, entry: object) -> list[Right]:
     if isinstance(entry.get("replies"), str):
         rights.append(Right("files", f"read {entry['replies']}, the replies of {name}"))
     if entry.get("keeps_max_tokens"):
-        rights.append(Right("prices", f"{name} is taken to keep the limits of answers"))
+        rights.append(Right("prices", f"{name} is trusted to keep the limits of answers"))
     return rights
 
 
@@ -147,7 +147,7 @@ def _notify(value: object) -> Part:
         return value, []
     url = str(table.get("url", ""))
     where = url if url.startswith("env:") else shown_url(url)
-    return {}, [Right("notify", f"{where} is told of runs{_credentials(table)}")]
+    return {}, [Right("notify", f"{where} is notified about runs{_credentials(table)}")]
 
 
 def _connectors(value: object) -> Part:

@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from whorl.language import Json
 
 _ROWS = """
-defaults.provider        text      the provider that is asked where a step names none
-defaults.model           text      the model that is asked where a step names none
+defaults.provider        text      the provider, if a step names none
+defaults.model           text      the model, if a step names none
 defaults.judge_model     text      the model of judges: provider/model
 defaults.judge_reasons   truth     whether judges say why; default true
 providers.NAME.kind      kind      the format that it speaks
-providers.NAME.base_url  text      its address, where it is not the well-known one
+providers.NAME.base_url  text      its address, if it is not the well-known one
 providers.NAME.model     text      the model that it is asked for by default
 providers.NAME.api_key   text      the key, or env:VARIABLE
-providers.NAME.max_tokens_field  text  what its limit of an answer is called
-providers.NAME.max_concurrent  whole  how many calls are under way at once
-providers.NAME.requests_per_minute  whole  how many calls it takes
-providers.NAME.tokens_per_minute  whole  how many tokens it takes
-providers.NAME.threads   whole     of the embedded model
-providers.NAME.answer_tokens  whole  what is reserved for an answer whose length is open
+providers.NAME.max_tokens_field  text  the name of its field for the limit of an answer
+providers.NAME.max_concurrent  whole  how many calls may run at the same time
+providers.NAME.requests_per_minute  whole  how many calls it accepts
+providers.NAME.tokens_per_minute  whole  how many tokens it accepts
+providers.NAME.threads   whole     processor threads of the embedded model
+providers.NAME.answer_tokens  whole  tokens to reserve for an answer without a limit
 providers.NAME.timeout_s  number   how long a call may take
 providers.NAME.headers   texts_by_name  what is sent with every call
 providers.NAME.structured  truth   whether it is sent the schema of an answer
@@ -50,7 +50,7 @@ agents.NAME.kind         text      claude-code, codex, gemini or text
 agents.NAME.program      text      what is started
 agents.NAME.model        text      the model that it uses
 agents.NAME.flags        texts     what it is started with
-agents.NAME.skip_permissions  truth  whether it asks nobody for permission
+agents.NAME.skip_permissions  truth  whether it works without asking for permission
 agents.NAME.env          texts_by_name  variables of its environment
 agents.NAME.timeout_s    number    how long it may work
 keys.NAME.url            text      the host that the key is sent to, and no other
@@ -58,13 +58,13 @@ keys.NAME.token          text      sent as a bearer token; env:VARIABLE
 keys.NAME.username       text      for basic authentication
 keys.NAME.password       text      for basic authentication; env:VARIABLE
 keys.NAME.headers        texts_by_name  sent as they are; env:VARIABLE
-connectors.url           text      who answers for connectors
+connectors.url           text      the address that answers for connectors
 connectors.replies       any       recorded replies: a file, or a table by action
-limits.iterations        whole     of loops that have no limit of their own
-limits.time              duration  of loops that have no limit of their own
+limits.iterations        whole     for loops without a limit
+limits.time              duration  for loops without a limit
 limits.cpu               duration  how long a run may compute
-notify.url               text      where news of runs are sent
-notify.headers           texts_by_name  what is sent with them
+notify.url               text      where notifications about runs are sent
+notify.headers           texts_by_name  headers of the notifications
 notify.on                texts     waiting, failed, ended
 queue.NAME               whole     how many runs of a workflow run at once; "*": of any other
 retention.older_than     duration  ended runs that are older are deleted
@@ -73,25 +73,25 @@ retention.max_size       text      how large the store may be, such as 5GB
 retention.audit          duration  rows of the audit that are older are deleted
 run.drain                duration  how long calls may take to end when a command is stopped
 runtime.kind             runtime   where runs are driven
-runtime.temporal.address  text     of the server of Temporal
-runtime.temporal.namespace  text   of the runs
-runtime.temporal.queue   text      on which calls wait
+runtime.temporal.address  text     the address of the Temporal server
+runtime.temporal.namespace  text   the namespace of the runs
+runtime.temporal.queue   text      the task queue of calls
 runtime.temporal.tls     truth     whether the connection is encrypted
 runtime.temporal.api_key  text     env:VARIABLE
 runtime.temporal.values  text      a shared folder, or s3://BUCKET/PREFIX, for large values
 runtime.temporal.s3_endpoint  text  the address of the bucket's server; Amazon's without it
-runtime.temporal.s3_region  text   of the bucket
+runtime.temporal.s3_region  text   the region of the bucket
 runtime.temporal.s3_key  text      env:VARIABLE; without it AWS_ACCESS_KEY_ID, or the machine's role
-runtime.temporal.s3_secret  text   env:VARIABLE; the other half of s3_key
+runtime.temporal.s3_secret  text   env:VARIABLE; the secret that belongs to s3_key
 runtime.temporal.encrypt_with  text  env:VARIABLE; everything in Temporal is unreadable without it
 runtime.temporal.heartbeat  duration  a call whose worker is silent for this long is in doubt
-runtime.temporal.calls_at_once  whole  of one worker
+runtime.temporal.calls_at_once  whole  how many calls one worker makes
 runtime.temporal.grace   duration  how long a worker that is told to stop waits for its calls
 runtime.temporal.queues  texts_by_name  kinds of tasks that need a certain machine
 server.drain             duration  how long calls may take to end when the server is stopped
-server.max_concurrent    whole     how many runs it takes up by itself at the same time
-server.url               text      how others reach it
-server.hooks_per_minute  whole     how many calls of one webhook it takes
+server.max_concurrent    whole     how many runs it resumes by itself at the same time
+server.url               text      its address for others
+server.hooks_per_minute  whole     how many calls of one webhook it accepts
 workflows.folders        texts     where workflows are looked for that others call by name
 workflows.python         texts     workflows written in Python: module:name
 """

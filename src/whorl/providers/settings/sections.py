@@ -132,7 +132,7 @@ def _allow(table: Table) -> settings.Allow:
     globs = [*(files.texts("read") or ()), *(files.texts("write") or ())]
     for glob in globs:
         if not glob or glob.startswith(("/", "~")) or "\\" in glob or ".." in glob.split("/"):
-            refuse(f"[allow] files names {glob!r}, which is no pattern for files in the project")
+            refuse(f"[allow] files names {glob!r}, which is not a pattern for files in the project")
     return settings.Allow(
         commands=permissions["commands"],
         private_network=permissions["private_network"],
@@ -197,7 +197,7 @@ def _agent(name: str, value: object, environment: Environment) -> settings.Agent
         refuse(f"{table.place} needs a program, the name or path of what is started")
     flags = table.texts("flags") or ()
     if any("\0" in flag for flag in flags):
-        refuse(f"{table.place} flags hold a NUL character, which no command line can")
+        refuse(f"{table.place} flags contain a NUL character, which no command line can")
     timeout_s = table.number("timeout_s", settings.AGENT_TIMEOUT_S)
     return settings.AgentSettings(
         name=name,
@@ -295,7 +295,7 @@ def _seconds(duration: object) -> float | None:
 def _notify(table: Table) -> settings.NotifySettings:
     url = table.url(table.resolved("url"), "an http or https address")
     if table.values and not url:
-        refuse("[notify] needs a url, the address that is told")
+        refuse("[notify] needs a url, the address that is notified")
     events = get_args(settings.NotifyOn)
     chosen = table.values.get("on", [*events])
     if not isinstance(chosen, list) or not all(name in events for name in chosen):

@@ -91,8 +91,8 @@ class KnownTools:
             return {}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             pass
-        words = f"{str(self._path)!r}, which has what tools say about themselves, cannot be read"
-        advice = "take it from a backup; or delete it, and look at what the tools say"
+        words = f"{str(self._path)!r}, which holds the known tool descriptions, cannot be read"
+        advice = "restore it from a backup; or delete it, and check what the tools say"
         raise UsageError(words, help=advice, code="W901")
 
     @contextmanager

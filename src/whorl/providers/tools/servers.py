@@ -84,7 +84,7 @@ class Servers:
             self._pin(run, name, tool)
         if (known := self._known()) is not None and (different := known.changed(name, tools)):
             tool_name = different[0].partition("/")[2]
-            why = "says something else about itself than before"
+            why = "has another description than in earlier runs"
             advice = f"`whorl tools accept {different[0]}` shows the difference and asks"
             words = f"tool {tool_name!r} of MCP server {name!r} {why}; {advice}"
             raise ProviderError(words, code="P126")

@@ -125,8 +125,8 @@ def _folding(
     try:
         return (yield from _folded_on(journal, replay.folded, replay.take))
     except _MISSHAPEN as fault:
-        words = f"entry {replay.folded.seq} of run {run} has not what its kind has ({fault!r:.80})"
-        advice = "restore a backup; other runs are not touched by it"
+        words = f"entry {replay.folded.seq} of run {run} lacks fields of its kind ({fault!r:.80})"
+        advice = "restore a backup; other runs are not affected"
         raise StoreError(words, code="R903", help=advice) from fault
 
 

@@ -112,7 +112,7 @@ def seals_from(environment: Mapping[str, str]) -> Seals:
     return Seals(user_folder(environment) / "key", environment.get(VARIABLE, ""))
 
 
-_ADVICE: Final = f"bring the key back, or set {VARIABLE} to it; the run can be looked at without"
+_ADVICE: Final = f"restore the key, or set {VARIABLE} to it; the run can be shown without it"
 
 
 def _make(path: Path) -> None:
@@ -142,7 +142,7 @@ def _decoded(text: str, place: str) -> bytes:
         key = urlsafe_b64decode(text.strip())
         if len(key) == _KEY_BYTES:
             return key
-    words = f"{place} is no key: it must be {_KEY_BYTES} bytes in base64"
+    words = f"{place} is not a key: it must be {_KEY_BYTES} bytes in base64"
     raise StoreError(words, code=CODE, help=_ADVICE)
 
 

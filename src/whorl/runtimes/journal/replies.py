@@ -45,16 +45,16 @@ _WORDS: Final = {
     "P109": "a command failed or was not found",
     "P111": "the answer is cut off, empty or malformed",
     "P113": "an input is missing or wrong",
-    "P115": "it returned something that is no JSON",
-    "P117": "it gave too much",
+    "P115": "it returned something that is not JSON",
+    "P117": "its result is too large",
     "P119": "the model refuses to answer",
     "P120": "an MCP server cannot be used",
-    "P121": "a tool is not there or not allowed",
+    "P121": "a tool does not exist or is not allowed",
     "P122": "a tool's description has changed during the run",
     "P123": "a tool failed",
-    "P124": "the model wants tools without end",
+    "P124": "the model asks for tools too many times",
     "P130": "an agent program failed",
-    "I900": "a mistake inside of it",
+    "I900": "an internal mistake",
 }
 
 
@@ -121,8 +121,8 @@ def fit(value: Json) -> Json:
     # A line break is two characters in JSON, some others are six: what is long is counted exactly.
     if size > _LONG and sum(map(len, write_pieces(value, _ENCODE))) > REPLY_MAX:
         raise ProviderError(
-            f"the task gave more than {REPLY_MAX:,} characters; let it give less, or a place where"
-            " the rest is",
+            f"the task gave more than {REPLY_MAX:,} characters; let it give less, or the place of"
+            " the rest",
             code="P117",
         )
     return value
@@ -179,4 +179,4 @@ def _kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str
     kind = f"it gave status {status}" if isinstance(status, int) else _WORDS.get(code, "it failed")
     if code == "P109" and isinstance(exit_code, int):
         kind = f"the command ended with code {exit_code}"
-    return f"{kind}; what it said is kept out of sight, since it is secure"
+    return f"{kind}; its message is hidden, since it is secure"

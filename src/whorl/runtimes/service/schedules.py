@@ -155,7 +155,7 @@ class ScheduleTable:
     async def remove(self, name: str) -> None:
         known = self.named(name)
         if known.trigger:
-            words = f"the schedule {name!r} stands in {known.file}, as its trigger"
+            words = f"the schedule {name!r} is the trigger of {known.file}"
             raise UsageError(words, help=f"`whorl schedule pause {name}`, or change the file")
 
         def apply(connection: apsw.Connection) -> None:

@@ -67,7 +67,7 @@ def copy_of(error: StoreError | InternalError) -> StoreError | InternalError:
 
 def fenced(run: str, owner: int, current: int) -> Fenced:
     return Fenced(
-        f"run {run!r} has another owner by now (owner number {owner}, current {current})",
+        f"run {run!r} has another owner now (owner number {owner}, current {current})",
         code="R902",
         help="nothing was written; watch the run with `whorl watch`, or resume it later",
     )

@@ -301,7 +301,7 @@ class RunListing:
         return {} if None in exits else exits
 
     def totals(self, since: float = 0.0) -> list[Total]:
-        """What the runs made since a time have used, by workflow name, the dearest first."""
+        """What the runs made since a time have used, by workflow name, the most expensive first."""
         return [Total(*row) for row in self._reader.rows(_TOTALS, (since,))]
 
     def charges(

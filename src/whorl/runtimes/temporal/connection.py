@@ -37,7 +37,7 @@ async def connect(settings: TemporalSettings) -> Client:
             )
     except (RuntimeError, TimeoutError) as fault:
         words = f"Temporal does not answer at {settings.address!r}: {fault or 'no answer in time'}"
-        advice = "look at [runtime.temporal] address; `temporal server start-dev` starts one to try"
+        advice = "check [runtime.temporal] address; `temporal server start-dev` starts one to try"
         raise StoreError(words, code="R922", help=advice) from fault
 
 
@@ -48,5 +48,5 @@ def answering(settings: TemporalSettings) -> Iterator[None]:
         yield
     except RPCError as fault:
         words = f"Temporal at {settings.address!r} has refused: {fault}"
-        advice = "look at [runtime.temporal]; a `whorl worker` sets up what the namespace lacks"
+        advice = "check [runtime.temporal]; a `whorl worker` sets up what the namespace lacks"
         raise StoreError(words, code="R922", help=advice) from fault

@@ -174,7 +174,7 @@ class Decoder:
 def underivable(run: str) -> StoreError:
     """The history was made by another machine than the one that reads it."""
     words = f"the journal of run {run!r} cannot be derived by this version of Whorl"
-    advice = "read it with the version that its workers have; the run itself is not touched by it"
+    advice = "read it with the version that its workers have; the run itself is not affected"
     return StoreError(words, code="R921", help=advice)
 
 

@@ -23,7 +23,7 @@ def check_runnable(plan: Plan, settings: TemporalSettings) -> None:
         if is_local and task.kind not in settings.queues:
             raise _refused(
                 f"step {place!r} works in a folder ({task.kind}), which workers do not share",
-                f'name the queue of those who do: [runtime.temporal.queues] {task.kind} = "NAME"',
+                f'name a queue for it: [runtime.temporal.queues] {task.kind} = "NAME"',
             )
     if plan.is_confidential and not settings.encrypt_with:
         raise _refused(

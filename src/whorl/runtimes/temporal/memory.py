@@ -243,7 +243,7 @@ class ClusterMemories:
         size = about.get("bytes", 0) + len(json.dumps(record, ensure_ascii=False).encode())
         if size > BYTES_MAX and not self.settings.values:
             words = f"the memory {key!r} would have {size:,} bytes, more than Temporal takes"
-            advice = "say where large values lie: [runtime.temporal] values"
+            advice = "set where large values are stored: [runtime.temporal] values"
             raise StoreError(words, code="R920", help=advice)
 
     def _id(self, key: str) -> str:

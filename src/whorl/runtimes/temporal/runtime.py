@@ -199,7 +199,7 @@ class TemporalRuntime:
         decoder = await self.mirror.bring(run)
         if decoder is None:
             words = f"the server has deleted the history of run {run!r}"
-            raise UsageError(words, help="fork it, or start it anew", code="W905")
+            raise UsageError(words, help="fork it, or start it again", code="W905")
         first = (replace(event, at=0.0),)
         again = decoder.beginning.go_on(decoder.pilot, before=execution, first=first)
         return await self._begin(again, is_again=True)

@@ -158,7 +158,7 @@ def _read_bytes(path: Path) -> bytes:
             content = file.read(CONFIG_BYTES_MAX + 1)
     except OSError as error:
         words = f"{path}: cannot be read: {error.strerror}"
-        raise UsageError(words, help="look at --config", code="W901") from error
+        raise UsageError(words, help="check --config", code="W901") from error
     if len(content) > CONFIG_BYTES_MAX:
         raise _bad_config(str(path), f"has more than {CONFIG_BYTES_MAX:,} bytes")
     return content
@@ -187,10 +187,10 @@ def _read_replies(path: Path) -> object:
         replies = json.loads(path.read_text("utf-8"))
     except OSError as error:
         words = f"{path}: replies of [connectors] cannot be read: {error.strerror or error}"
-        advice = "the path is seen from the folder of whorl.toml"
+        advice = "the path is relative to the folder of whorl.toml"
         raise UsageError(words, help=advice, code="W901") from error
     except ValueError as error:
-        words = f"{path}: is no JSON file of replies: {error}"
+        words = f"{path}: is not a JSON file of replies: {error}"
         advice = 'replies by action: {"Send_mail": [{"statusCode": 200, "body": {}}]}'
         raise UsageError(words, help=advice, code="W901") from error
     return replies["calls"] if isinstance(replies, dict) and "cassette" in replies else replies
@@ -205,5 +205,5 @@ def line_of(path: Path, message: str) -> str:
 
 
 def _bad_config(place: str, words: str) -> UsageError:
-    advice = 'texts stand in quotes: base_url = "https://..."'
+    advice = 'write texts in quotes: base_url = "https://..."'
     return UsageError(f"{place}: {words}", help=advice, code="W901")

@@ -154,7 +154,7 @@ def check_trusted(settings: Settings, requests: Sequence[Event] = ()) -> None:
 def check_grants(table: object, place: str) -> dict[str, object]:
     """`[trust."PATH"]` of the user's file: the folders whose whorl.toml counts as it is."""
     if not isinstance(table, dict) or any(grant != {} for grant in table.values()):
-        words = f'{place}: [trust."PATH"] has no keys: the path of a folder says it all'
+        words = f'{place}: [trust."PATH"] has no keys: the path of the folder is enough'
         raise UsageError(words, help='write [trust."/home/me/project"]', code="W901")
     return table
 
@@ -180,7 +180,7 @@ def read_records(environment: Mapping[str, str]) -> dict[str, Trusted]:
         raise _bad_records(path, f"cannot be read: {fault.strerror}") from fault
     own = getattr(os, "geteuid", lambda: about.st_uid)()
     if about.st_uid != own or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _bad_records(path, "is not yours alone: chmod 600, and chown where it is not yours")
+        raise _bad_records(path, "can be used by others: chmod 600, and chown if it is not yours")
     try:
         document: Any = json.loads(content)
         files = document["files"] if document["format"] == _FORMAT else {}

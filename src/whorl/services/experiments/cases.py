@@ -56,7 +56,11 @@ def read_cases(
         return [], list(fault.diagnostics)
     mistakes: list[Diagnostic] = []
     if not rows or len(rows) > CASES_MAX:
-        words = f"{len(rows):,} cases are more than {CASES_MAX:,}" if rows else "there is no case"
+        words = (
+            f"{len(rows):,} cases are too many: at most {CASES_MAX:,}"
+            if rows
+            else "there is no case"
+        )
         mistakes.append(Diagnostic("X100", words, value.span))
     cases = [_case(row, span, number, column, group) for number, (row, span) in enumerate(rows, 1)]
     for name, count in Counter(case.id for case in cases).items():
@@ -90,7 +94,7 @@ def _rows(files: ProjectFiles, document: Document, value: Value) -> list[Row]:
         root = parse(text, path).root
         items = [(plain(item), item.span) for item in root] if isinstance(root, Sequence) else []
         return _objects(items, value.span)
-    words = f"{name!r} is no .csv, .jsonl, .json or .yaml file"
+    words = f"{name!r} is not a .csv, .jsonl, .json or .yaml file"
     raise InvalidWorkflow([Diagnostic("X100", words, value.span)])
 
 
@@ -102,7 +106,9 @@ def _json_lines(text: str, name: str) -> list[tuple[Json, Span]]:
                 rows.append((json.loads(line), Span(name, number, 1)))
             except ValueError as fault:
                 span = Span(name, number, 1)
-                raise InvalidWorkflow([Diagnostic("X101", f"no JSON: {fault}", span)]) from None
+                raise InvalidWorkflow(
+                    [Diagnostic("X101", f"not valid JSON: {fault}", span)]
+                ) from None
     return rows
 
 
@@ -131,7 +137,7 @@ def _csv_rows(text: str, name: str) -> list[Row]:
             rows.append((dict(zip(header, cells, strict=True)), span))
     except csv.Error as fault:
         span = Span(name, reader.line_num, 1)
-        raise InvalidWorkflow([Diagnostic("X101", f"no CSV: {fault}", span)]) from None
+        raise InvalidWorkflow([Diagnostic("X101", f"not valid CSV: {fault}", span)]) from None
     return rows
 
 

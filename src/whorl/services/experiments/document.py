@@ -45,7 +45,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "budget": (("number",), "dollars for the whole experiment"),
     "trial_budget": (("number",), "dollars for one run; default: its worst case"),
     "at_once": (("integer",), "how many trials are under way; default 8"),
-    "order_seed": (("integer", "string"), "what the order inside a block is drawn from"),
+    "order_seed": (("integer", "string"), "the seed of the random order inside a block"),
     "on_failure": (("string",), "the grade of a run that failed: zero (default), or leave_out"),
     "margin": (("number",), "a difference in grade that does not matter; default 0.02"),
     "gate": (("object",), "margin, cost and failures of the gate"),
@@ -205,7 +205,7 @@ class _Reader:
         )
         made.order_seed = str(given.get("order_seed", made.name))
         if made.trials > TRIALS_MAX:
-            self._report(f"{made.trials:,} trials are more than {TRIALS_MAX:,}", root.span)
+            self._report(f"{made.trials:,} trials are too many: at most {TRIALS_MAX:,}", root.span)
         self._stop()
         return made
 

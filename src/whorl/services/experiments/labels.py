@@ -71,7 +71,7 @@ def _read(file: str) -> dict[tuple[str, int | None], bool]:
     rows = csv.DictReader(io.StringIO(open_file(file, size_max=SIZE_MAX), newline=""))
     missing = [name for name in ("case", "label") if name not in (rows.fieldnames or ())]
     if missing:
-        advice = "a file of labels has the columns case, label and, if need be, iteration"
+        advice = "a file of labels has the columns case, label and, if needed, iteration"
         raise UsageError(f"{file}: there is no column {missing[0]!r}", help=advice, code="X100")
     return {
         (str(row["case"]), _number(file, line, row.get("iteration"))): _yes(
@@ -85,7 +85,7 @@ def _number(file: str, line: int, text: str | None) -> int | None:
     if not text or not text.strip():
         return None
     if not text.strip().isdigit():
-        raise _wrong(file, line, "iteration", text, "is no number of an iteration")
+        raise _wrong(file, line, "iteration", text, "is not the number of an iteration")
     return int(text)
 
 

@@ -380,7 +380,7 @@ def check_saved(value: Any) -> dict[str, Any]:
     """Refuses what `saved` has not made."""
     if not isinstance(value, dict) or value.get("baseline") != FORMAT:
         advice = "make one with `whorl experiment report FILE --save baseline.json`"
-        raise UsageError("that is no saved report", help=advice, code="X100")
+        raise UsageError("this is not a saved report", help=advice, code="X100")
     return value
 
 
@@ -427,7 +427,7 @@ def _decide(found: Gate, options: dict[str, Any], pairs: list[float], new: list[
     if is_dearer and ratio is not None and ratio.low is not None and ratio.low > 1:
         found.reasons.append(f"it costs {ratio.value:.2f} times as much, at most {most:g} may be")
     if options.get("failures") == "none" and new:
-        found.reasons.append(f"failed where it did not before: {', '.join(new[:5])}")
+        found.reasons.append(f"failed, and did not fail before: {', '.join(new[:5])}")
     if found.reasons:
         found.verdict = "fail"
     elif difference.low is not None and difference.low > -margin:

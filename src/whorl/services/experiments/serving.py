@@ -153,7 +153,7 @@ class Experiments:
     async def stop(self, name: str) -> None:
         """Begins no more trials; those under way go on to their end."""
         if not await self.table.stop(name):
-            raise UsageError(f"nobody conducts experiment {name!r}", code="W905")
+            raise UsageError(f"experiment {name!r} is not running", code="W905")
         self.awake.set()
 
     async def work(self) -> None:

@@ -195,7 +195,7 @@ def not_explored(workflow: Workflow, name: str) -> str:
     if "limit" in facts:
         return f"iterations of {name!r} are told their limit, so that more would change them"
     if loop.ask != "never" or loop.on_limit != "finish":
-        return f"a person is asked about {name!r}, or its limit is no ordinary end"
+        return f"a person is asked about {name!r}, or its limit is not a normal end"
     if any(value is not None for value in (limits.cost_usd, limits.tokens, limits.calls)):
         return f"loop {name!r} has a budget of its own; give it to the run instead"
     return ""

@@ -56,7 +56,7 @@ class Changed(UsageError):
 
 
 def etag_of(data: bytes) -> str:
-    """What tells two versions of a file apart."""
+    """Identifies a version of a file."""
     return f'"sha256:{hashlib.sha256(data).hexdigest()}"'
 
 
@@ -168,7 +168,7 @@ def read_file(project: Project, file: str) -> tuple[str, str]:
         raise UsageError(f"there is no file {file!r}", code="W903")
     text = _decoded(data, file)
     if _is_other(text, file):
-        raise _unwritable(file, "is no workflow")
+        raise _unwritable(file, "is not a workflow")
     return text, etag_of(data)
 
 
@@ -207,9 +207,9 @@ def _decoded(data: bytes, file: str) -> str:
 def _check_workflow(file: str, before: str | None, text: str) -> None:
     """Only workflows are written, and only in the place of workflows, or of what cannot be read."""
     if before is not None and _is_other(before, file):
-        raise _unwritable(file, "is no workflow")
+        raise _unwritable(file, "is not a workflow")
     if before is None and not _dialect(text, file):
-        raise _unwritable(file, "would be a new file that is no workflow")
+        raise _unwritable(file, "would be a new file that is not a workflow")
 
 
 def _is_other(text: str, file: str) -> bool:
@@ -230,11 +230,11 @@ def _folder_of(project: Project, file: str) -> Iterator[tuple[int, str]]:
     """The open folder of a file, and its name there; no link is followed on the way."""
     parts = file.split("/")
     if file.startswith("/") or "\\" in file or not file.isprintable():
-        raise _unwritable(file, "is no path inside of the project")
+        raise _unwritable(file, "is not a path inside the project")
     if any(not part or part.startswith(".") for part in parts):
         raise _unwritable(file, "is hidden, or leads out of its folder")
     if not file.endswith(ENDINGS):
-        raise _unwritable(file, "is no .yaml, .yml or .json file")
+        raise _unwritable(file, "is not a .yaml, .yml or .json file")
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     folder = os.open(project.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -263,7 +263,7 @@ def _read(folder: int, name: str, file: str) -> bytes | None:
     with os.fdopen(opened, "rb") as stream:
         about = os.fstat(stream.fileno())
         if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:
-            raise _unwritable(file, "is no plain file, or has another name as well")
+            raise _unwritable(file, "is not a regular file, or has a second name")
         data = stream.read(BYTES_MAX + 1)
     if len(data) > BYTES_MAX:
         raise _unwritable(file, f"has more than {BYTES_MAX:,} bytes")

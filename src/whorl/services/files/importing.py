@@ -55,8 +55,8 @@ def _rows(connection: apsw.Connection, path: Path) -> tuple[Database, dict[str, 
     names = {str(row[0]) for row in listed}
     database = next((each for each in DATABASES if each.known_by <= names), None)
     if database is None:
-        words = f"{str(path)!r} holds no workflows of a program that is known here"
-        advice = "a database such as ~/.ai-studio/data.db is meant"
+        words = f"{str(path)!r} has no workflows of a known program"
+        advice = "give a database such as ~/.ai-studio/data.db"
         raise UsageError(words, help=advice, code="W901")
     return database, {
         table: list(_table(connection, table)) for table in database.tables if table in names

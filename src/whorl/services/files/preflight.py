@@ -65,13 +65,15 @@ def check_labels(labels: dict[str, str]) -> dict[str, str]:
         raise UsageError(f"a run has at most {LABELS_MAX} labels, not {len(labels)}")
     for name, value in labels.items():
         if _LABEL.fullmatch(name) is None:
-            words = f"{name[:80]!r} is no name of a label: 1 to 60 letters, digits, '-', '_', '.'"
+            words = (
+                f"{name[:80]!r} is not a name for a label: 1 to 60 letters, digits, '-', '_', '.'"
+            )
             raise UsageError(words, help=advice)
         if not 0 < len(value) <= LABEL_LENGTH_MAX or not value.isprintable():
             words = f"label {name!r} has 1 to {LABEL_LENGTH_MAX} characters, in one line"
             raise UsageError(words, help=advice)
         if name in EXPERIMENT_LABELS:
-            words = f"the label {name!r} is given to runs of experiments alone"
+            words = f"the label {name!r} is only for runs of experiments"
             raise UsageError(words, help="choose another name")
     return labels
 

@@ -99,7 +99,7 @@ class LiveText:
     """
 
     folder: Path
-    # What steps have streamed that are under way, for those who come late.
+    # What steps have streamed that are under way, for late readers.
     _texts: dict[RunId, dict[str, str]] = field(default_factory=dict)
     _pipes: dict[RunId, dict[str, _Pipe]] = field(default_factory=dict)
     _looked: float = 0.0

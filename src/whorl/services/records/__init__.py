@@ -151,7 +151,9 @@ def history_of(
     tell = cast("History", histories().load(shape))
     found = records_of(store, run, at, depth=None, limit=HISTORY_MAX, secrets=secrets)
     if found.more:
-        message = f"run {run} has more than {HISTORY_MAX:,} records, the most that are told at once"
+        message = (
+            f"run {run} has more than {HISTORY_MAX:,} records, the most that are shown at once"
+        )
         raise UsageError(message, help=f"name a place: `whorl show {run}/ADDRESS --as {shape}`")
     result, row = result_of(store, run), store.run(run)
     first = next(iter(store.read(run, limit=1))).event

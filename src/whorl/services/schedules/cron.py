@@ -70,12 +70,12 @@ def parse_cron(text: str) -> Cron:
     fields = written.split()
     if len(written) > _TEXT_MAX or len(fields) != len(_FIELDS):
         names = ", ".join(name for name, *_ in _FIELDS)
-        raise ValueError(f"{text[:60]!r} has not the five fields of cron: {names}")
+        raise ValueError(f"{text[:60]!r} does not have the five fields of cron: {names}")
     values = [_field(part, *about) for part, about in zip(fields, _FIELDS, strict=True)]
     weekdays = frozenset(day % 7 for day in values[4])
     is_either = not fields[2].startswith("*") and not fields[4].startswith("*")
     if not is_either and all(_DAYS_OF_MONTHS[month] < min(values[2]) for month in values[3]):
-        raise ValueError(f"{text!r} never comes: no such month has a day {min(values[2])}")
+        raise ValueError(f"{text!r} never happens: no such month has a day {min(values[2])}")
     return Cron(values[0], values[1], values[2], values[3], weekdays, is_either)
 
 
@@ -84,7 +84,7 @@ def _field(text: str, name: str, first: int, last: int, names: dict[str, int]) -
     for item in text.split(","):
         match = _ITEM.fullmatch(item)
         if match is None:
-            raise ValueError(f"{item!r} is no {name}: write 5, 1-5, */15 or lists of them")
+            raise ValueError(f"{item!r} is not a valid {name}: write 5, 1-5, */15 or lists of them")
         begin, end, step = match.groups()
         low = first if begin == "*" else _value(begin, name, first, last, names)
         high = low if step is None else last
@@ -94,7 +94,7 @@ def _field(text: str, name: str, first: int, last: int, names: dict[str, int]) -
             high = _value(end, name, first, last, names)
         is_backwards = high < low or (begin == "*" and end is not None)
         if is_backwards or step == "0":
-            raise ValueError(f"{item!r} is no {name}: it names nothing")
+            raise ValueError(f"{item!r} is not a valid {name}: it matches nothing")
         values |= set(range(low, high + 1, int(step or 1)))
     return frozenset(values)
 
@@ -103,5 +103,5 @@ def _value(text: str, name: str, first: int, last: int, names: dict[str, int]) -
     value = names.get(text.lower(), int(text) if text.isdecimal() else -1)
     if not first <= value <= last:
         also = f", or {next(iter(names))} and the like" if names else ""
-        raise ValueError(f"{text!r} is no {name}: {first} to {last}{also}")
+        raise ValueError(f"{text!r} is not a valid {name}: {first} to {last}{also}")
     return value

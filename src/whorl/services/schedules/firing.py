@@ -57,7 +57,7 @@ _FOLLOW_S: Final = 10.0
 # How long another system is left alone that could not be subscribed to.
 _AGAIN_S: Final = 60.0
 _ASKED_LATER: Final = "it was asked later"
-_NO_NEWS: Final = "there is no news"
+_NO_NEWS: Final = "there is nothing new"
 
 log = logging.getLogger("whorl")
 

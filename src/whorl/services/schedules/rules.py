@@ -39,8 +39,8 @@ BACKFILL_MAX: Final = 100
 BACKFILL_S: Final = 366 * 86_400.0
 # So many firings are noted or started at once.
 OPEN_MAX: Final = 1_000
-_BACKFILLED: Final = "missed, and made up for"
-MISSED: Final = "missed: no server was there, or the clock was set forward"
+_BACKFILLED: Final = "missed, and started later"
+MISSED: Final = "missed: no server was running, or the clock was set forward"
 _FORMS: Final = "write a cron expression such as '0 7 * * mon-fri', or a time such as 15m"
 
 
@@ -99,7 +99,7 @@ def _recurrence(written: Any, seen: float) -> Rule:
         )
         return Windows(rule, float(written.get("delay_s", 0))) if "window" in written else rule
     except (AttributeError, KeyError, TypeError, ValueError) as fault:
-        raise UsageError(f"the recurrence is none: {fault}", help=_FORMS, code=CODE) from fault
+        raise UsageError(f"the recurrence is not valid: {fault}", help=_FORMS, code=CODE) from fault
 
 
 def _moment(text: str, zone: ZoneInfo) -> float:

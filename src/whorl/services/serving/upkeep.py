@@ -173,7 +173,7 @@ class Upkeep:
         if reason:
             await self._hold(run, reason)
             return False
-        log.info("run %s is taken up", run)
+        log.info("run %s is resumed", run)
         self._driven.add(run)
         task = self.driving.drive(run, at_least=at_least)
         task.add_done_callback(lambda done: self._ended(run, done))
@@ -189,7 +189,7 @@ class Upkeep:
     async def _hold(self, run: RunId, reason: str) -> None:
         if len(self._held) > _FORGOTTEN_MAX:
             self._held.clear()
-        log.warning("run %s is not taken up: %s", run, safe(reason))
+        log.warning("run %s is not resumed: %s", run, safe(reason))
         with suppress(StoreError):
             await self._store.hold(run, reason)
         row = self._row(run)

@@ -111,7 +111,7 @@ class Notifier:
         if notice is None or notice["event"] not in self._settings.on:
             return
         if len(self._sending) >= PENDING_MAX:
-            log.warning("run %s: not told, too many notifications are under way", run)
+            log.warning("run %s: no notification, since too many are under way", run)
             return
         task = asyncio.create_task(self._send(run, notice))
         self._sending.add(task)
@@ -148,7 +148,7 @@ class Notifier:
                 await asyncio.sleep(TRY_AGAIN_S)
                 await self._outbound.request(call, check_status=True)
         except (UsageError, StoreError, ProviderError) as fault:
-            log.warning("run %s: nobody was told of it: %s", run, safe(str(fault)))
+            log.warning("run %s: the notification failed: %s", run, safe(str(fault)))
 
     def _about(self, run: RunId, is_waiting: bool) -> dict[str, Json]:
         row = self._store.run(run)

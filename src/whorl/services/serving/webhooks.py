@@ -79,10 +79,10 @@ def delivery_of(
     if hook is None or not any(equal):
         raise UsageError(_NOT_OURS, code=CODE)
     if row.format == "standard" and not _is_now(at, now):
-        words = f"the time of the call is more than {TOLERANCE_S / 60:g} minutes from ours"
-        raise UsageError(words, help="sign it anew when it is sent again", code=CODE)
+        words = f"the time of the call is more than {TOLERANCE_S / 60:g} minutes from the server's"
+        raise UsageError(words, help="sign it again when you send it again", code=CODE)
     if _ID.fullmatch(delivery) is None:
-        words = "the call has no id that can be used"
+        words = "the call has no valid id"
         raise UsageError(words, help="1 to 200 characters of ASCII, without spaces", code=CODE)
     return delivery
 
@@ -96,7 +96,7 @@ def _secrets_of(row: HookRow, seals: Seals, now: float) -> list[str]:
         return [seals.open(text, "hook", row.name) for text in sealed]
     except StoreError as fault:
         words = f"the secret of hook {row.name!r} cannot be opened with the key that is here"
-        advice = f"bring the key back, or make another secret: `whorl hook rotate {row.name}`"
+        advice = f"restore the key, or make another secret: `whorl hook rotate {row.name}`"
         raise StoreError(words, code=fault.code, help=advice) from fault
 
 
@@ -139,7 +139,7 @@ async def add_hook(
         raise UsageError(words, help=advice)
     path, root = Path(project.locate(file)).resolve(), project.root.resolve()
     if not path.is_relative_to(root):
-        raise UsageError(f"{file!r} is no file of the project {str(root)!r}")
+        raise UsageError(f"{file!r} is not a file of the project {str(root)!r}")
     secret = new_secret(form)
     sealed = store.seals.seal(secret, "hook", chosen)
     row = HookRow(chosen, str(path.relative_to(root)), workflow, form, time.time(), sealed)

@@ -161,7 +161,7 @@ def _check_expected(mocks: Mocks, expect: dict[str, Any], path: Place) -> None:
             if key is None or part == "steps":
                 continue
             if not any(isinstance(step.node, Loop) for step in meant_by(key, mocks.steps)):
-                message = f"{text!r} is no loop"
+                message = f"{text!r} is not a loop"
                 mocks.mistakes.append(Mistake(place, "W010", message, is_key=True))
 
 

@@ -79,11 +79,11 @@ _ANSWER: dict[str, Any] = {
         "anyOf": [_of("string", "what is wrong"), _ERROR],
     },
     "delay": {
-        "description": "how long it takes, such as 90s; no time passes for you",
+        "description": "how long it takes, such as 90s, in virtual time",
         "type": ["string", "number"],
     },
     "usage": _USAGE,
-    "times": _of("integer", "of a sequence: how often it is the answer", minimum=1),
+    "times": _of("integer", "in a sequence: how often this answer is given", minimum=1),
 }
 _SEQUENCE = {
     "sequence": _of(
@@ -115,7 +115,7 @@ _LOOP = _object(
     },
 )
 _STEP = _object(
-    "what became of a step; of several that are meant, each has to fit",
+    "what is expected of a step; if several steps match, each must fit",
     {
         "status": _of("string", "succeeded, failed, timed_out, skipped, or the dialect's word"),
         "calls": _of(
@@ -138,7 +138,7 @@ _EXPECT = _object(
         "loops": _by_name("loops by name or address", "loop"),
         "steps": _by_name("steps by name or address", "step"),
         "usage": _USAGE,
-        "seconds": _of("number", "how long the run took in its own time", minimum=0),
+        "seconds": _of("number", "how long the run took, in virtual time", minimum=0),
     },
 )
 _GIVEN: dict[str, Any] = {
@@ -170,7 +170,7 @@ SCHEMA: dict[str, Any] = {
         {
             "whorl_tests": _of("integer", "the version of the format", enum=[FORMAT]),
             "workflow": _of("string", "its file; default: the one of the same name beside it"),
-            "name": _of("string", "which one, where the file has several workflows"),
+            "name": _of("string", "which workflow, if the file has several"),
             **{name: form | {"description": f"for all tests: {form['description']}"}
                for name, form in _GIVEN.items()},
             "tests": _by_name("the tests by what they show", "test"),

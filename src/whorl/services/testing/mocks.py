@@ -126,7 +126,7 @@ class Mocks:
         key = key_of(text, self.steps)
         if meant_by(key, self.steps):
             return key
-        message = f"{text!r} is no step of workflow {self.workflow.name!r}"
+        message = f"{text!r} is not a step of workflow {self.workflow.name!r}"
         advice = advice_for(key, self.steps)
         self.mistakes.append(Mistake(path, "W010", message, advice, is_key=True))
         return None
@@ -135,7 +135,7 @@ class Mocks:
         listed, repeats = [(path, value)], True
         if isinstance(value, dict) and "sequence" in value:
             if rest := sorted(set(value) - {"sequence", "then"}):
-                message = f"{rest[0]!r} stands in the answers of a sequence, not beside it"
+                message = f"{rest[0]!r} belongs in the answers of a sequence, not beside it"
                 self.mistakes.append(Mistake((*path, rest[0]), "W007", message, is_key=True))
             repeats = value.get("then") == "repeat"
             listed = [((*path, "sequence", at), item) for at, item in enumerate(value["sequence"])]
@@ -186,7 +186,7 @@ class Mocks:
         try:
             return parse_duration(written)
         except ValueError:
-            message = f"{written!r:.40} is no duration"
+            message = f"{written!r:.40} is not a duration"
             self.mistakes.append(Mistake(path, "W007", message, "write 90s, 5m or PT5S"))
             return 0.0
 
@@ -254,7 +254,9 @@ def _unfit(mock: Mock) -> Iterator[Mistake]:
     for node in (step.node for step in mock.steps if step.node is not None):
         if type(node) in _STEERING:
             message = f"{node.name!r} {_STEERING[type(node)]}, which a mock cannot do"
-            yield Mistake(mock.path, "W010", message, "leave the mock out: it calls nobody", True)
+            yield Mistake(
+                mock.path, "W010", message, "remove the mock: the step makes no call", True
+            )
         elif isinstance(node, ir.Gate):
             yield from _unfit_decisions(mock, node)
         elif isinstance(node, ir.Task) and node.returns is not None and node.shape is None:

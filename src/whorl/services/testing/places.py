@@ -132,7 +132,7 @@ def advice_for(key: Key, steps: list[Step]) -> str:
         if step.names[-1][0] == last.name and last.number is not None:
             *around, (name, _) = step.names
             if not (loops := [n for n, repeats in around if repeats]):
-                return f"{name!r} is in no loop: write {name!r}"
+                return f"{name!r} is not in a loop: write {name!r}"
             return f"an iteration belongs to its loop: write '{loops[-1]}[{last.number}]/{name}'"
     labels = dict.fromkeys(step.label for step in steps)
     names = dict.fromkeys(step.names[-1][0] for step in steps)

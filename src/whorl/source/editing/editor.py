@@ -106,7 +106,7 @@ class Editor:
                 self._history.add(patches)
                 self.now = changed
                 return
-        message = "this change cannot be made here so that all else stays as it is"
+        message = "this change cannot be made here without changing other parts"
         self.now.refuse(UNEXACT, message, at, _AS_TEXT)
 
     def verify(self) -> None:
@@ -283,8 +283,8 @@ class Editor:
         """Writes what stands in brackets over lines of its own; its entries stay as they are."""
         value, place = self.now.container(path), self.now.place(path)
         if self.now.is_json or self.now.container(path[:-1]).layout.flow:
-            message = "only a mapping or list that stands in lines itself can be opened"
-            self.now.refuse(FLOW, message, place.at, "open what is around it first")
+            message = "only a value of a mapping or list that is written in lines can be opened"
+            self.now.refuse(FLOW, message, place.at, "open the value around it first")
         if not value.layout.flow or not len(value):
             return
         # A remark behind the brackets stands behind the key afterwards.

@@ -86,7 +86,7 @@ def _cut_flow(
 def _cut_only(text: Text, path: Path, piece: Piece) -> tuple[Piece, list[list[Patch]]]:
     """The only entry of a block leaves empty brackets behind."""
     if len(path) == 1:
-        text.refuse(FLOW, "this is all that the file holds", text.place(path).at)
+        text.refuse(FLOW, "this is the only entry of the file", text.place(path).at)
     holder, owner = text.container(path[:-1]), path[:-1]
     brackets = "{}" if isinstance(holder, Mapping) else "[]"
     start, end = holder.layout.extent
@@ -198,7 +198,7 @@ def _folded(text: Text, holder: Container, piece: Piece) -> Piece:
     lines = piece.text.strip().splitlines()
     if not piece.fresh and (len(lines) > 1 or _REMARK.search(piece.text)):
         message = "lines of a block cannot be put into brackets as they are"
-        advice = "write it over lines of its own first: the operation 'open'"
+        advice = "first write the brackets as lines, with the operation 'open'"
         text.refuse(FLOW, message, holder.layout.extent[0], advice)
     return replace(piece, text=flow_text(piece, text), gap="", flow=True, hollow=None, fresh=True)
 

@@ -144,18 +144,21 @@ class Text:
         return value
 
     def check_once(self, value: Mapping, index: int) -> None:
-        """Refuse a key that is there twice, or one that is written in the long way."""
+        """Refuse a key that is written twice, or one that is written in the long way."""
         name, at = value.entries[index].name, value.layout.places[index].at
         if sum(entry.name == name for entry in value.entries) > 1:
             advice = "edit the text, and keep one of them"
-            self.refuse(SHARED, f"the key {name!r} is there twice", at, advice)
+            self.refuse(SHARED, f"the key {name!r} is written twice", at, advice)
         if not value.layout.flow and self.text[self.line_start(at) : at].lstrip(" -")[:1] == "?":
             self.refuse(SHARED, "a key that begins with '?' is edited as text", at)
 
     def _refuse_shared(self, at: int, what: str) -> NoReturn:
-        advice = "edit the text, where both places can be seen"
+        advice = "edit the text by hand, at both places"
         self.refuse(
-            SHARED, f"this part has {what}: a change would be one elsewhere, too", at, advice
+            SHARED,
+            f"this part has {what}: a change here would also change another place",
+            at,
+            advice,
         )
 
     def find(self, keys: Iterable[Key]) -> Path | None:

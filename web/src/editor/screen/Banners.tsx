@@ -179,7 +179,7 @@ function Broken({ onLine }: { onLine: (line: number) => void }) {
   return (
     <div className="edit-banner edit-banner-bad" role="alert">
       <p>
-        The text cannot be read{line === null ? "" : `, line ${line}`}: {first?.message ?? "it is no workflow"}. The picture is of the last text that could.
+        The text cannot be read{line === null ? "" : `, line ${line}`}: {first?.message ?? "it is not a workflow"}. The picture is of the last text that could.
       </p>
       <button type="button" className="button" onClick={() => onLine(line ?? 1)}>
         Mend it in the source

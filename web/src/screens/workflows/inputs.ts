@@ -54,6 +54,6 @@ export function inputsFrom(item: WorkflowItem, texts: Texts): { inputs: Record<s
   const more = texts[MORE] ?? "";
   if (!item.open_inputs || more === "") return { inputs, problem };
   const parsed = parsedAs("json", more);
-  if (!isRecord(parsed.value)) return { inputs, problem: problem || `${MORE}: ${parsed.problem ?? "this is no object"}` };
+  if (!isRecord(parsed.value)) return { inputs, problem: problem || `${MORE}: ${parsed.problem ?? "this is not an object"}` };
   return { inputs: { ...parsed.value, ...inputs }, problem };
 }

@@ -100,7 +100,7 @@ def read_handoff(action: Action) -> ir.Node:
     if name.lower() in known:
         name = known[name.lower()].name
     else:
-        message = f"{action.name!r} hands over to the agent {name!r}, which there is not"
+        message = f"{action.name!r} hands over to the agent {name!r}, which does not exist"
         advice = f"there is {', '.join(e.name for e in known.values()) or 'none'}"
         action.context.report("W005", message, action.span, label="no such agent", help=advice)
     return ir.Compute(name=action.name, value=bodied(ir.Constant(f"{name} goes on from here")))
@@ -261,8 +261,8 @@ def _read_tool(action: Action, tool: _Tool, path: str) -> tuple[ir.Block, Json]:
         return ir.Block((called,)), [[called.name, True]]
     actions = find_mapping(tool.span_of.value, "actions")
     if actions is None:
-        message = f"the tool {tool.name!r} of {tool.owner!r} has no actions, and gives nothing"
-        advice = "write actions into it; servers of MCP are named in [mcp] of whorl.toml"
+        message = f"the tool {tool.name!r} of {tool.owner!r} has no actions, so it returns nothing"
+        advice = "add actions to it; MCP servers are configured in [mcp] of whorl.toml"
         span = tool.span_of.key.span
         action.context.warn("W023", message, span, label="no actions", help=advice)
         actions = Mapping((), span)

@@ -110,7 +110,7 @@ def _read_action(action: Action) -> ir.Node:
 def _secured(node: ir.Node, secure: set[str]) -> ir.Node:
     """The node of an action with secure inputs or outputs; a computation gives what it is given."""
     if isinstance(node, ir.Stop):
-        return replace(node, message=ir.Constant("why is secure, and shown to nobody"))
+        return replace(node, message=ir.Constant("the reason is secure and is not shown"))
     is_hidden = "outputs" in secure or isinstance(node, ir.Compute | ir.Assign)
     return replace(node, secure_outputs=is_hidden)
 

@@ -71,7 +71,7 @@ def read_terminate(action: Action) -> ir.Node:
     error, written = action.setting("runError"), action.setting("runStatus")
     status = _ENDS.get(text_of(written).strip().lower() or "failed")
     if status is None:
-        message = f"{text_of(written)[:60]!r} is no status of a run that ends"
+        message = f"{text_of(written)[:60]!r} is not a status that a run can end with"
         advice = "write Succeeded, Failed or Cancelled"
         span = (written or action.fields).span
         action.context.report("W007", message, span, label="unknown status", help=advice)
@@ -137,7 +137,7 @@ def read_operation(action: Action) -> ir.Node:
 def read_time(action: Action) -> ir.Node:
     call = _TIMES.get(text_at(action.fields, "kind").lower())
     if call is None:
-        message = f"{action.name!r} is of a kind that there is not"
+        message = f"{action.name!r} has an unknown kind"
         advice = f"the kinds are {', '.join(_TIMES)}"
         action.context.report("W009", message, action.span, label="unknown kind", help=advice)
         return action.nothing()
@@ -201,7 +201,7 @@ def read_initialize(action: Action) -> ir.Node:
     for item, name, kind in declared(action.setting("variables")):
         value, written = find(item, "value"), find(item, "type")
         if written is not None and not kind:
-            message = f"variable {name!r} is of the unknown type {text_of(written)[:60]!r}"
+            message = f"variable {name!r} has the unknown type {text_of(written)[:60]!r}"
             advice = did_you_mean(text_of(written), _TYPES) or f"the types are {', '.join(_TYPES)}"
             action.context.report("W009", message, written.span, label="unknown type", help=advice)
         given = action.context.value(value)

@@ -71,7 +71,7 @@ def own_result(run: Run, ends: Ends) -> Value:
     try:
         measure(result, _SHOWN_LIMITS, _SHOWN_MAX)
     except LimitExceeded:
-        return f"({kind_of(result)}, too large to be told here)"
+        return f"({kind_of(result)}, too large to be shown here)"
     return result
 
 
@@ -164,8 +164,8 @@ def answered_once(run: Run, response: Value, others: list[str]) -> Value:
     for name in others:
         if record_of(run, name).get("status") == "Succeeded":
             raise EvaluationError(
-                f"the caller was answered by {name!r} already, and gets one response only",
-                help="let only one of the responses run, as in the branches of an If",
+                f"{name!r} has already answered the caller, and only one response is sent",
+                help="let only one of the responses run: put them into branches of an If",
             )
     return response
 

@@ -30,7 +30,7 @@ LOGICAL = arguments.Family("logical")
 
 @COLLECTIONS(
     "contains(collection, value)",
-    "whether a text has the part, an array the item or an object the key; case matters",
+    "whether a text contains the value, an array the item or an object the key; case matters",
 )
 def _contains(run: Run, collection: Value, value: Value) -> bool:
     if isinstance(collection, str | dict):
@@ -52,7 +52,7 @@ def _contains(run: Run, collection: Value, value: Value) -> bool:
     return False
 
 
-COLLECTIONS("empty(collection:collection)", "whether there is nothing in it; null is empty")(
+COLLECTIONS("empty(collection:collection)", "whether it is empty; null is empty")(
     lambda run, collection: not collection
 )
 
@@ -65,7 +65,7 @@ def _end_of(index: int, run: Run, collection: str | list[Value]) -> Value:
     return "" if isinstance(collection, str) else None
 
 
-@COLLECTIONS("skip(collection:sequence, count:int)", "the items after the first ones")
+@COLLECTIONS("skip(collection:sequence, count:int)", "the items or characters after the first ones")
 @COLLECTIONS("take(collection:sequence, count:int)", "the items or characters at the front")
 def _part_of(function: str, run: Run, collection: str | list[Value], count: int) -> Value:
     if count < 0:
@@ -77,7 +77,7 @@ def _part_of(function: str, run: Run, collection: str | list[Value], count: int)
 
 
 @COLLECTIONS(
-    "union(first, second, ...)", "the items or properties of all; the later value of a key"
+    "union(first, second, ...)", "the items or properties of all; for the same key the later value"
 )
 def _union(run: Run, collections: list[Value]) -> Value:
     if _kind_of_all("union", collections) is list:
@@ -136,7 +136,7 @@ def _items(run: Run, collections: list[Value]) -> list[Value]:
     return items
 
 
-COLLECTIONS("reverse(collection:array)", "an array in the opposite order")(
+COLLECTIONS("reverse(collection:array)", "an array in reverse order")(
     lambda run, items: items[::-1]
 )
 
@@ -174,7 +174,7 @@ def _property(item: Value, path: str) -> Value:
 
 
 @LENIENT_COLLECTIONS(
-    "append(collection:array_or_null, value)", "an array with one item more; not in Azure"
+    "append(collection:array_or_null, value)", "an array with one more item; not in Azure"
 )
 def _append(run: Run, collection: list[Value] | None, value: Value) -> list[Value]:
     items = collection or []
@@ -182,8 +182,8 @@ def _append(run: Run, collection: list[Value] | None, value: Value) -> list[Valu
     return [*items, value]
 
 
-@OBJECTS("setProperty(object:object, property:str, value)", "with a property changed or new")
-@OBJECTS("addProperty(object:object, property:str, value)", "with a property that is new")
+@OBJECTS("setProperty(object:object, property:str, value)", "the object with a property set")
+@OBJECTS("addProperty(object:object, property:str, value)", "the object with a new property")
 def _set_property(
     function: str, run: Run, properties: dict[str, Value], key: str, value: Value
 ) -> dict[str, Value]:
@@ -196,7 +196,7 @@ def _set_property(
     return {**others, own or key: value}
 
 
-@OBJECTS("removeProperty(object:object, property:str)", "without a property")
+@OBJECTS("removeProperty(object:object, property:str)", "the object without a property")
 def _remove_property(run: Run, properties: dict[str, Value], key: str) -> dict[str, Value]:
     gone = find_key(properties, key)
     run.check_items(len(properties), "removeProperty")
@@ -267,8 +267,10 @@ def condition_check(function: str, place: int) -> FunctionEntry:
     )
 
 
-@LOGICAL("or(condition, ...)", "whether a condition is true; stops at true", any)
-@LOGICAL("and(condition, ...)", "whether all conditions are true; stops at false", all)
+@LOGICAL("or(condition, ...)", "whether any condition is true; stops at the first true one", any)
+@LOGICAL(
+    "and(condition, ...)", "whether all conditions are true; stops at the first false one", all
+)
 def _decided(
     function: str, decide: Callable[[list[bool]], bool], run: Run, values: list[Value]
 ) -> bool:
@@ -300,9 +302,9 @@ def _ordered(
 
 for _name, _compare, _place in (
     ("greater", operator.gt, "after the second"),
-    ("greaterOrEquals", operator.ge, "after the second or is the same"),
+    ("greaterOrEquals", operator.ge, "after the second or is equal"),
     ("less", operator.lt, "before the second"),
-    ("lessOrEquals", operator.le, "before the second or is the same"),
+    ("lessOrEquals", operator.le, "before the second or is equal"),
 ):
     _doc = f"whether the first number or text comes {_place}"
     LOGICAL(f"{_name}(left, right)", _doc, _compare)(_ordered)

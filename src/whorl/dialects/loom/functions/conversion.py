@@ -50,7 +50,7 @@ def _read_whole(text: str) -> float | None:
     return numbers.read_float(text, culture_of(_LOCALE), trailing=False)
 
 
-@CONVERSION("int(value:numeric)", "the whole number that a text or number says")
+@CONVERSION("int(value:numeric)", "a text or number as a whole number")
 def _to_int(run: Run, value: str | Number) -> int:
     if isinstance(value, int):
         return value
@@ -62,7 +62,7 @@ def _to_int(run: Run, value: str | Number) -> int:
     return int(_parsed("int", value, number if fits else None))
 
 
-@CONVERSION("float(value:numeric, locale?)", "the number that a text says")
+@CONVERSION("float(value:numeric, locale?)", "a text as a number")
 def _to_float(run: Run, value: str | Number, locale: Value) -> float:
     if not isinstance(value, str):
         return float(value)
@@ -87,19 +87,19 @@ def _to_bool(run: Run, value: Value) -> bool:
     raise wrong("bool", None, "be a boolean, a number, 'true' or 'false'", value)
 
 
-@CONVERSION("isInt(text:str)", "whether a text says a whole number")
+@CONVERSION("isInt(text:str)", "whether a text is a whole number")
 def _is_int(run: Run, text: str) -> bool:
     number = _read_whole(text)
     return number is not None and number.is_integer()
 
 
-@CONVERSION("isFloat(text, locale?:str)", "whether a text says a number")
+@CONVERSION("isFloat(text, locale?:str)", "whether a text is a number")
 def _is_float(run: Run, value: Value, locale: str | None) -> bool:
     culture = culture_of(locale or "")
     return numbers.read_float(arguments.text("isFloat", 0, value), culture) is not None
 
 
-@CONVERSION("json(value)", "the value that a JSON text or XML holds")
+@CONVERSION("json(value)", "the value in a JSON text or in XML")
 def _from_json(run: Run, value: Value) -> Value:
     if value is None:
         return {}
@@ -144,7 +144,7 @@ def _integer(digits: str) -> int:
     return number
 
 
-CONVERSION("array(value)", "an array of the one value")(lambda run, value: [value])
+CONVERSION("array(value)", "an array with the value as its only item")(lambda run, value: [value])
 
 
 @CONVERSION("createArray(value, ...)", "an array of all the values")
@@ -186,13 +186,13 @@ _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
     (
         "sub",
         (operator.sub, operator.sub, numbers.DECIMAL.subtract),
-        "the first number less the second",
+        "the first number minus the second",
     ),
     ("mul", (operator.mul, operator.mul, numbers.DECIMAL.multiply), "the product of two numbers"),
     (
         "div",
         (_quotient, _float_quotient, numbers.DECIMAL.divide),
-        "the quotient; of two integers without its fraction",
+        "the quotient; for two integers without the fraction",
     ),
     (
         "mod",
@@ -201,7 +201,7 @@ _ARITHMETIC: tuple[tuple[str, Operations, str], ...] = (
             lambda left, right: math.fmod(left, right) if math.isfinite(left) else math.nan,
             numbers.DECIMAL.remainder,
         ),
-        "what is left of a division; it has the dividend's sign",
+        "the remainder of a division; it has the sign of the dividend",
     ),
 )
 for _name, _kinds, _doc in _ARITHMETIC:
@@ -235,7 +235,7 @@ def _random_integer(run: Run, first: int, beyond: int) -> int:
     return first + int.from_bytes(run.draw()) % (beyond - first)
 
 
-@MATH("range(start:int, count:int)", "an array of integers that follow each other")
+@MATH("range(start:int, count:int)", "an array of consecutive integers")
 def _range(run: Run, first: int, length: int) -> list[int]:
     if length < 0:
         raise not_valid("range", "the count cannot be below 0")
@@ -260,7 +260,7 @@ def _format_number(run: Run, value: Value, form: Value, locale: str | None) -> s
 _ESCAPES = (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;"), ("'", "&apos;"))
 
 
-@XML_FUNCTIONS("xml(value)", "the XML that a text says or a JSON object means")
+@XML_FUNCTIONS("xml(value)", "a text or a JSON object as XML")
 def _xml(run: Run, value: Value) -> Value:
     from whorl.dialects.loom.functions.xml import to_xml
 
@@ -289,12 +289,12 @@ def _decode_value(run: Run, text: str) -> str:
     return text
 
 
-@XML_FUNCTIONS("encodeXmlName(text:str)", "a name that XML allows")
+@XML_FUNCTIONS("encodeXmlName(text:str)", "a text encoded as a valid XML name")
 def _encode_name(run: Run, text: str) -> str:
     run.check_text(len(text) * 7, "encodeXmlName")
     return printing.encode_name(text)
 
 
-XML_FUNCTIONS("decodeXmlName(text:str)", "the name that was made fit for XML")(
+XML_FUNCTIONS("decodeXmlName(text:str)", "the text of an encoded XML name")(
     lambda run, text: printing.decode_name(text)
 )

@@ -67,7 +67,7 @@ def _now(function: str, run: Run) -> moments.Moment:
     return moments.from_epoch(seconds)
 
 
-DATES("utcNow(format?)", "the time of the evaluation", reads="$now")(
+DATES("utcNow(format?)", "the current time, in UTC", reads="$now")(
     lambda run, form: _write("utcNow", _now("utcNow", run), form)
 )
 
@@ -123,8 +123,8 @@ for _name, _parameters, _sign, _doc in (
     DATES(_signature, _doc, _sign, reads="" if _parameters else "$now")(_shift)
 
 
-@DATES("convertToUtc(timestamp:moment, zone:zone, format?)", "the time of a zone in UTC")
-@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "UTC in a time zone")
+@DATES("convertToUtc(timestamp:moment, zone:zone, format?)", "a time of a time zone, in UTC")
+@DATES("convertFromUtc(timestamp:moment, zone:zone, format?)", "a time in UTC, in a time zone")
 def _convert_utc(
     function: str, run: Run, moment: moments.Moment, zone: ZoneInfo, form: Value
 ) -> str:
@@ -137,7 +137,7 @@ def _convert_utc(
 
 @DATES(
     "convertTimeZone(timestamp:moment, from, to, format?)",
-    "the time of a zone in another; Windows names such as 'Pacific Standard Time'",
+    "a time of one zone, in another zone; Windows names such as 'Pacific Standard Time'",
 )
 def _convert(run: Run, moment: moments.Moment, source: Value, target: Value, form: Value) -> str:
     if not moment.utc:
@@ -170,17 +170,17 @@ def _start_of_month(run: Run, moment: moments.Moment, form: Value) -> str:
     return _write("startOfMonth", moments.Moment(days * moments.DAY, moment.utc), form)
 
 
-DATES("ticks(timestamp:moment)", "how many 100 ns since the year 1")(
+DATES("ticks(timestamp:moment)", "the number of 100 ns ticks since the year 1")(
     lambda run, moment: moment.ticks
 )
-DATES("formatDateTime(timestamp:moment, format?, locale?)", "a time in another form")(
+DATES("formatDateTime(timestamp:moment, format?, locale?)", "a time in another format")(
     lambda run, moment, form, locale: _write("formatDateTime", moment, form, locale)
 )
 
 
 @DATES(
     "parseDateTime(text:str, locale?:str, format?)",
-    "the time that a text says in a language, or by a pattern",
+    "a text as a time, read with a locale or a format",
 )
 def _parse_date_time(run: Run, source: str, locale: str | None, form: Value) -> str:
     culture = culture_of("en-US" if locale is None else locale)
@@ -191,7 +191,7 @@ def _parse_date_time(run: Run, source: str, locale: str | None, form: Value) -> 
     return _write("parseDateTime", moment, None)
 
 
-@DATES("formatTimeSpan(span, format?, locale?)", "a span of time in another form")
+@DATES("formatTimeSpan(span, format?, locale?)", "a time span in another format")
 def _format_time_span(run: Run, value: Value, form: Value, locale: Value) -> str:
     span = moments.read_span(text("formatTimeSpan", 0, value))
     return moments.format_span(span, "" if form is None else text("formatTimeSpan", 1, form))

@@ -99,7 +99,7 @@ def _length(run: Run, value: str | list[Value] | dict[str, Value] | None) -> int
     return len(value)
 
 
-@DEPLOYMENT("createObject(key, ...)", "an object of keys and values by turns")
+@DEPLOYMENT("createObject(key, ...)", "an object of alternating keys and values")
 def _create_object(run: Run, values: list[Value]) -> dict[str, Value]:
     if len(values) % 2:
         raise not_valid("createObject", "a key has no value")
@@ -107,30 +107,30 @@ def _create_object(run: Run, values: list[Value]) -> dict[str, Value]:
     return dict(zip(keys, values[1::2], strict=True))
 
 
-@DEPLOYMENT("padLeft(text, length:int, mark?:str)", "a text filled up on the left")
+@DEPLOYMENT("padLeft(text, length:int, mark?:str)", "a text padded on the left")
 def _pad_left(run: Run, value: Value, length: int, mark: str | None) -> str:
     run.check_text(length, "padLeft")
     return print_text(run, value).rjust(length, (mark or " ")[0])
 
 
-@DEPLOYMENT("uri(base:str, relative:str)", "an address seen from another one")
+@DEPLOYMENT("uri(base:str, relative:str)", "a relative URI resolved against a base")
 def _uri(run: Run, base: str, relative: str) -> str:
     return urljoin(base, relative)
 
 
-@DEPLOYMENT("guid(text, ...)", "the same id for the same texts")
+@DEPLOYMENT("guid(text, ...)", "an id that is the same for the same texts")
 def _guid(run: Run, values: list[Value]) -> str:
     return str(uuid.uuid5(_GUIDS, strings.concat(run, values, "-", "guid")))
 
 
-@DEPLOYMENT("uniqueString(text, ...)", "13 characters, the same ones for the same texts")
+@DEPLOYMENT("uniqueString(text, ...)", "13 characters that are the same for the same texts")
 def _unique(run: Run, values: list[Value]) -> str:
     joined = strings.concat(run, values, "-", "uniqueString")
     return b32encode(hashlib.sha256(joined.encode()).digest()).decode()[:13].lower()
 
 
 @DEPLOYMENT("resourceId(part, ...)", "the id of a resource in the resource group", True)
-@DEPLOYMENT("subscriptionResourceId(part, ...)", "the id of one in the subscription", False)
+@DEPLOYMENT("subscriptionResourceId(part, ...)", "the id of a resource in the subscription", False)
 def _resource_id(function: str, is_grouped: bool, run: Run, values: list[Value]) -> str:
     """The parts before the type, which has a slash, name a subscription and a resource group."""
     parts = [text(function, min(place, 3), value) for place, value in enumerate(values)]
@@ -158,7 +158,7 @@ def _provider(function: str, parts: list[str]) -> str:
     space, *kinds = parts[0].split("/") if parts else [""]
     names = [name for part in parts[1:] for name in part.split("/")]
     if not kinds or len(kinds) != len(names):
-        raise not_valid(function, "there are not as many names as there are parts of the type")
+        raise not_valid(function, "there must be one name for each part of the type")
     pairs = "".join(f"/{kind}/{name}" for kind, name in zip(kinds, names, strict=True))
     return f"/providers/{space}{pairs}"
 

@@ -38,25 +38,33 @@ def concat(run: Run, values: list[Value], between: str = "", function: str = "co
     return between.join(parts)
 
 
-@STRINGS("startsWith(text:str, search:str)", "whether it begins so, case aside", str.startswith)
-@STRINGS("endsWith(text:str, search:str)", "whether it ends so, case aside", str.endswith)
+@STRINGS(
+    "startsWith(text:str, search:str)",
+    "whether it begins with the search text; case is ignored",
+    str.startswith,
+)
+@STRINGS(
+    "endsWith(text:str, search:str)",
+    "whether it ends with the search text; case is ignored",
+    str.endswith,
+)
 def _ends(test: Callable[[str, str], bool], run: Run, text: str, search: str) -> bool:
     return test(_recased(text, str.lower), _recased(search, str.lower))
 
 
-STRINGS("indexOf(text:str, search:str)", "where it is first, case aside, or -1")(
+STRINGS("indexOf(text:str, search:str)", "the position of the first match, or -1; case is ignored")(
     lambda run, text, search: _searched(text).find(_searched(search))
 )
 
 
-@STRINGS("lastIndexOf(text:str, search:str)", "where it is last, or -1")
+@STRINGS("lastIndexOf(text:str, search:str)", "the position of the last match, or -1")
 def _last_index_of(run: Run, text: str, search: str) -> int:
     return _nth_index_of(run, text, search, -1)
 
 
 @STRINGS(
     "nthIndexOf(text:str, search:str, occurrence:int)",
-    "where it is for the nth time, or -1; below 0 counts from the end",
+    "the position of the nth match, or -1; a negative n counts from the end",
 )
 def _nth_index_of(run: Run, text: str, search: str, count: int) -> int:
     if count == 0:
@@ -103,7 +111,9 @@ STRINGS("length(collection:sequence)", "how many characters or items there are")
 )
 
 
-@STRINGS("replace(text:str, old:str, new:str)", "with each old text made new; case matters")
+@STRINGS(
+    "replace(text:str, old:str, new:str)", "the text with every old part replaced; case matters"
+)
 def _replace(run: Run, text: str, old: str, new: str) -> str:
     if not old:
         raise not_valid("replace", "the text to replace is empty")
@@ -121,7 +131,7 @@ def _split(run: Run, text: str, delimiter: str) -> list[str]:
     return text.split(delimiter)
 
 
-@STRINGS("substring(text:str, start:int, length?:int)", "a part, which has to lie within the text")
+@STRINGS("substring(text:str, start:int, length?:int)", "a part; it must lie within the text")
 def _substring(run: Run, text: str, start: int, count: int | None) -> str:
     text = to_units(text)
     taken = len(text) - start if count is None else count
@@ -134,7 +144,7 @@ def _substring(run: Run, text: str, start: int, count: int | None) -> str:
     return of_units(text[start : start + taken])
 
 
-STRINGS("slice(text:str, start:int, end?:int)", "a part; positions below 0 count from the end")(
+STRINGS("slice(text:str, start:int, end?:int)", "a part; negative positions count from the end")(
     lambda run, text, start, end: of_units(to_units(text)[start:end])
 )
 STRINGS("toLower(text:string)", "in lower case")(lambda run, text: _recased(text, str.lower))
@@ -177,8 +187,8 @@ def join(run: Run, collection: Value, delimiter: Value) -> str:
     return concat(run, collection, between, "join")
 
 
-@STRINGS("utf16Length(text:str)", "how many units it has in UTF-16", "utf-16-le", 2)
-@STRINGS("utf8Length(text:str)", "how many bytes it has in UTF-8", "utf-8", 1)
+@STRINGS("utf16Length(text:str)", "the number of UTF-16 units", "utf-16-le", 2)
+@STRINGS("utf8Length(text:str)", "the number of UTF-8 bytes", "utf-8", 1)
 def _encoded_length(encoding: str, unit: int, run: Run, text: str) -> int:
     return len(text.encode(encoding, "surrogatepass")) // unit
 
@@ -222,7 +232,7 @@ def _unescaped(run: Run, text: str) -> bytes:
     return unquote_to_bytes(text)
 
 
-URIS("uriComponentToString(text:str)", "without its escapes", alias="decodeUriComponent")(
+URIS("uriComponentToString(text:str)", "the text without URI escapes", alias="decodeUriComponent")(
     lambda run, text: printing.decode_text(_unescaped(run, text), "utf-8")
 )
 URIS("uriComponentToBinary(text:str)", "an escaped text as content")(
@@ -239,7 +249,7 @@ def _uri_part(function: str, part: Callable[[re.Match[str]], Value], run: Run, u
 
 _PARTS: tuple[tuple[str, str, Callable[[re.Match[str]], Value]], ...] = (
     ("uriHost", "the host", lambda uri: (uri["host"] or "").lower()),
-    ("uriPath", "the path, / if it has none", lambda uri: uri["path"] or "/"),
+    ("uriPath", "the path, or / if it has none", lambda uri: uri["path"] or "/"),
     (
         "uriPathAndQuery",
         "the path with the query",
@@ -247,7 +257,7 @@ _PARTS: tuple[tuple[str, str, Callable[[re.Match[str]], Value]], ...] = (
     ),
     (
         "uriPort",
-        "the port, the usual one of the scheme if it has none",
+        "the port, or the default port of the scheme",
         lambda uri: int(uri["port"] or _PORTS.get(uri["scheme"].lower(), -1)),
     ),
     ("uriQuery", "the query with its question mark", lambda uri: uri["query"] or ""),

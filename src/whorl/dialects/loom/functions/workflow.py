@@ -88,20 +88,20 @@ def _named(
 for _signature, _place, _noun, _doc in (
     ("parameters(name)", "$parameters", "workflow parameter", "the value of a parameter"),
     ("items(loop)", "$items", "loop", "the current item of a loop"),
-    ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop, from 0"),
+    ("iterationIndexes(loop)", "$iterations", "loop", "the index of a loop's iteration, from 0"),
     ("appsetting(name)", "$settings", "app setting", "the value of an app setting"),
     ("secret(name)", "$secrets", "secret", "the value of a secret; not in Azure"),
 ):
     WORKFLOW(_signature, _doc, _place, _noun, reads=_place, borrows=True)(_named)
 
 
-@WORKFLOW("agentParameters(name)", "what a model chose", reads="$call", borrows=True)
+@WORKFLOW("agentParameters(name)", "an argument that the model chose", reads="$call", borrows=True)
 def _agent_parameter(run: Run, name: Value) -> Value:
     call = run.lookup("$call")
     if not isinstance(call, dict) or not isinstance(given := call.get("arguments"), dict):
         raise EvaluationError(
             "The template language function 'agentParameters' cannot be evaluated: "
-            "it stands in no tool of an agent"
+            "it is not inside a tool of an agent"
         )
     own = find_key(given, text("agentParameters", None, name))
     return None if own is None else given[own]
@@ -126,7 +126,7 @@ def _outputs(function: str, run: Run, name: Value) -> Value:
     return forgiving_item(_record(function, run, name), "outputs")
 
 
-_OLD = "the outputs of an action; an old name"
+_OLD = "the outputs of an action; old name"
 WORKFLOW("outputs(action)", "the outputs of an action", reads="$actions", borrows=True)(_outputs)
 WORKFLOW("actionOutputs(action)", _OLD, reads="$actions", borrows=True)(_outputs)
 
@@ -173,7 +173,7 @@ _VARIABLE = "the value of a variable, or of a variable of the loop"
 for _signature, _call, _doc, _place in (
     ("variables(name)", _variable, _VARIABLE, "$variables"),
     ("body(action)", _body, "the body of an action's outputs", "$actions"),
-    ("actionBody(action)", _body, "the body of an action's outputs; an old name", "$actions"),
+    ("actionBody(action)", _body, "the body of an action's outputs; old name", "$actions"),
 ):
     for _family, _lenient in ((WORKFLOW, False), (LENIENT, True)):
         _family(_signature, _doc, _lenient, reads=_place, borrows=True)(_call)
@@ -231,7 +231,7 @@ def _form_values(function: str, run: Run, *given: Value) -> list[Value]:
     pairs = _content(run, function, action, "$formdata")
     wanted = text(function, None, key).lower()
     if not isinstance(pairs, list):
-        raise not_valid(function, "the body is not a form")
+        raise not_valid(function, "the body is not form data")
     run.spend(len(pairs))
     return [
         forgiving_item(pair, "value")
@@ -260,7 +260,7 @@ def _multipart(function: str, run: Run, *given: Value) -> Value:
 _PARTS: tuple[tuple[str, Callable[..., Value], str], ...] = (
     ("formDataValue(action, key)", _form_value, "the one value of a key in a form"),
     ("formDataMultiValues(action, key)", _form_values, "all values of a key in a form"),
-    ("multipartBody(action, index)", _multipart, "a part of a body that has several"),
+    ("multipartBody(action, index)", _multipart, "one part of a multipart body"),
     ("triggerFormDataValue(key)", _form_value, "the one value of a key in the trigger's form"),
     ("triggerFormDataMultiValues(key)", _form_values, "all values of a key in the trigger's form"),
     ("triggerMultipartBody(index)", _multipart, "a part of the trigger's body"),

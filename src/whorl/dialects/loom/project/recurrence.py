@@ -52,7 +52,7 @@ def read_recurrence(value: Value | None, given: dict[str, Value | None]) -> dict
         raise ValueError(f"{unknown[0]!r} of its recurrence is not known")
     frequency = str(written.get("frequency", "")).lower()
     if frequency not in _INTERVALS:
-        raise ValueError(f"{written.get('frequency')!r} is no frequency, such as Day")
+        raise ValueError(f"{written.get('frequency')!r} is not a frequency such as Day")
     interval = _whole(written.get("interval", 1), range(1, _INTERVALS[frequency] + 1), "interval")
     found: dict[str, Json] = {"frequency": frequency, "interval": interval}
     if zone := written.get("timezone"):
@@ -69,28 +69,28 @@ def read_recurrence(value: Value | None, given: dict[str, Value | None]) -> dict
 def read_window(recurrence: dict[str, Json], delay: Value | None) -> dict[str, Json]:
     """Windows of time that follow each other, each dealt with once it has ended, and a delay."""
     if {"hours", "minutes", "weekdays", "days"} & set(recurrence):
-        raise ValueError("windows have no schedule")
+        raise ValueError("a sliding window cannot have a schedule")
     delay_s = 0.0 if delay is None else duration_of(delay)
     if delay_s is None:
-        raise ValueError("its delay is no duration such as PT15S")
+        raise ValueError("its delay is not a duration such as PT15S")
     return recurrence | {"window": True, "delay_s": delay_s}
 
 
 def _schedule(written: Any, frequency: str) -> dict[str, Json]:
     if not isinstance(written, dict):
-        raise ValueError("its schedule is no object")
+        raise ValueError("its schedule is not an object")
     found: dict[str, Json] = {}
     for name, values in written.items():
         if not isinstance(values, list):
-            raise ValueError(f"{name!r} of its schedule is no list")
+            raise ValueError(f"{name!r} of its schedule is not a list")
         if name.lower() == "weekdays" and frequency == "week":
             if not values or any(str(day).lower() not in _WEEKDAYS for day in values):
-                raise ValueError("its weekDays are no names of days")
+                raise ValueError("its weekDays are not names of days")
             found["weekdays"] = [*sorted({_WEEKDAYS[str(day).lower()] for day in values})]
             continue
         key, frequencies, span = _PARTS.get(name.lower(), ("", (), range(0)))
         if frequency not in frequencies:
-            raise ValueError(f"a schedule of a {frequency} with {name!r} is not known")
+            raise ValueError(f"a schedule with the frequency {frequency!r} cannot have {name!r}")
         numbers = [_whole(value, span, name) for value in values]
         if numbers:
             found[key] = [*sorted(set(numbers))]
@@ -101,7 +101,7 @@ def _whole(value: Any, span: range, name: str) -> int:
     text = str(value)
     if isinstance(value, bool) or not text.isdecimal() or int(text) not in span:
         bounds = f"{span.start} to {span.stop - 1}"
-        raise ValueError(f"{text[:40]!r} is no number from {bounds} for {name!r}")
+        raise ValueError(f"{text[:40]!r} is not a number from {bounds} for {name!r}")
     return int(text)
 
 
@@ -110,7 +110,9 @@ def _moment(value: Any) -> str:
     try:
         parse_time(str(value))
     except ValueError:
-        raise ValueError(f"{str(value)[:40]!r} is no time such as 2026-01-31T09:00:00Z") from None
+        raise ValueError(
+            f"{str(value)[:40]!r} is not a time such as 2026-01-31T09:00:00Z"
+        ) from None
     return str(value)
 
 
@@ -118,5 +120,5 @@ def _zone(value: Any) -> str:
     name = str(value).strip()
     windows = next((key for key in WINDOWS_ZONES if key.lower() == name.lower()), None)
     if windows is None:
-        raise ValueError(f"{name[:60]!r} is no time zone of Windows")
+        raise ValueError(f"{name[:60]!r} is not a Windows time zone")
     return WINDOWS_ZONES[windows].split()[0]

@@ -50,14 +50,14 @@ _WITH_CONCURRENCY_MAX = 100
 _RUNS_MAX = 100
 _WAITING = 100
 _NOT_WATCHED = {
-    "recurrence": "nobody starts it by the clock",
-    "poll": "nobody here looks for its events",
-    "callback": "nobody here registers it with the other system",
-    "other": "nobody here looks for its events",
+    "recurrence": "the clock does not start it here",
+    "poll": "its events are not watched here",
+    "callback": "it is not registered with the other system",
+    "other": "its events are not watched here",
 }
 _BY_HAND = "start it with `whorl run`, or call the address that `whorl serve` has for it"
 _OTHER_RULE = "write a recurrence such as every 2 days; `whorl schedule add` knows other rules"
-_STAND_IN = "say in [connectors] of whorl.toml who answers for it; or "
+_STAND_IN = "set in [connectors] of whorl.toml who answers for it; or "
 # What `operationOptions` of a trigger are carried out, or change nothing here.
 _OPTIONS = frozenset(
     words(
@@ -77,7 +77,7 @@ def read_trigger(
     if len(entries) > 1:
         first, other = entries[0].name, entries[1]
         message = f"{other.name!r} starts nothing here: the trigger is the first one, {first!r}"
-        _warn(context, message, other.key.span, "one workflow for each trigger says which is which")
+        _warn(context, message, other.key.span, "write one workflow for each trigger")
     return _Trigger(context, entries[0], location, given).read(_mentions(definition))
 
 
@@ -224,7 +224,7 @@ class _Trigger:
         if written is None:
             return None
         if not is_expression(written):
-            message = f"splitOn of trigger {self.name[:60]!r} is no expression"
+            message = f"splitOn of trigger {self.name[:60]!r} is not an expression"
             self._refuse(message, written.span, "write \"@triggerBody()?['value']\"")
         return self.context.value(written)
 

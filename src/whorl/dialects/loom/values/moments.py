@@ -144,7 +144,7 @@ def _piece(parts: dict[str, int], piece: re.Match[str]) -> str:
         return digits[: len(letters)] if is_fraction else digits.zfill(len(letters))
     if piece["other"]:
         raise EvaluationError(
-            f"the time span format has {piece['other']!r}, which needs a backslash before it"
+            f"the time span format has {piece['other']!r}; write a backslash before it"
         )
     return piece["quoted"] or piece["escaped"] or ""
 

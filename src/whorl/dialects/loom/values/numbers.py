@@ -78,7 +78,7 @@ def to_decimal(number: int | float | Decimal) -> Decimal:
     """Turn a number into a decimal of .NET, or raise if it does not fit."""
     if isinstance(number, float):
         if not math.isfinite(number):
-            raise EvaluationError("a float without end has no decimal value")
+            raise EvaluationError("an infinite float has no decimal value")
         number = Decimal(format(number, ".15g"))
     exact = DECIMAL.create_decimal(number)
     if abs(exact) > _DECIMAL_MAX:

@@ -154,7 +154,7 @@ def multipart_bodies(run: Run, content: bytes, content_type: str) -> list[Value]
     """Return the parts of a message; each has headers and wrapped content."""
     boundary = next(iter(_parameter(content_type, "boundary")), "")
     if not boundary:
-        raise EvaluationError("content of several parts names no boundary")
+        raise EvaluationError("the content has several parts but does not name a boundary")
     run.spend(len(content) >> 6)
     mark = b"--" + boundary.encode("utf-8", "replace")
     parts = content.split(mark)[1:]

@@ -108,9 +108,7 @@ class _Moving:
             if node.kind in _OUTSIDE:
                 refuse_body(changes, node.where, f"{node.path} {_OUTSIDE[node.kind]}")
         if at(self._root, *self._node.where, "if") is not None and self._node.kind != "if":
-            refuse_body(
-                changes, self._node.where, f"{self._node.path} runs only if something holds"
-            )
+            refuse_body(changes, self._node.where, f"{self._node.path} has an `if`")
         steps = [(n.path, n.where, at(self._root, *n.where)) for n in changes.sketch.nodes]
         for mention in mentions([(p, w, v) for p, w, v in steps if v is not None]):
             is_own = mention.viewer == self._node.path and "after" in mention.where
@@ -136,7 +134,7 @@ class _Moving:
             is_carried = isinstance(use.origin, ir.Loop) and use.origin.name != name
             is_unknown = use.origin is None and name not in known
             if is_unknown or is_carried or name in RESERVED:
-                words = f"{use.viewer} reads {name!r}, which only what is around it has"
+                words = f"{use.viewer} reads {name!r}, which exists only around it"
                 refuse_body(self._changes, use.where, words)
             written = at(self._root, "inputs", name)
             kind = (
@@ -255,7 +253,7 @@ class _Coming:
                 continue
             chain = self._chains.get(name)
             if not chain:
-                words = f"{self._node.path} gives no plain value as {name!r}"
+                words = f"{self._node.path} does not give a plain value as {name!r}"
                 refuse_body(self._changes, self._node.where, words)
             text = texts.get(use.where) or text_of(at(called.editor.now.root, *use.where))
             texts[use.where] = text[: use.offset] + chain + text[use.offset + len(name) :]
@@ -281,9 +279,7 @@ class _Coming:
             chain, old = chains.get(key, ""), f"{use.name.name}.{key}"
             text = texts.get(use.where) or text_of(at(changes.editor.now.root, *use.where))
             if not chain or text[use.offset : use.offset + len(old)] != old:
-                words = (
-                    f"{use.viewer or 'the workflow'} reads more of {node.path} than plain outputs"
-                )
+                words = f"{use.viewer or 'the workflow'} reads more than an output of {node.path}"
                 refuse_body(changes, use.where, words)
             if chain != old:
                 texts[use.where] = text[: use.offset] + chain + text[use.offset + len(old) :]

@@ -144,7 +144,7 @@ class NativeChanges(Changes):
         """The steps that an operation is about, all of one block, in its order."""
         nodes = [self.node(path) for path in dict.fromkeys(operation.at)]
         if not nodes or len({node.where[:-1] for node in nodes}) > 1:
-            raise refuse(UNKNOWN, "the steps are not all of one parent")
+            raise refuse(UNKNOWN, "the steps do not all have the same parent")
         names = self.names_in(nodes[0].where[:-1])
         return sorted(nodes, key=lambda node: names.index(str(node.where[-1])))
 
@@ -155,7 +155,7 @@ class NativeChanges(Changes):
         rewiring = Rewiring(self)
         where = self.slot(into, operation.get("case"))
         if operation.get("after") in [node.path for node in nodes]:
-            raise refuse(UNKNOWN, "a step cannot be moved behind itself")
+            raise refuse(UNKNOWN, "a step cannot be moved after itself")
         moved = self._relocate(nodes, into, where, operation)
         rewiring.rewire(moved)
         self.outcome.select = list(moved.values())
@@ -186,7 +186,7 @@ class NativeChanges(Changes):
         names = self.names_in(block)
         first = names.index(str(nodes[0].where[-1]))
         if [node.where[-1] for node in nodes] != names[first : first + len(nodes)]:
-            raise refuse(UNKNOWN, "the steps do not stand beside each other")
+            raise refuse(UNKNOWN, "the steps are not next to each other")
         name = self.free_name(operation.get("name") or "loop_1", set(names) | RESERVED)
         self.check_name(name, block)
         given = operation.get("fields", {})
@@ -227,7 +227,7 @@ class NativeChanges(Changes):
     def make_inline(self, operation: Operation) -> None:
         node = self.node(operation.at[0])
         if node.kind != "call":
-            self.refuse_at(UNAVAILABLE, f"{node.path!r} calls no other file", node.where)
+            self.refuse_at(UNAVAILABLE, f"{node.path!r} does not call another file", node.where)
         inline(self, node)
 
     def ends(self, operation: Operation) -> tuple[SketchNode, SketchNode]:
@@ -241,8 +241,10 @@ class NativeChanges(Changes):
             self._feed_back(operation, source, target)
             return
         if source.where[:-1] != target.where[:-1] or source.path == target.path:
-            advice = "an order connects steps of one block; move one of them"
-            self.refuse_at(CONNECTED, "the two steps are not side by side", target.where, advice)
+            advice = "only steps of the same block can be ordered; move one of them"
+            self.refuse_at(
+                CONNECTED, "the two steps are not in the same block", target.where, advice
+            )
         if self._leads_to(source.path, target.path):
             return
         if self._leads_to(target.path, source.path):
@@ -301,5 +303,5 @@ class NativeChanges(Changes):
             index = [getattr(part, "text", "") for part in written].index(name)
             self.editor.unset([*where, index], keeps=len(target.where))
         else:
-            message = "only the order of the file says that one comes before the other"
+            message = "one comes before the other only by the order of the file"
             self.refuse_at(CONNECTED, message, target.where, "move it, or use together")

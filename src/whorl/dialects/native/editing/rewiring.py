@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from whorl.source import Value
 
 _CLOSED = ("repeat", "each")
-_LEAVE = "change it first, or use readers: leave"
+_LEAVE = "change the reader first, or use `readers: leave`"
 
 
 class Rewiring:

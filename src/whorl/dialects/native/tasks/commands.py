@@ -111,20 +111,20 @@ def repeated_evaluation(command: Command, reader: str, rest: str) -> str:
     first, last = (words[0], words[-1]) if words else ("", "")
     is_code = first in _CODE or (first == "printf" and last == "-v")
     if reader := reader or (first if is_code else ""):
-        return f"{reader!r} would take the value for code"
+        return f"{reader!r} would run the value as code"
     if first in _NAMES and "=" not in command.word:
-        return f"{first!r} would take the value for the name of a variable, which may hold code"
+        return f"{first!r} would use the value as the name of a variable, which may contain code"
     if _SUBSCRIPT.match(command.word) and "=" not in command.word:
-        return "an index of an array would take the value for code"
+        return "an index of an array would run the value as code"
     attached = _ATTACHED.match(command.word.replace(QUOTE, ""))
     option = [attached[0].removesuffix("=")] if attached else []
     # `env` stands before a command, and may take a word for the whole of it.
     for before in (words, command.words):
         if reader := taking_code([*before, *option], as_input=command.fed):
-            return f"{reader!r} would take the value for code"
+            return f"{reader!r} would run the value as code"
     if first in ("test", "[") and last in ("-v", "-R"):
-        return f"{last!r} would take the value for the name of a variable"
+        return f"{last!r} would use the value as the name of a variable"
     rest = rest.partition("]]")[0].partition("\n")[0] if first == "[[" else ""
     if first == "[[" and _COMPARES.search(" " + " ".join(words[1:]) + " " + rest):
-        return "a comparison of numbers in [[ ]] would take the value for code"
+        return "a comparison of numbers in [[ ]] would run the value as code"
     return ""

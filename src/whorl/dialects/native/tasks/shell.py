@@ -46,7 +46,7 @@ _REFUSED = {
     "quoted heredoc": "in a here-document whose end word is quoted: the shell would not expand it",
     "backtick": "between backticks; write $( ... )",
     "parameter": "inside of ${ ... }",
-    "arithmetic": "in a calculation of the shell, which would take it for code",
+    "arithmetic": "in shell arithmetic, which would run it as code",
 }
 _UNCLOSED = {"single": "a single quote", "double": "a double quote", "ansi": "a quote"}
 _UNCLOSED |= {"backtick": "a backtick", "substitution": "'$('", "parameter": "'${'"}
@@ -193,9 +193,9 @@ class _Scanner:
         kind = self.context.kind
         before = self.source[start - 1] if start else ""
         if kind in _REFUSED:
-            return f"a value cannot stand {_REFUSED[kind]}"
+            return f"a value cannot be used {_REFUSED[kind]}"
         if before == "\\" and kind in ("command", "double", "heredoc", "ansi"):
-            return "a value cannot stand behind a backslash"
+            return "a value cannot be used after a backslash"
         if before == "$" and kind != "single":
             return "a value is written without '$' before it"
         command = next(c for c in reversed(self.stack) if c.kind in _COMMANDS).command
@@ -249,7 +249,7 @@ class _Scanner:
         reader = taking_code(command.end_word(), as_input=True)
         if reader and command.piped is not None:
             if command.piped.place is not None:
-                self._fault(f"{reader!r} would take the value for code", command.piped.place, 2)
+                self._fault(f"{reader!r} would run the value as code", command.piped.place, 2)
             if command.piped.document is not None:
                 command.piped.document.reader = reader
 

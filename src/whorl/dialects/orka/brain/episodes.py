@@ -102,7 +102,7 @@ def find(records: list[Json], given: Fields, now: float) -> Amendment:
     scored.sort(key=lambda row: (-row[0], -number_in(row[1]["at"])))
     scored = scored[: count(payload, "top_k", 5, 100)]
     if not scored:
-        why = "no past episode has to do with this task"
+        why = "no past episode is related to this task"
         value: Fields = {"response": why, "confidence": "0.0", "internal_reasoning": why}
         return Amendment({**value, "episode_count": 0, "episodes": []})
     most = count(payload, "max_tokens", 1_500, 100_000) * _CHARACTERS_A_TOKEN

@@ -131,7 +131,7 @@ def adaptations(source: dict[str, Json], target: dict[str, Json]) -> dict[str, J
     for name in ("input", "output"):
         before, after = source.get(name), target.get(name)
         if before != after:
-            advice = f"turn {after} into {before}, or the steps into such for {after}"
+            advice = f"turn {after} into {before}, or change the steps so that they take {after}"
             found[f"{name}_adaptation"] = {"from": before, "to": after, "suggestion": advice}
     had, wanted = texts_in(source.get("structures")), texts_in(target.get("structures"))
     for name, listed, others in (

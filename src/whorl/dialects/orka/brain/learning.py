@@ -112,7 +112,7 @@ def learn_anti(records: list[Json], given: Fields, now: float) -> Amendment:
     payload = payload_of(given.get("payload"))
     failed = text(payload, "what_failed", "response")
     if not failed:
-        return _nothing("there is nothing to warn of: 'what_failed' is empty")
+        return _nothing("there is nothing to learn: 'what_failed' is empty")
     why, severity = text(payload, "why", "reason", default="unknown"), text(payload, "severity")
     task = text(payload, "task", default=failed[:200])
     found = features(task, failed[:100], None)
@@ -208,7 +208,7 @@ def _kept(
         skill = used(found, now, success=is_lesson)
         why = f"it is a use of {skill['name']!r}, which is known"
     elif not is_lesson or not new["steps"]:
-        return _nothing("nothing was learnt: it did not succeed, or names no agents")
+        return _nothing("nothing was learned: it did not succeed, or names no agents")
     else:
         fresh: Fields = {"usage_count": 1, "success_rate": 1.0, "transfers": [], "created_at": now}
         skill = renewed({"id": given.get("key"), **fresh, **new, "updated_at": now}, now)

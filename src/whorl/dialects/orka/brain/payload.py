@@ -67,7 +67,10 @@ def number(payload: Fields, *names: str, default: float) -> tuple[float, str]:
             found = math.nan
         if math.isfinite(found):
             return min(1.0, max(0.0, found)), ""
-        return default, f"{name!r} is {to_text(value)[:60]!r}, which is no number: it is {default}"
+        return (
+            default,
+            f"{name!r} is {to_text(value)[:60]!r}, which is not a number, so {default} is used",
+        )
     return default, ""
 
 

@@ -148,7 +148,7 @@ def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
     kept, gone = skills_in(records, now)
     found = next((skill for skill in kept if skill["id"] == wanted), None)
     if found is None:
-        why = "there is no skill to tell about: 'skill_id' is empty"
+        why = "'skill_id' is empty: name the skill that the feedback is about"
         if wanted:
             why = f"there is no skill with the id {wanted[:60]!r}"
         value: Fields = {"response": why, "confidence": "0.0", "internal_reasoning": why}
@@ -167,7 +167,7 @@ def feedback(records: list[Json], given: Fields, now: float) -> Amendment:
     skill = used({**found, "transfers": transfers}, now, success=success)
     well = "well" if success else "badly"
     value = {
-        "response": f"{skill['name']} did {well}; it is trusted with {skill['confidence']}",
+        "response": f"{skill['name']} did {well}; its confidence is {skill['confidence']}",
         "confidence": str(skill["confidence"]),
         "internal_reasoning": f"{len(transfers)} uses are known",
         "skill_id": skill["id"],

@@ -265,12 +265,12 @@ def parse_path(text: str) -> list[str | int]:
     while at < len(text):
         step = _STEP.match(text, at)
         if step is None or (at > 0 and text[at] not in ".["):
-            raise LanguageError(f"{text[:60]!r} is no path to a value", at, _HELP)
+            raise LanguageError(f"{text[:60]!r} is not a path to a value", at, _HELP)
         index, name = step["index"], step["name"] or step["single"] or step["double"]
         steps.append(name if index is None else int(index))
         at = step.end()
     if not steps:
-        raise LanguageError(f"{text[:60]!r} names no value", 0, _HELP)
+        raise LanguageError(f"{text[:60]!r} does not name a value", 0, _HELP)
     return steps
 
 

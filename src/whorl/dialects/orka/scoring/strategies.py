@@ -204,7 +204,7 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
         strategy["path"] = _read_path(context, entries[0].value)
         for entry in entries[1:]:
             message = f"a score strategy has both {entries[0].name!r} and {entry.name!r}"
-            advice = "a score stands in one place: take one"
+            advice = "a score is read from one place: keep one of them"
             context.report("W007", message, entry.key.span, help=advice)
     agents = _read_agents(inner, [*scalars_of(item.get("agents")), *scalars_of(item.get("agent"))])
     if agents:
@@ -218,7 +218,7 @@ def _read_strategy(context: FileContext, item: Mapping, inner: Section | None) -
 def _read_path(context: FileContext, written: Value) -> list[Json]:
     """The steps to a score; a path that is none is reported where it goes wrong."""
     if not isinstance(written, Scalar) or not isinstance(written.value, str):
-        message, advice = "where a score stands must be a text", "write a path such as $.eval.score"
+        message, advice = "the place of a score must be a text", "write a path such as $.eval.score"
         context.report("W007", message, written.span, help=advice)
         return []
     try:

@@ -49,7 +49,7 @@ def read_validator(agent: Agent, section: Section) -> ir.Node:
         message = f"agent {agent.id!r} has no 'llm_model': the default model is asked"
         agent.context.warn("W006", message, agent.span, help="add llm_model: NAME")
     elif agent.get("llm_model") is None and model is not None:
-        message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used all the same"
+        message = f"{agent.type!r} takes 'llm_model', not 'model'; the model is used anyway"
         label, advice = "write 'llm_model'", "did you mean 'llm_model'?"
         agent.context.warn("W004", message, model.key.span, label=label, help=advice)
     groups = (

@@ -111,7 +111,7 @@ def _proposes(value: Value) -> bool:
 
 def _decided(value: Value, decision: Value) -> tuple[list[str] | None, str]:
     if isinstance(decision, str) and decision not in ("commit_next", "commit_path", "shortlist"):
-        return None, f"the decision is {decision[:60]!r}, which names no agents to run"
+        return None, f"the decision is {decision[:60]!r}, which does not name agents to run"
     if isinstance(value, str):
         value = [value]
     if not isinstance(value, list):

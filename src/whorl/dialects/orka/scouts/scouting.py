@@ -267,7 +267,7 @@ def decide(run: Run, question: Value, found: Value, opinion: Value, settings: Va
 
 def _without_a_path(run: Run, status: str, table: Table) -> Table:
     why = {
-        "no_candidates": "there is no agent to choose: all of the file run anyway",
+        "no_candidates": "there is no agent to choose: all agents of the file run anyway",
         "budget_exceeded": "every path takes more than the budget allows",
         "safety_violation": "no path is safe enough for this request",
     }[status]

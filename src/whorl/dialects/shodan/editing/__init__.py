@@ -116,7 +116,7 @@ class ShodanChanges(CanvasChanges):
             return
         node, (side, name) = self.node(operation.at[0]), side_of(port)
         if not side:
-            raise refuse(UNKNOWN, f"{port[:60]!r} is no port", "write input:NAME or output:NAME")
+            raise refuse(UNKNOWN, f"{port[:60]!r} is not a port", "write input:NAME or output:NAME")
 
         def change() -> None:
             found = PortName(self, node, side, name).rename(operation.get("name"))
@@ -152,7 +152,7 @@ class ShodanChanges(CanvasChanges):
     def _inside(self, loop: SketchNode) -> tuple[Keys, dict[str, Json]]:
         """The level inside of a loop, and what a node there has beside its own fields."""
         if loop.kind != "loop" or loop.body == "file":
-            self.refuse_at(UNKNOWN, f"{loop.path!r} holds no nodes of this file", loop.where)
+            self.refuse_at(UNKNOWN, f"{loop.path!r} has no nodes in this file", loop.where)
         if loop.body == "inline":
             return (*loop.where, *INLINE), {}
         others = [at(self.editor.now.root, *node.where) for node in self.sketch.inside(loop.path)]
@@ -167,7 +167,7 @@ class ShodanChanges(CanvasChanges):
             if into == node.path or into.startswith(f"{node.path}/"):
                 self.refuse_at(UNKNOWN, "a node cannot be moved into itself", node.where)
         if len({node.parent for node in nodes}) > 1:
-            raise refuse(UNKNOWN, "the nodes are not all of one parent")
+            raise refuse(UNKNOWN, "the nodes do not all have the same parent")
         names = {self.id_of(node) for node in nodes}
         parent = nodes[0].parent
         change = partial(self._move, parent, into, names)
@@ -217,7 +217,7 @@ class ShodanChanges(CanvasChanges):
         nodes = [self.node(path) for path in operation.at]
         parent, names = nodes[0].parent, {self.id_of(node) for node in nodes}
         if len({node.parent for node in nodes}) > 1:
-            raise refuse(UNKNOWN, "the nodes are not all of one parent")
+            raise refuse(UNKNOWN, "the nodes do not all have the same parent")
         level = self.level(nodes[0])
         given = {"kind": "loop", "name": operation.get("name") or "loop"}
         loop = self.new_node(level, Operation("add", given))
@@ -259,7 +259,9 @@ class ShodanChanges(CanvasChanges):
             given["maxIterations"] = most
         if until is not None:
             if not _OUTPUT.fullmatch(str(until)):
-                raise refuse(UNKNOWN, f"{str(until)[:60]!r} names no output", "write NODE.OUTPUT")
+                raise refuse(
+                    UNKNOWN, f"{str(until)[:60]!r} does not name an output", "write NODE.OUTPUT"
+                )
             given["continueWhile"] = {"output": until, "operator": "!=", "value": True}
         last = nodes[-1]
         output = next(iter([*last.outputs, *USUAL.get(last.kind, ())]), "output")
@@ -269,7 +271,7 @@ class ShodanChanges(CanvasChanges):
     def make_unwrap(self, operation: Operation) -> None:
         loop = self.node(operation.at[0])
         if loop.kind != "loop" or loop.body == "file":
-            message = f"{loop.path!r} holds no nodes of this file"
+            message = f"{loop.path!r} has no nodes in this file"
             self.refuse_at(UNAVAILABLE, message, loop.where)
         level, name = self.level(loop), self.id_of(loop)
         is_inline = loop.body == "inline"

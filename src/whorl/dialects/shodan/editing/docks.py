@@ -56,7 +56,7 @@ class Dock:
         for node, where, _, name in list(self._changes.reading(self._level, names)):
             if self._changes.rewires and self._changes.id_of(node) not in {*names, self._loop}:
                 words = f"{node.path} reads {name}, and cannot see into {self._loop}"
-                advice = "change it first, or use readers: leave"
+                advice = "change the reader first, or use `readers: leave`"
                 self._changes.refuse_at(READ, words, where, advice)
         for index, source, target in self._edges():
             if (source in names) != (target in names) and self._loop not in (source, target):

@@ -28,7 +28,7 @@ def extract(changes: Changes, loop: SketchNode, file: str) -> None:
     where = (*loop.where, *INLINE)
     inside = at(changes.editor.now.root, *where)
     if not isinstance(inside, Mapping):
-        changes.refuse_at(UNAVAILABLE, f"{loop.path!r} is no inline loop", loop.where)
+        changes.refuse_at(UNAVAILABLE, f"{loop.path!r} is not an inline loop", loop.where)
     check_new_file(changes, loop, file)
     text = _written(changes, inside, file)
     changes.editor.cut(changes.path(where))
@@ -56,14 +56,14 @@ def _written(changes: Changes, inside: Mapping, file: str) -> str:
                 return text
         except InvalidWorkflow:
             continue
-    raise refuse(UNEXACT, "this cannot be written to a file so that it stays what it is")
+    raise refuse(UNEXACT, "this cannot be moved to a file without a change of its meaning")
 
 
 def inline(changes: Changes, loop: SketchNode) -> None:
     """Puts what a loop names in a file right into the loop; the file stays as it is."""
     text = text_of_file(changes, loop, loop.file) if loop.body == "file" else None
     if text is None or loop.kind != "loop":
-        message = f"{loop.path!r} names no file that can be read"
+        message = f"{loop.path!r} does not name a file that can be read"
         changes.refuse_at(UNAVAILABLE, message, loop.where)
     try:
         root = parse(text, loop.file).root

@@ -78,7 +78,7 @@ class PortName:
         places = ((*listed, index, "name") for index in range(self._listed(listed)))
         own = next((where for where in places if self._at(*where) == self._name), None)
         if own is None:
-            message = f"{self._id!r} declares no {self._kind} {self._name[:60]!r}"
+            message = f"{self._id!r} does not declare the {self._kind} {self._name[:60]!r}"
             advice = "name a port that it declares"
             self._changes.refuse_at(UNKNOWN, message, self._node.where, advice)
         return own
@@ -90,7 +90,7 @@ class PortName:
         names = [self._at(*where, index, "name") for index in range(self._listed(where))]
         if new in names or not _NAME.fullmatch(new):
             message = f"an {self._kind} cannot be called {new[:60]!r}"
-            changes.refuse_at(TAKEN, message, node.where, "choose another name, without blanks")
+            changes.refuse_at(TAKEN, message, node.where, "choose another name, without spaces")
         word = re.compile(rf"(?<![\w-]){re.escape(self._name)}(?![\w-])")
         foreign = [name for name in _FOREIGN if word.search(self._at(*self._data(name)))]
         if node.kind == "function" and self._at(*self._data("file")):
@@ -102,7 +102,7 @@ class PortName:
                 f"{foreign[0]!r} of {self._id} may name" if foreign else "other ports are parts of"
             )
             message = f"{what} {self._name!r}"
-            advice = "change it first, or use readers: leave"
+            advice = "change the reader first, or use `readers: leave`"
             changes.refuse_at(READ, message, self._data(foreign[0]) if foreign else where, advice)
 
     def _readers(self) -> Iterator[_Reader]:

@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from whorl.source import Json, Value
 
 _MEMBER = re.compile(r"\.([\w-]+)")
-_LEAVE = "change it first, or use readers: leave"
+_LEAVE = "change the reader first, or use `readers: leave`"
 
 
 def _port(item: Value, end: str) -> str:
     kind, mark, port = text_of(at(item, f"{end}Handle")).partition(":")
     if kind == "dock":
-        raise refuse(CONNECTED, "edges at the slots of a rim are not moved across another one")
+        raise refuse(
+            CONNECTED,
+            "edges at the dock slots of a loop cannot be moved into or out of another loop",
+        )
     return port if mark else kind
 
 
@@ -208,7 +211,7 @@ class Rim:
             if is_outer and text_of(at(source, "name")) == edge.into:
                 pair = text_of(at(target, "node")), text_of(at(target, "input"))
                 if text_of(at(mappings[index], "iterations")) not in ("", "all"):
-                    self._refuse(f"{edge.into!r} is given in some iterations only")
+                    self._refuse(f"{edge.into!r} is given only in some iterations")
                 self._drop("inputMappings", index)
                 self._connect(self.inside, (edge.source, edge.out), pair)
         self._drop_port("inputs", edge.into)
@@ -224,7 +227,7 @@ class Rim:
         edges = self._edges(self.inside, names)
         across = [e for e in edges if not {e.source, e.target} <= names]
         if len({e.source in names for e in across}) > 1:
-            self._refuse("they stand between other nodes of the loop")
+            self._refuse("they are between other nodes of the loop")
         self._check_named(names, is_whole=is_whole)
         for edge in edges:
             if edge in across:
@@ -260,7 +263,7 @@ class Rim:
         for item in self._listed("inputMappings"):
             ends = {text_of(at(item, side, "node")) for side in ("source", "target")} - {""}
             if text_of(at(item, "source", "type")) == "previous" and ends & names:
-                self._refuse("it is fed back, or is fed by what was fed back")
+                self._refuse("it gives or gets a value of the previous iteration")
 
     def _open_inputs(self, names: set[str], *, is_whole: bool) -> None:
         """What is mapped to the nodes is brought to them by edges."""
@@ -300,7 +303,7 @@ class Rim:
                 continue
             target = text_of(at(item, "target"))
             if text_of(at(item, "take")) not in ("", "last"):
-                self._refuse(f"its output {output!r} is taken of several iterations")
+                self._refuse(f"its output {output!r} is collected from several iterations")
             for edge in self._edges(self._level, {self._loop}):
                 if edge.source == self._loop and edge.out == target:
                     self._turn(self._level, edge, "source", node, output)
@@ -344,5 +347,5 @@ class Rim:
         self._editor.set(list(where), text[:offset] + ".".join(new) + text[end:])
 
     def _refuse(self, why: str) -> None:
-        message = f"this cannot be moved across the rim of {self._loop!r}: {why}"
+        message = f"this cannot be moved into or out of the loop {self._loop!r}: {why}"
         self._changes.refuse_at(CONNECTED, message, self._where, "edit the mappings first")

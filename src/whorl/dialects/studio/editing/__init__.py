@@ -118,7 +118,9 @@ class StudioChanges(CanvasChanges):
             if node.parent != operation.get("into"):
                 touching = list(self.edges_at((), self.id_of(node)))
                 if len(touching) > 2:
-                    message = f"{path!r} has {len(touching)} edges; remove those that are not meant"
+                    message = (
+                        f"{path!r} has {len(touching)} edges now; remove those that you do not want"
+                    )
                     self.refuse_at(CONNECTED, message, node.where)
                 self.bridge((), self.id_of(node))
             if place is not None:
@@ -225,7 +227,7 @@ class StudioChanges(CanvasChanges):
     def make_inline(self, operation: Operation) -> None:
         node = self.node(operation.at[0])
         if node.kind != "subworkflow":
-            self.refuse_at(UNAVAILABLE, f"{node.path!r} calls no other file", node.where)
+            self.refuse_at(UNAVAILABLE, f"{node.path!r} does not call another file", node.where)
         inline(self, node)
 
     def make_unwrap(self, operation: Operation) -> None:
@@ -234,7 +236,7 @@ class StudioChanges(CanvasChanges):
         closing = next((self.id_of(each) for each in self.sketch.inside(node.path)
                         if each.kind == CLOSED_BY.get(node.kind)), "")  # fmt: skip
         if not closing:
-            self.refuse_at(UNKNOWN, f"{opening!r} is no container", node.where)
+            self.refuse_at(UNKNOWN, f"{opening!r} is not a container", node.where)
 
         def change() -> None:
             self._join(opening, closing)

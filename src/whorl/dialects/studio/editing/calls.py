@@ -49,9 +49,12 @@ def extract(changes: CanvasChanges, node: SketchNode, file: str) -> None:
     """Moves a node, or a container with all that it holds, to a new file, and calls that."""
     check_new_file(changes, node, file)
     if node.kind in _ENDS or not file.endswith(".json"):
-        what = f"{node.path!r} cannot go" if node.kind in _ENDS else f"{file[:120]!r} is no place"
-        message = f"{what} to a canvas of its own"
-        changes.refuse_at(UNAVAILABLE, message, node.where, "extract a loop to body.json, say")
+        message = f"{file[:120]!r} is not the name of a .json file"
+        if node.kind in _ENDS:
+            message = f"{node.path!r} cannot be moved to its own canvas"
+        changes.refuse_at(
+            UNAVAILABLE, message, node.where, "for example, extract a loop to body.json"
+        )
     group = _Group(changes, node)
     _check_texts(changes, group.names, group.source)
     stem, source = file.rpartition("/")[2][:-5], _named(changes, group.source)

@@ -208,7 +208,7 @@ def _literal(written: str, offset: int) -> Value:
         return _WORDS[written]
     if _NUMBER.fullmatch(written):
         return float(written) if "." in written else int(written)
-    raise LanguageError(f"{written[:40]!r} is no value to compare with", offset, "quote a text")
+    raise LanguageError(f"{written[:40]!r} is not a value to compare with", offset, "quote a text")
 
 
 def _all(match: re.Match[str]) -> _Finder:

@@ -104,7 +104,7 @@ def report_lines(report: Report) -> list[str]:
     title += f"{plural(len(report.variants), 'variant')}, {plural(report.repeat, 'run')} each"
     head = [f"{title}; grade: {report.grader}"]
     if not report.is_complete:
-        head.append(f"so far: {report.done} of {plural(report.trials, 'trial')}; no words yet")
+        head.append(f"so far: {report.done} of {plural(report.trials, 'trial')}; no result yet")
     columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
     rows = [_variant_cells(one, report.baseline) for one in report.variants.values()]
     lines = [*head, "", *table([[*columns, "iterations"], *rows])]

@@ -36,7 +36,7 @@ class AuditItem(Closed):
 
 
 class AuditList(Closed):
-    """The rows; `next` is what `before` is for more of them."""
+    """The rows; give `next` as `before` for more of them."""
 
     audit: list[AuditItem]
     next: int | None = None

@@ -36,8 +36,8 @@ router = APIRouter(prefix="/api/runs", tags=["control"], dependencies=[Depends(n
 async def start_run(state: State, new: schemas.NewRun, response: Response) -> schemas.Started:
     """Starts a run of a workflow file of the project; this server drives it.
 
-    201: it was started. 200: a run with this key exists already, and this is its id; if nobody
-    drove it any more, it goes on.
+    201: it was started. 200: a run with this key exists already, and this is its id; if no
+    process drives it any more, it is resumed.
     """
     workflow, starts, details = await asyncio.to_thread(_prepared, state, new)
     if not starts.each:

@@ -78,7 +78,7 @@ def sketch(state: State, request: schemas.Unsaved) -> schemas.Sketched:
 
 @router.post("/workflows/edit", dependencies=[Depends(no_query)], responses=_REFUSED)
 def edit(state: State, request: schemas.Edit) -> schemas.Edited:
-    """A text after operations; one that is refused is answered with 422. Nothing is saved."""
+    """A text after operations; 422: an operation is refused. Nothing is saved."""
     path = str(state.file(request.name))
     edited = editing.edit_text(
         state.project,
@@ -109,7 +109,7 @@ def show_etag(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Eta
 
 @router.put("/workflows/source", dependencies=[Depends(no_query), Depends(_may_write)])
 def save(state: State, request: schemas.Saving) -> schemas.Saved:
-    """Saves a file; one that has changed meanwhile is answered with 409 and what it is now."""
+    """Saves a file; 409, with the current text, if the file has changed in the meantime."""
     for name, text in request.others.items():
         _save_new(state, posixpath.join(posixpath.dirname(request.file), name), text)
     return _save(state, request.file, request.text, request.etag)
@@ -161,7 +161,7 @@ def _new_text(state: State, request: schemas.NewFile) -> str:
 
 @router.get("/templates", dependencies=[Depends(no_query)])
 def list_templates() -> schemas.TemplateList:
-    """The workflows to begin with."""
+    """The templates for new workflow files."""
     listed = [
         schemas.TemplateItem(
             name=one.name, dialects=one.dialects, description=one.description, needs=one.needs

@@ -60,7 +60,7 @@ class BestItem(Closed):
 
     variant: str
     grade: Span
-    difference: Span | None = Field(description="to the baseline; null where it is the baseline")
+    difference: Span | None = Field(description="difference to the baseline, which has null")
     words: str
 
 
@@ -71,7 +71,7 @@ class ExperimentItem(Closed):
     file: str | None = None
     state: str = Field(
         description="new, running, paused (by its budget), stopped, failed, open (trials are "
-        "missing, and nobody conducts it) or done"
+        "missing, and it is not running) or done"
     )
     reason: str = Field(default="", description="why it has failed")
     trouble: str = Field(default="", description="why its file cannot be used")
@@ -82,10 +82,10 @@ class ExperimentItem(Closed):
     running: int = Field(default=0, description="runs that are under way")
     runs: int
     spent_usd: float
-    expected_usd: float | None = Field(default=None, description="in all, at the rate so far")
+    expected_usd: float | None = Field(default=None, description="in total, at the rate so far")
     budget_usd: float | None = None
     updated_at: float | None = None
-    best: BestItem | None = Field(default=None, description="of one that is done")
+    best: BestItem | None = Field(default=None, description="if the experiment is done")
 
 
 class VariantItem(Closed):
@@ -104,7 +104,7 @@ class GraderItem(Closed):
 
 
 class ExperimentDetail(ExperimentItem):
-    """An experiment with all that a page about it begins with."""
+    """An experiment with everything that its page shows first."""
 
     generation: int
     baseline: str
@@ -120,15 +120,15 @@ class ExperimentDetail(ExperimentItem):
 
 
 class NewExperiment(Closed):
-    """An experiment file of the project that is to be run, or gone on with."""
+    """An experiment file of the project to run or to continue."""
 
     file: FileName
     budget_usd: Dollars | None = Field(default=None, description="instead of the file's")
-    fresh: bool = Field(default=False, description="everything anew, whatever is there already")
+    fresh: bool = Field(default=False, description="run everything again, also what is done")
 
 
 class Nothing(Closed):
-    """There is nothing to say."""
+    """An object without fields."""
 
 
 class TrialItem(Closed):
@@ -148,7 +148,7 @@ class CaseCell(Closed):
     """A case under a variant: means over its trials."""
 
     grade: float | None
-    difference: float | None = Field(description="to the baseline")
+    difference: float | None = Field(description="difference to the baseline")
     solved: float
     cost_usd: float
     iterations: float
@@ -174,7 +174,7 @@ class CaseList(Closed):
 
 
 class GradingItem(Closed):
-    """A result that waits for a person's grade; which variant made it is not told."""
+    """A result that waits for a person's grade; which variant made it is not shown."""
 
     run: str
     grader: str
@@ -184,7 +184,7 @@ class GradingItem(Closed):
 
 
 class GradingList(Closed):
-    """What waits for a person, in a drawn order."""
+    """What waits for a person, in random order."""
 
     gradings: list[GradingItem]
 
@@ -237,7 +237,7 @@ def list_experiments(state: State) -> list[ExperimentItem]:
 
 @router.post("", status_code=202, dependencies=_plain)
 async def run_experiment(state: State, new: NewExperiment) -> ExperimentDetail:
-    """Runs what is missing of an experiment; this server, or another one, conducts it.
+    """Runs what is missing of an experiment, on this server or another one.
 
     409: it is running already.
     """
@@ -254,7 +254,7 @@ async def show_experiment(state: State, name: Name) -> ExperimentDetail:
 
 @router.post("/{name}/stop", status_code=202, dependencies=_plain)
 async def stop_experiment(state: State, name: Name, _: Nothing) -> ExperimentDetail:
-    """Begins no more trials; those under way go on to their end. 409: nobody conducts it."""
+    """Begins no more trials; those under way go on to their end. 409: it is not running."""
     await state.experiments.stop(name)
     return await _detail(state, name)
 

@@ -66,7 +66,7 @@ router = APIRouter(prefix="/hooks", tags=["hooks"])
     "/workflows/{workflow}/{trigger}/{path:path}", methods=_METHODS, include_in_schema=False
 )
 async def call_trigger(state: State, request: Request, workflow: str, trigger: str) -> Response:
-    """Starts what a trigger makes of a call, and gives the answer of the run to whoever called."""
+    """Starts the runs of a trigger for a call, and answers the caller with the run's answer."""
     call = Call(
         method=request.method,
         path=str(request.path_params.get("path", "")),
@@ -185,7 +185,7 @@ async def body_of(request: Request, *, is_text_only: bool = False) -> Json:
     is_json = kind in ("", "application/json") or kind.endswith("+json")
     if not is_json and not kind.startswith("text/") and not kind.endswith(("/xml", "+xml")):
         if is_text_only:
-            words = f"a body of the type {kind[:80]!r} is not taken; send JSON or text"
+            words = f"a body of the type {kind[:80]!r} is not accepted; send JSON or text"
             raise Refusal(415, CODE, words)
         coded = base64.b64encode(content).decode("ascii")
         return {"$content-type": request.headers["content-type"], "$content": coded}
@@ -193,7 +193,7 @@ async def body_of(request: Request, *, is_text_only: bool = False) -> Json:
         text = content.decode("utf-8")
         return parse_json(text) if is_json else text
     except (UnicodeDecodeError, NotJson) as fault:
-        raise Refusal(400, CODE, f"the body is no JSON that is taken: {fault}") from None
+        raise Refusal(400, CODE, f"the body is not valid JSON: {fault}") from None
 
 
 def _response(answer: dict[str, Json]) -> Response:

@@ -24,7 +24,7 @@ router = APIRouter(tags=["operations"], dependencies=[Depends(no_query)])
 async def metrics(state: State) -> Response:
     """Numbers about runs, calls, money and this server, in the text format of Prometheus.
 
-    What is counted is counted since the server was started, by the server that drives a run.
+    Counters begin when the server starts; each server counts the runs that it drives.
     """
     gauges = await asyncio.to_thread(_gauges, state)
     text = text_of_families([*state.watcher.metrics.families(), *gauges])

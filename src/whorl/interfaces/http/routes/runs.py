@@ -77,7 +77,7 @@ def show_costs(state: State, query: Annotated[queries.CostsQuery, Query()]) -> s
 
 @router.get("/{run}", dependencies=[Depends(no_query)])
 def show_run(state: State, run: KnownRun) -> schemas.RunDetail:
-    """One run: its result so far, what it waits for, what may be asked of it."""
+    """One run: its result so far, what it waits for, and the requests that it accepts."""
     return run_views.run_detail(state, run)
 
 
@@ -192,7 +192,7 @@ def show_node(
 def list_records(
     state: State, run: KnownRun, query: Annotated[queries.RecordsQuery, Query()]
 ) -> records.RecordList:
-    """What became of steps, items and iterations: status, inputs, output, error, times, cost."""
+    """The records of steps, items and iterations: status, inputs, output, error, times, cost."""
     found = state.records(run).of(
         query.address,
         depth=query.depth,

@@ -21,7 +21,7 @@ KnownName = Annotated[str, Path(max_length=200)]
 
 
 class NewScheduleItem(Closed):
-    """A schedule to be made: by `cron` on the clock of `zone`, or `every` so long."""
+    """A schedule to be made: by `cron` in the time zone `zone`, or by the interval `every`."""
 
     workflow: FileName
     named: WorkflowName = ""
@@ -42,7 +42,7 @@ class NewScheduleItem(Closed):
 
 
 class FiringItem(Closed):
-    """A time at which a schedule was due, and what came of it."""
+    """A time at which a schedule was due, and what happened then."""
 
     due: float
     state: Literal["asked", "waiting", "started", "skipped", "failed"]
@@ -74,12 +74,12 @@ class ScheduleList(Closed):
 
 
 class Nothing(Closed):
-    """There is nothing to say."""
+    """An object without fields."""
 
 
 @router.get("")
 def list_schedules(state: State) -> ScheduleList:
-    """The schedules, when each is due, and what came of the last times."""
+    """The schedules, when each is due, and what happened the last times."""
     listed = state.scheduler.schedules.listed()
     return ScheduleList(schedules=[_item(state, each) for each in listed])
 
@@ -113,28 +113,28 @@ async def add_schedule(state: State, new: NewScheduleItem) -> ScheduleItem:
 
 @router.post("/{schedule}/pause")
 async def pause_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
-    """It starts nothing until it is resumed."""
+    """Pauses it: it starts nothing until it is resumed."""
     await state.scheduler.schedules.table.pause(schedule, paused=True)
     return await _changed(state, schedule)
 
 
 @router.post("/{schedule}/resume")
 async def resume_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
-    """It goes on from now; what was due meanwhile is left out."""
+    """Resumes it from now on; what was due in the pause is left out."""
     await state.scheduler.schedules.table.pause(schedule, paused=False)
     return await _changed(state, schedule)
 
 
 @router.post("/{schedule}/run", status_code=202)
 async def run_schedule(state: State, schedule: KnownName, _: Nothing) -> ScheduleItem:
-    """Starts its workflow now, also of one that is paused; its `overlap` counts."""
+    """Starts its workflow now, also if it is paused; its `overlap` counts."""
     await state.scheduler.schedules.table.ask(schedule)
     return await _changed(state, schedule)
 
 
 @router.delete("/{schedule}")
 async def remove_schedule(state: State, schedule: KnownName) -> Nothing:
-    """It is gone; its runs stay."""
+    """Deletes it; its runs stay."""
     await state.scheduler.schedules.table.remove(schedule)
     return Nothing()
 

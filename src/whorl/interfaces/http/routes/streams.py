@@ -62,9 +62,9 @@ async def events(
     """The journal of a run: a page of it, or (`Accept: text/event-stream`) all that comes.
 
     Events of the stream: an entry (its seq is the id), `delta` with streamed text (what is new, or
-    with `whole` all of it so far, for those who come late), `status` when the run's status
-    changes, `end` when it has ended. It goes on, in case the run does. Where many watch, each is
-    sent news less often, and no text of calls whose answers are among its entries.
+    with `whole` all of it so far, for late readers), `status` when the run's status
+    changes, `end` when it has ended. The stream stays open, since the run may go on.
+    With many watchers, each gets events less often, and no text of calls that are finished.
     """
     after = max(query.after, int(last_event_id or 0))
     translator = await asyncio.to_thread(_translator, state, run, query.words, after)

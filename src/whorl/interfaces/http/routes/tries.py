@@ -48,7 +48,7 @@ def _prepared(state: ServerState, request: schemas.Try) -> tuple[Workflow, Start
 
 @router.get("/pins")
 def list_pins(state: State, query: Annotated[FileQuery, Query()]) -> schemas.PinList:
-    """The results that stand for steps of a file in tries."""
+    """The results that tries use instead of steps of a file."""
     state.file(query.file)
     pins = tries.pins_of(state.project, query.file)
     shown = {at: schemas.Pin(value=pin.value, stale=pin.is_stale) for at, pin in pins.items()}
@@ -57,7 +57,7 @@ def list_pins(state: State, query: Annotated[FileQuery, Query()]) -> schemas.Pin
 
 @router.put("/pins", dependencies=[Depends(no_query)])
 def save_pins(state: State, request: schemas.Pinned) -> schemas.PinList:
-    """Keeps results for steps of a file, in the place of those that were kept; none: forgets."""
+    """Keeps results for steps of a file, instead of those kept before; none: deletes them."""
     state.file(request.file)
     values = {at: pin.value for at, pin in request.pins.items()}
     tries.save_pins(state.project, request.file, values, request.text)

@@ -29,9 +29,9 @@ _MINUTE_S = 60.0
 _ASIDE_BYTES = 100_000
 _NAMES_MAX = 10_000
 _HEADERS = {
-    "webhook-id": "what tells this call from all others",
+    "webhook-id": "the unique id of the call",
     "webhook-timestamp": "when it was sent, in seconds since 1970",
-    "webhook-signature": "`v1,` and the signature; several are parted by spaces",
+    "webhook-signature": "`v1,` and the signature; several are separated by spaces",
     "x-github-delivery": "GitHub's id of the call",
     "x-hub-signature-256": "GitHub's signature of the body",
 }
@@ -103,7 +103,7 @@ def _prepared(state: ServerState, hook: HookRow, key: str, body: Json) -> tuple[
     except (InvalidWorkflow, UsageError) as fault:
         log.warning("hook %s: %s cannot be read: %s", hook.name, safe(hook.file), safe(str(fault)))
         words = f"the workflow of hook {hook.name!r} cannot be read"
-        raise Refusal(503, CODE, words, "try again when its file is mended") from fault
+        raise Refusal(503, CODE, words, "try again when its file is corrected") from fault
     workflow, given = reading.workflow, inputs_from(reading.workflow, body)
     check_given(workflow, given, advice="the workflow says which inputs it takes")
     start = Start(given, key=key, file=path, sources=dict(reading.sources))

@@ -32,7 +32,7 @@ class FileQuery(Closed):
 
 @router.get("/project", dependencies=[Depends(no_query)])
 def show_project(state: State, asking: Asking) -> schemas.ProjectItem:
-    """The project that is served, who answers its model steps, and what the asker may do."""
+    """The project that is served, who answers its model steps, and what this token may do."""
     settings = state.providers.settings
     default = settings.providers.get(settings.default_provider)
     note = TOY
@@ -89,7 +89,7 @@ def show_file_graph(state: State, query: Annotated[FileQuery, Query()]) -> schem
 
 @router.get("/workflows/source")
 def show_file_source(state: State, query: Annotated[FileQuery, Query()]) -> schemas.SourceItem:
-    """A workflow file with the files that it is made of; one with mistakes by itself."""
+    """A workflow file with the files that it is made of; one with mistakes alone."""
     path = str(state.file(query.file))
     try:
         reading = state.project.read(path, query.named)

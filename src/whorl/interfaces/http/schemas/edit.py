@@ -11,7 +11,7 @@ Source = Annotated[str, Text(max_length=1_000_000)]
 
 
 class Unsaved(Closed):
-    """A text that need not be saved, as if it stood in the file of a name."""
+    """A text that need not be saved; `name` is the file that it would be in."""
 
     name: FileName
     text: Source
@@ -40,7 +40,7 @@ class Saving(Closed):
 
 
 class NewFile(Closed):
-    """A new file, from one of four."""
+    """A new file, made from exactly one of the four sources."""
 
     file: FileName
     template: str | None = None
@@ -76,7 +76,7 @@ class Patch(Closed):
 
 
 class Rewired(Closed):
-    """A place that read a step and was patched, or was left as it is where that was asked for."""
+    """A place that reads a step and was changed with it, or was left as it is on request."""
 
     path: str
     field: str
@@ -131,14 +131,14 @@ class Try(Unsaved):
     inputs: dict[str, JsonValue] = Field(default_factory=dict)
     values: dict[str, JsonValue] = Field(
         default_factory=dict,
-        description="what stands for steps, by path; also what an iteration is given, by LOOP/NAME",
+        description="results instead of steps, by path; values of an iteration, by LOOP/NAME",
     )
     source: Iteration | None = Field(
-        default=None, alias="from", description="whose values it gets, where no others are given"
+        default=None, alias="from", description="gives the values that are not given here"
     )
-    budget_usd: Dollars | None = Field(default=None, description="0.25 where nothing is said")
+    budget_usd: Dollars | None = Field(default=None, description="default 0.25")
     pins: bool = Field(default=True, description="whether pinned steps are left out")
-    effects: bool = Field(default=False, description="whether it may run, call and write")
+    effects: bool = Field(default=False, description="whether it may run commands, call and write")
 
 
 class Tried(Closed):
@@ -149,7 +149,7 @@ class Tried(Closed):
 
 
 class Pin(Closed):
-    """A result that stands for a step in tries; one that is stale does not count."""
+    """A result that tries use instead of a step; a stale one is not used."""
 
     value: JsonValue
     stale: bool = False
@@ -163,14 +163,14 @@ class PinList(Closed):
 
 
 class Pinned(PinList):
-    """Pins to be kept; `text` is the draft that has the steps, where the file has not."""
+    """Pins to be kept; `text` is the draft, if the file does not have the steps yet."""
 
     file: FileName
     text: Source | None = None
 
 
 class Etag(Closed):
-    """What tells two versions of a file apart."""
+    """Identifies a version of a file."""
 
     etag: str
 

@@ -99,7 +99,9 @@ class RecordsQuery(Closed):
     address: str = Field(default="", max_length=4_000)
     depth: int = Field(default=0, ge=0, le=100)
     repetitions: bool = Field(default=False, description="only of items and iterations")
-    after: int = Field(default=0, ge=0, le=100_000, description="so many are left out")
+    after: int = Field(
+        default=0, ge=0, le=100_000, description="how many are left out at the start"
+    )
     limit: int = Field(default=200, ge=1, le=RECORDS_MAX)
 
 

@@ -22,7 +22,7 @@ class RecordAttempt(Closed):
 
 
 class RecordItem(Closed):
-    """What became of a step, an item or an iteration.
+    """The outcome of a step, an item or an iteration.
 
     A large value in `inputs` or `output` is `{"$ref", "size", "preview"}`.
     """
@@ -32,7 +32,7 @@ class RecordItem(Closed):
         description="of the step in its file; `KEY:path` in a workflow that is called"
     )
     name: str
-    kind: str = Field(description="the kind of a task, or what else it is; `item`, `iteration`")
+    kind: str = Field(description="the kind of a task, or another kind such as `item`")
     status: RecordStatus
     started_at: float | None
     ended_at: float | None
@@ -40,12 +40,12 @@ class RecordItem(Closed):
     inputs: JsonValue = Field(description="what it was given, or the names that it reads")
     output: JsonValue
     error: JsonValue
-    usage: UsageItem = Field(description="of what is inside, too")
+    usage: UsageItem = Field(description="includes what is inside")
     reason: str | None = Field(
         description="why it was skipped: condition, order, halt, branch, around, end, budget; or "
         "`tolerated`, where the run went on without a step that failed"
     )
-    because: dict[str, JsonValue] = Field(description="the facts of that")
+    because: dict[str, JsonValue] = Field(description="the facts for this reason")
     why: str = Field(description="why it was skipped, in words")
     branch: str | None = Field(description="the case that a branch took")
     number: int | None = Field(description="of an item or iteration")
@@ -95,7 +95,7 @@ class NodeDetail(Closed):
 
     address: str
     kind: str
-    record: RecordItem | None = Field(description="what became of it, the last time that it ran")
+    record: RecordItem | None = Field(description="its record of the last time that it ran")
     attempts: list[Attempt]
-    value: JsonValue = Field(description="of a step that only computes, what it gave")
+    value: JsonValue = Field(description="the result of a step that only computes")
     previous: Previous | None

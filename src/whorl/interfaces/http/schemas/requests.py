@@ -43,7 +43,7 @@ class Forked(Closed):
 class Hooked(Closed):
     """What a webhook has started."""
 
-    run: str | None = Field(description="null where it asks for nothing, like a ping")
+    run: str | None = Field(description="null if the call starts nothing, such as a ping")
 
 
 class Started(Forked):
@@ -51,16 +51,16 @@ class Started(Forked):
 
     status: str = Field(default="running", description="of the run, as lists show it")
     forecast: str = Field(default="", description="what it may do and cost, in words")
-    note: str = Field(default="", description="who answers, where it is no real model")
+    note: str = Field(default="", description="who answers, if it is not a real model")
     runs: list[str] = Field(
-        default_factory=list, description="all of them, where a trigger starts one for each item"
+        default_factory=list, description="all runs, if a trigger starts one for each item"
     )
 
 
 class Request(Closed):
-    """What all requests to a run may say.
+    """The fields that all requests to a run have.
 
-    `seen` is the last seq that the asker knew of: the request is refused when somebody has steered
+    `seen` is the last seq that the caller knows: the request is refused when somebody has steered
     the run since, so a button that is pressed twice has one effect.
     """
 
@@ -115,7 +115,7 @@ class Stop(Request):
 
 
 class StepChange(Closed):
-    """What a step that asks a model has other than its file says."""
+    """The changes of a step that asks a model."""
 
     model: Annotated[str, Text(min_length=1, max_length=200)] | None = None
     prompt: Annotated[str, Text(max_length=200_000)] | None = Field(
@@ -153,10 +153,10 @@ class Decision(Request):
 
 
 class Approval(Decision):
-    """A yes, also to what the person made of what they were shown."""
+    """A yes; `value` is what the person changed."""
 
     value: JsonValue = Field(
         default=None,
-        description="what is taken in the place of what `show` of the question has; of a loop, "
-        "the results that are other, by their names. Without this field nothing is edited.",
+        description="replaces what `show` of the question has; for a loop, "
+        "the changed results by their names. Without this field nothing is edited.",
     )

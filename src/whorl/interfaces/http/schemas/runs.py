@@ -22,7 +22,7 @@ class RunItem(Closed):
     name: str
     status: RunStatus
     dialect: str
-    file: str = Field(description="relative to the project, where it lies in it")
+    file: str = Field(description="relative to the project, if it is inside")
     created_at: float
     updated_at: float
     parent: str | None = Field(description="the run that this one is a fork of")
@@ -67,7 +67,7 @@ class RunList(Closed):
     runs: list[RunItem]
     next: str | None = Field(description="give it as `before` for the next page")
     total: int | None = Field(
-        description="how many runs there are of these; null where only looking at each tells"
+        description="how many runs match; null if that is not known without reading each"
     )
     workflows: list[str] = Field(description="the names of all workflows that have runs")
 
@@ -93,7 +93,7 @@ class CostLine(UsageItem):
 
 
 class CostList(Closed):
-    """What runs used, under headings, the dearest first; days in their order."""
+    """What runs used, under headings, the most expensive first; days in their order."""
 
     by: str
     runs: int = Field(description="how many runs were charged with anything")
@@ -134,18 +134,18 @@ class GateItem(Closed):
     """A decision that a run waits for."""
 
     address: str
-    reason: str = Field(description="gate, iteration, limit, or what else asks")
+    reason: str = Field(description="what asks: gate, iteration, limit, ...")
     message: str
     show: JsonValue
     waiting_since: float
 
 
 class RunDetail(RunItem):
-    """All that a page about one run begins with."""
+    """Everything that the page of a run shows first."""
 
     result: Result
     gates: list[GateItem]
-    can: list[Action] = Field(description="what may be asked of the run as it is")
+    can: list[Action] = Field(description="the requests that the run accepts now")
     driver: Literal["here", "elsewhere", "nobody"] = Field(
         description="who drives it: this server, another process, nobody"
     )
@@ -205,7 +205,7 @@ class LoopItem(Closed):
     started_seq: int
     finished_seq: int | None
     mark: Mark | None = Field(
-        description="where it ended at a limit or budget although its condition could have been met"
+        description="set if it ended at a limit or budget before its condition was met"
     )
 
 
@@ -217,7 +217,7 @@ class LoopList(Closed):
 
 
 class Verdict(Closed):
-    """What one condition came to at the end of an iteration."""
+    """The result of one condition at the end of an iteration."""
 
     by: str
     met: bool | None
@@ -304,7 +304,7 @@ class MatrixRow(Closed):
 
 
 class Matrix(Closed):
-    """What changed when: steps by iterations."""
+    """Which step changed in which iteration."""
 
     loop: str
     nodes: list[str]

@@ -16,7 +16,7 @@ FileName = Annotated[str, Text(min_length=1, max_length=1_024)]
 WorkflowName = Annotated[
     str,
     Text(max_length=1_000),
-    Field(description="which one, where the file has several workflows"),
+    Field(description="which workflow, if the file has several"),
 ]
 
 
@@ -60,16 +60,16 @@ class Fault(Closed):
     message: str
     help: str = ""
     diagnostics: list[Diagnostic] | None = Field(
-        default=None, description="where the request is about a file: everything wrong in it"
+        default=None, description="if the request is about a file: all mistakes in it"
     )
-    file: str | None = Field(default=None, description="of an operation that is refused: where")
+    file: str | None = Field(default=None, description="if an operation is refused: where")
     line: int | None = None
     column: int | None = None
-    operation: int | None = Field(default=None, description="which one it was, from 0")
+    operation: int | None = Field(default=None, description="the index of the operation, from 0")
 
 
 class Current(Closed):
-    """What a file is, where it is not what was expected."""
+    """The current text of a file that is not the expected version."""
 
     text: str
     etag: str | None
@@ -79,4 +79,4 @@ class ErrorAnswer(Closed):
     """The answer to every request that was not carried out."""
 
     error: Fault
-    current: Current | None = Field(default=None, description="of a file that has changed: it")
+    current: Current | None = Field(default=None, description="the file, if it has changed")

@@ -26,7 +26,7 @@ class ProviderItem(Closed):
 
 
 class NewSession(Closed):
-    """A session of the page; nothing is to be said about it."""
+    """A session of the page; it has no fields."""
 
 
 class ProjectItem(Closed):
@@ -40,7 +40,7 @@ class ProjectItem(Closed):
     edit: bool = Field(default=False, description="whether this server saves files")
     who: str = Field(default="", description="the name of the token that asks")
     role: Role = Field(
-        default="admin", description="what it may do: each all that those before may"
+        default="admin", description="what it may do; each role includes those before it"
     )
 
 
@@ -55,11 +55,11 @@ class InputItem(Closed):
 
 
 class TriggerItem(Closed):
-    """What starts a workflow beside people."""
+    """What starts a workflow, other than a person."""
 
     name: str
     kind: str = Field(description="request, recurrence, poll, callback or other")
-    url: str = Field(description="whoever has this address may start the workflow")
+    url: str = Field(description="everybody who has this address may start the workflow")
 
 
 class WorkflowItem(Closed):
@@ -73,7 +73,7 @@ class WorkflowItem(Closed):
     main_input: str | None
     open_inputs: bool = Field(description="whether it takes inputs that it does not declare")
     errors: int
-    named: str = Field(default="", description="which one, of a file that has several workflows")
+    named: str = Field(default="", description="which workflow, if the file has several")
     trigger: TriggerItem | None = None
 
 
@@ -97,7 +97,7 @@ class GraphLoop(Closed):
 
 
 class GraphPorts(Closed):
-    """What a step is connected by, as its file names it."""
+    """The ports of a step, as its file names them."""
 
     inputs: list[str]
     outputs: list[str]
@@ -139,7 +139,7 @@ class Graph(Closed):
 
     name: str
     dialect: str
-    nodes: list[GraphNode] = Field(description="each after the one that it lies in")
+    nodes: list[GraphNode] = Field(description="each node after its parent")
     edges: list[GraphEdge]
 
 
@@ -169,11 +169,11 @@ class Validation(Closed):
 
 
 class WorstCase(Closed):
-    """What a run may do and cost; null where a value decides, or no price is known."""
+    """What a run may do and cost; null if it depends on a value, or no price is known."""
 
     calls: int | None = Field(description="the most")
     cost_usd: float | None = Field(description="an estimate")
-    bound_usd: float | None = Field(description="the most, where something bounds it")
+    bound_usd: float | None = Field(description="the most, if there is a limit")
     words: str
 
 

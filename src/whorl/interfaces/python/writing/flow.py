@@ -126,7 +126,7 @@ def needed(what: str) -> Flow:
     flow = current()
     if flow is None:
         raise UsageError(
-            f"whorl.{what} stands outside of a workflow",
+            f"whorl.{what} is used outside of a workflow",
             help="write it in a function with @whorl.workflow",
         )
     return flow

@@ -27,7 +27,7 @@ def adapted(thing: Any) -> Callable[..., Any]:
     if callable(thing):
         return thing  # type: ignore[no-any-return]
     raise UsageError(
-        f"{thing!r:.80} is no step: it is neither a function nor an agent, a runnable or a graph",
+        f"{thing!r:.80} is not a step: it is not a function, an agent, a runnable or a graph",
         help="give a function that uses it",
     )
 

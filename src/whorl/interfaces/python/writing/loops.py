@@ -130,7 +130,7 @@ class Loop(Generic[S]):
         self._conditions.append({"judge": _without_none(fields)})
 
     def plateau(self, patience: int, *, min_delta: float | None = None) -> None:
-        """Stops when the score has not grown for so many iterations."""
+        """Stops when the score has not grown for this many iterations."""
         self._conditions.append(
             {"plateau": _without_none({"patience": patience, "min_delta": min_delta})}
         )
@@ -142,7 +142,7 @@ class Loop(Generic[S]):
         )
 
     def end(self) -> None:
-        """Ends the loop at this place; the iteration counts. Stands in a `whorl.when`."""
+        """Ends the loop at this place; the iteration counts. Use it in a `whorl.when`."""
         self._flow.add("end", {"break": self.name})
 
     def fields(self) -> dict[str, Any]:

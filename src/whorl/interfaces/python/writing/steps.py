@@ -51,7 +51,7 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class Decision:
-    """What a person said."""
+    """The answer of a person."""
 
     approved: bool
     feedback: str
@@ -154,7 +154,7 @@ def tool(name: str, /, **arguments: object) -> Any:
 
 
 def approve(message: str, **options: Unpack[GateOptions]) -> Decision:
-    """Asks a person; the run waits, for days if need be, and takes no memory meanwhile."""
+    """Asks a person; the run waits, for days if needed, and uses no memory while it waits."""
     name = {"name": options.pop("name")} if "name" in options else {}
     return cast(
         "Decision", _add("approve", {"approve": {"message": message, **options}}, Decision, name)
@@ -162,13 +162,13 @@ def approve(message: str, **options: Unpack[GateOptions]) -> Decision:
 
 
 def wait(duration: float | str, *, name: str = "") -> None:
-    """Waits for so many seconds, or as long as a text such as `10m` says."""
+    """Waits for a number of seconds, or for a duration such as `10m`."""
     given = duration if isinstance(duration, str) else f"{round(duration * 1000)}ms"
     _add("wait", {"wait": given}, Any, {"name": name})
 
 
 def stop(message: str = "", *, failed: bool = False, output: object = None) -> None:
-    """Ends the run. Stands in a `whorl.when`."""
+    """Ends the run. Use it in a `whorl.when`."""
     end = {"status": "failed" if failed else "succeeded", "message": message}
     _add("stop", {"stop": end | ({} if output is None else {"output": output})}, Any, {})
 

@@ -45,7 +45,7 @@ _TYPES = ("string", "integer", "number", "boolean")
 
 
 class Step(Generic[P, R]):
-    """A function that runs call. In a workflow, calling it adds a step; elsewhere it is itself."""
+    """A function that runs call. In a workflow, calling it adds a step; elsewhere it runs."""
 
     def __init__(
         self, function: Callable[P, R], *, pure: bool = False, **options: Unpack[StepOptions]
@@ -97,8 +97,9 @@ def step(function: Any = None, /, *, pure: bool = False, **options: Any) -> Any:
     """Makes a step of a function, which a run calls with real values, and journals what it gives.
 
     A coroutine function runs in the event loop, a plain one in a thread. `pure`: it has no effect,
-    so that it may be called again unasked. `retry` is how often it is tried again, or the words of
-    the native format; `timeout` is in seconds; `whorl.current_call()` has the idempotency key.
+    so it may be called again without asking. `retry` is how often it is tried again, or the
+    fields of the native format; `timeout` is in seconds; `whorl.current_call()` has the
+    idempotency key.
     Agents, runnables and graphs of other packages are steps, too.
     """
     if function is None:
@@ -122,7 +123,7 @@ class WorkflowFunction(Generic[P, R]):
         flow = current()
         if flow is None:
             advice = f"run it: `whorl.run_sync({self.name}, {{...}})`"
-            raise UsageError(f"{self.name!r} is a workflow, and no function", help=advice)
+            raise UsageError(f"{self.name!r} is a workflow, not a function", help=advice)
         if self.name not in flow.called:
             fields, inner = self._written()
             flow.called |= inner.called | {self.name: fields}
@@ -234,7 +235,7 @@ def each(
     name: str = "",
     **options: Any,
 ) -> list[R]:
-    """What the function gives for each item, in their order, so many `at_once`.
+    """The results of the function for all items, in order; `at_once` items run at the same time.
 
     The function is a step, or any function that calls steps.
     """
@@ -258,7 +259,7 @@ def each(
 
 @contextmanager
 def when(condition: object) -> Iterator[None]:
-    """What is done where a condition is true; `with whorl.otherwise():` right after it, if not."""
+    """The steps if a condition is true; `with whorl.otherwise():` right after it, if not."""
     flow = needed("when")
     block = flow.block
     name = expression(flow.add("when", {"if": None}))
@@ -270,11 +271,11 @@ def when(condition: object) -> Iterator[None]:
 
 @contextmanager
 def otherwise() -> Iterator[None]:
-    """What is done where the condition of the `whorl.when` right before it is false."""
+    """The steps if the condition of the `whorl.when` right before it is false."""
     flow = needed("otherwise")
     block: Block = flow.block
     if block.branch is None:
-        raise UsageError("whorl.otherwise() stands right after a `with whorl.when(...)`")
+        raise UsageError("whorl.otherwise() must come right after a `with whorl.when(...)`")
     branch = block.branch
     with flow.inside("open") as inside:
         yield
@@ -283,7 +284,7 @@ def otherwise() -> Iterator[None]:
 
 @contextmanager
 def together() -> Iterator[None]:
-    """Steps that are carried out side by side."""
+    """Steps that run at the same time."""
     flow = needed("together")
     block = flow.block
     name = expression(flow.add("together", {"together": None}))

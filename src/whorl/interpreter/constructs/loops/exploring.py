@@ -37,7 +37,7 @@ def obstacle(frame: LoopFrame, body: Values) -> str:
     if not body.get("explore"):
         return ""
     if frame.get("reason") not in ("condition_met", "max_iterations") or "ended" not in frame:
-        return f"loop {place} did not come to the end of its rule"
+        return f"loop {place} did not reach the end of its rule"
     if "explored" in frame:
         return f"loop {place} was explored already"
     return "" if frame["loop"] is None else f"loop {place} is inside another loop"

@@ -222,7 +222,7 @@ def _person_decided(machine: State, key: str, event: Event) -> None:
 
 def _iteration_out_of_time(machine: State, key: str, event: Event) -> None:
     frame = machine.loop_frames[key]
-    message = f"iteration {frame['count']} took longer than its time"
+    message = f"iteration {frame['count']} took longer than its time limit"
     error = error_at(frame["iteration"]["address"], "R101", message)
     machine.drop_body(frame)
     _iteration_failed(machine, key, failed(error, status="timed_out"))
@@ -231,8 +231,8 @@ def _iteration_out_of_time(machine: State, key: str, event: Event) -> None:
 def _out_of_time(machine: State, key: str) -> None:
     """The time limit of the loop ends every phase."""
     frame = machine.loop_frames[key]
-    words = f"its time of {frame['limits'].get('time_s', 0):g} s"
-    also = "; what was under way was cancelled" if budget.under_way(frame) else ""
+    words = f"its time limit of {frame['limits'].get('time_s', 0):g} s"
+    also = "; running steps were cancelled" if budget.under_way(frame) else ""
     loop_limits.cut_short(machine, key, "timed_out")
     loop_limits.reached(machine, key, loop_limits.Reached("timeout", words, also=also))
 

@@ -62,7 +62,7 @@ def before_iteration(machine: State, key: str) -> Reached | None:
     began, seconds = frame.get("time_from", frame["started"]), frame["limits"].get("time_s")
     is_over = seconds is not None and machine.now >= began + seconds
     if is_over and not machine.loop(key).limits.interrupts:
-        return Reached("timeout", f"its time of {seconds:g} s")
+        return Reached("timeout", f"its time limit of {seconds:g} s")
     for spent, over in budget.over(frame, {}).items():
         if over >= 0:
             limit = float(frame["limits"][spent])

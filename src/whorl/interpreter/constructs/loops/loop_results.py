@@ -155,7 +155,7 @@ def close_iteration(machine: State, key: str, *, status: str, **facts: Any) -> N
                 body[name] = value_of(value, machine.scope_at(frame["inner"]))
             except LanguageError as fault:
                 # What cannot be told is no reason to lose the iteration.
-                machine.warn(frame["address"], "R104", f"no {name!r} is told: {fault}")
+                machine.warn(frame["address"], "R104", f"{name!r} is not available: {fault}")
         if loop.memory is not None and not iteration.get("remembered"):
             # One that was put aside before its verdict is closed twice.
             iteration["remembered"] = True
@@ -187,7 +187,7 @@ def _remember(machine: State, key: str, memory: Memory, body: Values) -> None:
         record: Any = value_of(memory.record, scope)
     except LanguageError as fault:
         # What cannot be remembered is no reason to lose the iteration.
-        machine.warn(frame["address"], "R104", f"an iteration leaves no record: {fault}")
+        machine.warn(frame["address"], "R104", f"an iteration has no record: {fault}")
         return
     record = {"number": frame["count"]} | record
     frame["past"] = [*frame["past"], record][-memory.keep :]

@@ -84,7 +84,7 @@ def _warn_outside(machine: State, key: str, score: Score, number: float) -> None
     low, high = score.low, score.high
     span = f"{low:g}..{high:g}" if low is not None and high is not None else ""
     span = span or (f"at most {high:g}" if low is None else f"at least {low:g}")
-    message = f"score {number:g} of iteration {frame['count']} is outside {span} and counts as none"
+    message = f"score {number:g} of iteration {frame['count']} is outside {span} and is not counted"
     words: Any = machine.loop(key).words or {}
     facts: Values = {"score": number, "low": low, "high": high, "fields": words.get("fields")}
     once = f"R115 {frame['address']}"

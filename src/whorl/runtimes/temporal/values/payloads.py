@@ -38,7 +38,7 @@ _ENCRYPTED = b"whorl/encrypted"
 _ELSEWHERE = b"whorl/file"
 _NONCE = 12
 _NO_KEY = ("it is encrypted", "set `encrypt_with`")
-_NO_PLACE = ("it is large, and lies elsewhere", "set `values`")
+_NO_PLACE = ("it is large, and is stored elsewhere", "set `values`")
 
 
 class _OrderedJson(EncodingPayloadConverter):
@@ -120,7 +120,7 @@ class Codec(PayloadCodec):
             clear.ParseFromString(self._cipher.decrypt(nonce, text, None))
         except InvalidTag:
             why = "it was encrypted with another key"
-            raise _unreadable(why, "look at `encrypt_with`") from None
+            raise _unreadable(why, "check `encrypt_with`") from None
         return clear
 
 

@@ -125,5 +125,7 @@ def _reported(where: str, what: str) -> Iterator[None]:
     except Exception as fault:
         lines = str(fault).splitlines() or [type(fault).__name__]
         words = f"a value of a run cannot be {what} at {where}: {lines[0]}"
-        advice = "look at `values` and the keys beside it in [runtime.temporal]: workers have them"
+        advice = (
+            "check `values` and its keys in [runtime.temporal]; the workers have the right ones"
+        )
         raise StoreError(words, code="R920", help=advice) from fault

@@ -78,4 +78,4 @@ class Metering(UnsandboxedWorkflowRunner):
             await handle.signal(messages.ASK, messages.event_to_json(event))
         except RPCError as fault:
             if fault.status != RPCStatusCode.NOT_FOUND:
-                log.warning("run %s computes too long, and cannot be told: %s", run, fault)
+                log.warning("run %s computes too long, and could not be notified: %s", run, fault)

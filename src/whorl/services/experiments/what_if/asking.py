@@ -90,7 +90,7 @@ def what_if_of(
     names = dict(rule.names)
     found = facts_of(store, run, atoms, loop=loop.name, names=names, keep_results=True)
     if not found:
-        raise UsageError(f"run {run} has not come to loop {loop.name!r}", code="X109")
+        raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
     facts = found[0]
     made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
     made.results = facts.results.get(made.answer.returned or 0)
@@ -114,7 +114,7 @@ def runs_of_version(
         raise UsageError(f"no run of {workflow!r} has ended", help=advice, code="X109")
     found = [name for name in by if name.startswith(version)]
     if len(found) != 1 and version:
-        words = f"the runs are of {len(by)} versions of the workflow, and {version!r} is none"
+        words = f"the runs are of {len(by)} versions of the workflow, but not {version!r}"
         raise UsageError(words, help=f"known: {', '.join(n[:12] for n in by)}", code="X110")
     return by[found[0]], sum(map(len, by.values())) - len(by[found[0]])
 
@@ -124,7 +124,7 @@ def run_facts(store: SqliteStore, run: RunId, loop_name: str = "") -> tuple[Loop
     loop = find_loop(from_json(store.workflow(run)), loop_name)
     found = facts_of(store, run, atoms_in([loop.until]), loop=loop.name)
     if not found:
-        raise UsageError(f"run {run} has not come to loop {loop.name!r}", code="X109")
+        raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
     return loop, Subject(found[0], {})
 
 

@@ -136,14 +136,14 @@ def _budget(text: str, experiment: Experiment) -> float | None:
     try:
         amount = float(text.lstrip("+$"))
     except ValueError:
-        raise UsageError(f"{text!r} is no amount of dollars such as 5 or +5") from None
+        raise UsageError(f"{text!r} is not an amount of dollars such as 5 or +5") from None
     return (experiment.budget or 0.0) + amount if text.startswith("+") else amount
 
 
 @experiment.command(name="run")
 @file_argument
 @budget_option
-@click.option("--fresh", is_flag=True, help="Run everything anew, whatever is there already.")
+@click.option("--fresh", is_flag=True, help="Run everything again, also what is done.")
 @click.option("--detach", is_flag=True, help="Run in the background.")
 @json_option
 @located
@@ -265,7 +265,7 @@ def _baseline(project: Project, against: str) -> dict[str, Any]:
         try:
             value: Any = json.loads(open_file(against, size_max=64 * 1024 * 1024))
         except ValueError as fault:
-            raise UsageError(f"{against!r} is no saved report: {fault}", code="X100") from None
+            raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
         if not isinstance(value, dict) or "workflow" not in value:
             return check_saved(value)
     other = read_file(project, against)
@@ -338,7 +338,7 @@ def stop_command(project: Project, *, name: str) -> None:
             return await ExperimentTable(store).stop(name)
 
     if not asyncio.run(work()):
-        raise UsageError(f"nobody runs experiment {name!r} in the background", code="W905")
+        raise UsageError(f"experiment {name!r} does not run in the background", code="W905")
     say(f"trials of {safe(name)} that are under way go on to their end, and no more begin")
 
 

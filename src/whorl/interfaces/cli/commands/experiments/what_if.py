@@ -48,7 +48,7 @@ extend_budget = click.option(
 @click.option("--at-most", type=click.IntRange(1), metavar="N", help="Iterations.")
 @click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
-              help="Replay so many answers through the engine.")  # fmt: skip
+              help="Replay this many answers through the engine.")  # fmt: skip
 @click.option("--svg", metavar="FILE", help="Draw grade by iteration, and cost against grade.")
 @click.option("--extend", is_flag=True, help="Record iterations and votes that are missing.")
 @extend_budget
@@ -209,7 +209,7 @@ def _check(study: Study, loop: Loop, given: dict[str, Any], options: dict[str, A
               help="Whose grades are the labels; or a .csv: case, iteration, label.")  # fmt: skip
 @click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
 @click.option("--votes", type=click.IntRange(1, 99), default=None, metavar="N",
-              help="Ask for so many votes on each result.")  # fmt: skip
+              help="Ask for this many votes on each result.")  # fmt: skip
 @click.option("--csv", "as_csv", is_flag=True, help="The results on which they differ, as CSV.")
 @extend_budget
 @json_option

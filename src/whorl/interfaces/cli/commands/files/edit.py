@@ -37,7 +37,7 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--list", "lists", is_flag=True, help="List the steps, with their paths.")
 @click.option("--into", metavar="STEP", help="For add, move: the step that holds it.")
 @click.option("--case", metavar="NAME", help="For add, move: which branch of the holder.")
-@click.option("--after", metavar="STEP", help="For add, move: behind which step.")
+@click.option("--after", metavar="STEP", help="For add, move: after which step.")
 @click.option("--first", is_flag=True, help="For add, move: before all others.")
 @click.option("--name", metavar="NAME", help="For add, wrap, connect: what it is called.")
 @click.option("--kind", metavar="KIND", help="For wrap: repeat (the default), each, together, if. "
@@ -49,9 +49,9 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--field", "fields", metavar="NAME=VALUE", multiple=True,
               help="For add, wrap: a field; NAME:=JSON for any value.")  # fmt: skip
 @click.option("--keep", is_flag=True, help="For remove: keep what the step holds.")
-@click.option("--bridge", is_flag=True, help="For remove: connect what was before and behind it.")
+@click.option("--bridge", is_flag=True, help="For remove: connect the steps before and after it.")
 @click.option("--readers", type=click.Choice(["rewire", "leave"]), default="rewire",
-              show_default=True, help="What happens to those who read a step.")  # fmt: skip
+              show_default=True, help="What happens to the readers of a step.")  # fmt: skip
 @click.option("--diff", "only_shows", is_flag=True, help="Show the change, and write nothing.")
 @json_option
 @located
@@ -121,7 +121,7 @@ def _read(path: str) -> str:
         with open(path, encoding="utf-8", newline="") as stream:
             return stream.read(2_000_000)
     except (OSError, UnicodeDecodeError) as fault:
-        reason = getattr(fault, "strerror", None) or "it is no text in UTF-8"
+        reason = getattr(fault, "strerror", None) or "it is not a text in UTF-8"
         raise UsageError(f"cannot read {path!r}: {reason}", code="W903") from None
 
 
@@ -230,20 +230,20 @@ def _report(project: Project, path: str, text: str, edited: Edited, what: str) -
     found = diagnose(project, edited.text, path, edited.others)
     mistakes = [each for each in found if each.severity == "error"]
     if mistakes:
-        say(f"the file has {len(mistakes)} mistakes by now; see `whorl validate`")
+        say(f"the file has {len(mistakes)} mistakes now; see `whorl validate`")
 
 
 def _value(written: str) -> tuple[str, Any]:
     """`NAME=VALUE` for a text, `NAME:=JSON` for any value."""
     name, mark, rest = written.partition("=")
     if not mark:
-        raise UsageError(f"{written!r} is no NAME=VALUE or NAME:=JSON")
+        raise UsageError(f"{written!r} is not NAME=VALUE or NAME:=JSON")
     if not name.endswith(":"):
         return name, rest
     try:
         return name[:-1], json.loads(rest)
     except ValueError as fault:
-        raise UsageError(f"{rest[:60]!r} is no JSON: {fault}") from None
+        raise UsageError(f"{rest[:60]!r} is not JSON: {fault}") from None
 
 
 def _keys(written: str) -> list[str | int]:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--known", is_flag=True, help="Leave out files that are no workflows.")
+@click.option("--known", is_flag=True, help="Leave out files that are not workflows.")
 @workflow_option
 @json_option
 @located
@@ -213,7 +213,7 @@ def lint(project: Project, *, file: str, target: str | None, workflow: str, as_j
         forms = {each: form for n in dialects().names() for each, (form, _) in _linters(n).items()}
         target = target or next(iter(forms))
         if target not in forms:
-            raise UsageError(f"nothing is known of {target!r}", help=f"known: {', '.join(forms)}")
+            raise UsageError(f"{target!r} is not known", help=f"known: {', '.join(forms)}")
         form = forms[target]
         raise UsageError(
             f"{file!r} is a file of the dialect {dialect!r}, and {target} takes {form} only",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command(name="import")
 @click.argument("database", metavar="DATABASE")
 @click.argument("folder", metavar="[FOLDER]", default=".")
-@click.option("--archived", is_flag=True, help="Take archived workflows over, too.")
+@click.option("--archived", is_flag=True, help="Import archived workflows, too.")
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @json_option
 @located

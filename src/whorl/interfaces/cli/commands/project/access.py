@@ -115,7 +115,7 @@ def token_rm(project: Project, *, name: str) -> None:
         return ""
 
     _changed(project, removed)
-    say(f"the token {name} is gone")
+    say(f"the token {name} was removed")
 
 
 @token.command(name="ls")
@@ -162,7 +162,7 @@ def _show(name: str, made: str, *, as_json: bool) -> None:
 @click.option("--who", default="", metavar="NAME", help="Only of this token or person.")
 @click.option("--run", "about", default="", metavar="RUN", help="Only about this run.")
 @click.option("--limit", default=100, show_default=True, type=click.IntRange(1, 100_000),
-              help="At most so many, the newest.")  # fmt: skip
+              help="How many, the newest first.")  # fmt: skip
 @json_option
 @located
 def audit(
@@ -191,6 +191,6 @@ def audit(
         for d in reversed(deeds)
     ]
     if not rows:
-        say("nothing like this was done yet")
+        say("there are no such entries")
         return
     print_lines(table([("TIME", "WHO", "ACTION", "RUN", "ABOUT", "OUTCOME"), *rows]))

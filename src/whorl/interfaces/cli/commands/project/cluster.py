@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--queue", default="", metavar="NAME", help="The queue that calls are taken from.")
 @click.option("--calls-only", is_flag=True, help="Make calls, and drive no runs.")
-@click.option("--setup", is_flag=True, help="Make what the namespace lacks, and end.")
+@click.option("--setup", is_flag=True, help="Set up what the namespace lacks, and end.")
 @partial(located, drives=True)
 def worker(project: Project, *, queue: str, calls_only: bool, setup: bool) -> None:
     """Do the work of a cluster here, with the providers and permissions of this project.
@@ -71,4 +71,4 @@ async def _work(project: Project, providers: Providers, queue: str, *, calls_onl
     async with open_worker(providers, workers, tools, fired, queue=queue, calls_only=calls_only):
         say(f"working on queue {queue or temporal.queue!r} of {temporal.address}; end with Ctrl-C")
         await left.wait()
-        say(f"leaving, once the calls under way have ended, within {temporal.grace_s:g} s")
+        say(f"stopping, once the calls under way have ended, within {temporal.grace_s:g} s")

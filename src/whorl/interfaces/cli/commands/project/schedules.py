@@ -40,12 +40,16 @@ def schedule() -> None:
 @schedule.command(name="add")
 @click.argument("file", metavar="FILE")
 @click.argument("text", metavar="[TEXT]", required=False)
-@click.option("--cron", metavar="EXPR", help="When, as cron has it: minute hour day month weekday.")
-@click.option("--every", metavar="TIME", help="After this time again and again, such as 15m.")
-@click.option("--zone", metavar="ZONE", help="Whose clock cron means. [default: UTC]")
+@click.option(
+    "--cron", metavar="EXPR", help="When, as a cron expression: minute hour day month weekday."
+)
+@click.option("--every", metavar="TIME", help="Again and again at this interval, such as 15m.")
+@click.option("--zone", metavar="ZONE", help="The time zone of --cron. [default: UTC]")
 @click.option("--overlap", type=click.Choice(["skip", "queue", "parallel"]), default="skip",
               show_default=True, help="What is done while its last run has not ended.")  # fmt: skip
-@click.option("--backfill", is_flag=True, help="Make up for times at which no server was there.")
+@click.option(
+    "--backfill", is_flag=True, help="Also start runs for times when no server was running."
+)
 @click.option("--input", "-i", "inputs", multiple=True, metavar="NAME=VALUE",
               help="An input; also NAME:=JSON, and @FILE for either. Repeatable.")  # fmt: skip
 @options.budget_option("The most that each run may spend.")
@@ -137,7 +141,7 @@ def schedule_pause(project: Project, *, name: str) -> None:
 @click.argument("name")
 @located
 def schedule_resume(project: Project, *, name: str) -> None:
-    """Let a schedule go on from now; what was due meanwhile is left out."""
+    """Resume a schedule from now on; what was due in the pause is left out."""
     _changed(project, lambda schedules: schedules.table.pause(name, paused=False))
     say(f"{name} goes on")
 
@@ -157,7 +161,7 @@ def schedule_run(project: Project, *, name: str) -> None:
 def schedule_rm(project: Project, *, name: str) -> None:
     """Remove a schedule; its runs stay."""
     _changed(project, lambda schedules: schedules.table.remove(name))
-    say(f"the schedule {name} is gone; its runs stay")
+    say(f"the schedule {name} was removed; its runs stay")
 
 
 def _who(project: Project) -> str:

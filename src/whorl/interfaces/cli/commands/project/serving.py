@@ -39,7 +39,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 @click.option("--token-file", metavar="FILE",
               help="File with the token; without it, each start makes a new one.")  # fmt: skip
 @click.option("--behind-proxy", is_flag=True,
-              help="Believe the X-Forwarded headers of a proxy in front.")  # fmt: skip
+              help="Trust the X-Forwarded headers of a proxy in front.")  # fmt: skip
 @click.option("--drain", type=click.FloatRange(0, 86_400), metavar="SECONDS",
               help="How long calls that are under way may take to end when the server is stopped. "
               "[default: drain of [server] in whorl.toml, or 20]")  # fmt: skip
@@ -82,8 +82,8 @@ def serve(
     token, odd = read_token(Path(token_file).expanduser()) if token_file else ("", [])
     place = Place(host, port, token, behind_proxy, edits is not None)
     if edits == "local" and not place.is_loopback:
-        message = "files would be written for whoever has the token and reaches this address"
-        raise UsageError(message, help="write --edit remote if that is meant")
+        message = "everybody who has the token and reaches this address could write files"
+        raise UsageError(message, help="write --edit remote if you want that")
     say(*(f"warning: {words}" for words in (*odd, *check_place(place))))
     chosen = replace(place, token=token or new_token())
     if opens is None:

@@ -60,7 +60,7 @@ def init(*, folder: str, commands: bool) -> None:
 
 def _write_new(root: Path, name: str, text: str) -> bool:
     if (root / name).exists():
-        say(f"{name} is there, and stays as it is")
+        say(f"{name} exists already, and is not changed")
         return False
     write_file(str(root / name), text, advice="name another folder", mode="x", makes_folder=True)
     say(f"wrote {name}")

@@ -145,7 +145,7 @@ def backup(project: Project, *, file: Path, force: bool, as_json: bool) -> None:
         return
     click.echo(f"{copied.file}: {_content(copied)}, checked")
     if copied.under_way:
-        say(f"{plural(len(copied.under_way), 'run')} of it went on meanwhile: "
+        say(f"{plural(len(copied.under_way), 'run')} of it continued during the copy: "
             "what they do from now on is not in it")  # fmt: skip
 
 

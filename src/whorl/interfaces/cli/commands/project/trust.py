@@ -121,7 +121,7 @@ def _remove(what: Judged | Path | None, *, as_json: bool) -> int:
     if as_json:
         print_json({"path": str(path), "removed": is_removed})
     else:
-        say(safe(f"{path} is trusted no longer" if is_removed else f"{path} was not trusted"))
+        say(safe(f"{path} is no longer trusted" if is_removed else f"{path} was not trusted"))
     return 0
 
 

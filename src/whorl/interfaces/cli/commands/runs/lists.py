@@ -86,7 +86,7 @@ def _moment(text: str) -> float:
             return time.time() - parse_duration(text)
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError) as fault:
-        raise click.BadParameter(f"{text!r} is no time: {_TIMES}") from fault
+        raise click.BadParameter(f"{text!r} is not a time: {_TIMES}") from fault
 
 
 def _columns(text: str) -> list[str]:
@@ -111,15 +111,15 @@ since_option = click.option("--since", type=_moment, metavar="TIME",
 @since_option
 @click.option("--until", type=_moment, metavar="TIME", help="Only runs that began before then.")
 @click.option("--min-cost", "cost_min", type=dollars_given, metavar="DOLLARS",
-              help="Only runs that cost as much.")  # fmt: skip
+              help="Only runs that cost at least this.")  # fmt: skip
 @click.option("--max-cost", "cost_max", type=dollars_given, metavar="DOLLARS",
-              help="Only runs that cost no more.")  # fmt: skip
+              help="Only runs that cost at most this.")  # fmt: skip
 @click.option("--sort", type=click.Choice(SORTS), default="started", show_default=True,
               help="Sort by this, the largest first.")  # fmt: skip
 @click.option("--label", "labels", multiple=True, metavar="NAME=VALUE",
               help="Only runs with this label, those of experiments too. Repeatable.")  # fmt: skip
 @click.option("--all", "shows_all", is_flag=True, help="Also the runs of experiments, and tries.")
-@click.option("--reverse", "is_reversed", is_flag=True, help="The other way round.")
+@click.option("--reverse", "is_reversed", is_flag=True, help="In reverse order.")
 @click.option("--columns", metavar="NAMES", help=f"Which columns: {', '.join(_NAMES)}.")
 @click.option("--limit", "-n", type=click.IntRange(1), default=20, show_default=True,
               help="How many.")  # fmt: skip

@@ -167,7 +167,7 @@ def _iterations_meant(words: tuple[str, ...]) -> tuple[str, int, int]:
     run, *numbers = ("last", *words)[-3:]
     for word in numbers:
         if not word.isdecimal() or int(word) < 1:
-            message = f"{word!r} is no number of an iteration"
+            message = f"{word!r} is not the number of an iteration"
             raise UsageError(message, help="iterations count from 1")
     return run, int(numbers[0]), int(numbers[1])
 

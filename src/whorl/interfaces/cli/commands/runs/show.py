@@ -48,7 +48,7 @@ _TABLES_MAX = 20
 
 @click.command()
 @click.argument("run", metavar="[RUN[/ADDRESS]]", default="last")
-@click.option("--full", "whole", is_flag=True, help="Shorten no long lists and deep values.")
+@click.option("--full", "whole", is_flag=True, help="Do not shorten long lists and deep values.")
 @json_option
 @click.option("--deep", is_flag=True, help="With --json: records of iterations and items, too.")
 @click.option("--as", "shape", metavar="SYSTEM", help="All records in its own JSON: azure.")

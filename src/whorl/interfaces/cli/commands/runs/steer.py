@@ -131,9 +131,9 @@ _question_option = click.option(
 @_feedback_option
 @_question_option
 @click.option("--set", "sets", multiple=True, metavar="NAME=VALUE",
-              help="Take this in the place of a result of the loop; also NAME=@FILE.")  # fmt: skip
+              help="Use this instead of a result of the loop; also NAME=@FILE.")  # fmt: skip
 @click.option("--value", metavar="VALUE",
-              help="Take this in the place of what a gate shows; also @FILE, :=JSON.")  # fmt: skip
+              help="Use this instead of what a gate shows; also @FILE, :=JSON.")  # fmt: skip
 @on_run
 async def approve(
     session: RunSession,

@@ -83,7 +83,7 @@ def try_command(
     kept = tries.pins_of(project, name, text)
     for step, pin in kept.items():
         if pin.is_stale:
-            say(f"the pin of {safe(step)} is stale, and does not count")
+            say(f"the pin of {safe(step)} is stale, and is not used")
     wanted = tries.Wanted(
         text,
         os.path.abspath(path),
@@ -113,7 +113,7 @@ def _source(project: Project, written: str | None) -> tries.Source | None:
         return None
     found = _ITERATION.fullmatch(written)
     if found is None:
-        raise UsageError(f"{written!r} names no iteration", help="such as last/polish[3]")
+        raise UsageError(f"{written!r} does not name an iteration", help="such as last/polish[3]")
     with closing(project.open_store()) as store:
         return tries.Source(find_run(store, found["run"]), found["loop"], int(found["number"]))
 
