@@ -24,10 +24,10 @@ from whorl.services.experiments.what_if.facts import (
     Call,
     IterationFacts,
     LoopFacts,
+    Subject,
     atoms_in,
-    facts_of,
 )
-from whorl.services.experiments.what_if.growth import Subject
+from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.sweep import default_rules, sweep_of
 
 RUNS, ITERATIONS, RULES = 1_000, 10, 200

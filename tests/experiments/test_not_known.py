@@ -13,8 +13,10 @@ from experiments.guess import whorl as command
 from experiments.programs import Answers, loop_in, run
 from whorl.interpreter.events import Event
 from whorl.services.experiments.variants import find_loop
-from whorl.services.experiments.what_if.facts import atoms_in, facts_of
-from whorl.services.experiments.what_if.rules import Answer, answer, own_rule
+from whorl.services.experiments.what_if.facts import atoms_in
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import Answer, own_rule
+from whorl.services.experiments.what_if.walking import answer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,8 +23,10 @@ from experiments.programs import (
 )
 from whorl.interpreter.events import Event
 from whorl.services.experiments.what_if.asking import played
-from whorl.services.experiments.what_if.facts import atoms_in, facts_of
-from whorl.services.experiments.what_if.rules import GONE_ON, Answer, answer, own_rule
+from whorl.services.experiments.what_if.facts import atoms_in
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import Answer, own_rule
+from whorl.services.experiments.what_if.walking import GONE_ON, answer
 from whorl.services.replay import cassette_from_run
 
 if TYPE_CHECKING:

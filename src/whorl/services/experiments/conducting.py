@@ -25,7 +25,7 @@ from whorl.services.experiments.trials import (
     rows_of,
 )
 from whorl.services.experiments.variants import find_loop, prepare
-from whorl.services.experiments.what_if.facts import facts_of
+from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.files import preflight
 
 if TYPE_CHECKING:

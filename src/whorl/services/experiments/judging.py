@@ -18,10 +18,11 @@ from whorl.services.experiments.figures import Estimate
 from whorl.services.experiments.grading import SOLVED
 from whorl.services.experiments.labels import GradeLabels
 from whorl.services.experiments.study import iteration_names
-from whorl.services.experiments.what_if.answering import Prepared
-from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of, votes_in
-from whorl.services.experiments.what_if.rules import count_votes, own_rule
-from whorl.services.experiments.what_if.sweep import ideal_rows, result_of
+from whorl.services.experiments.what_if.answering import Prepared, result_of
+from whorl.services.experiments.what_if.facts import atom_of, atoms_in, count_votes, votes_in
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import own_rule
+from whorl.services.experiments.what_if.sweep import ideal_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -25,16 +25,21 @@ from whorl.services.experiments.trials import (
     rows_of,
 )
 from whorl.services.experiments.variants import find_loop, prepare
-from whorl.services.experiments.what_if.extending import VOTES, missing_votes, with_votes
+from whorl.services.experiments.what_if.extending import (
+    VOTES,
+    check_reopened,
+    missing_votes,
+    too_short,
+    with_votes,
+)
 from whorl.services.experiments.what_if.facts import (
     VERSION,
+    Subject,
     atom_of,
     atoms_in,
-    facts_of,
     from_document,
 )
-from whorl.services.experiments.what_if.growth import Subject
-from whorl.services.experiments.what_if.lengthening import check_reopened, too_short
+from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.outputs import IterationOutputs
 from whorl.services.experiments.what_if.sweep import Sweep, default_rules, sweep_of
 
@@ -47,9 +52,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.trials import Outcome
-    from whorl.services.experiments.what_if.extending import Missing
+    from whorl.services.experiments.what_if.extending import Missing, Shorter
     from whorl.services.experiments.what_if.facts import LoopFacts
-    from whorl.services.experiments.what_if.lengthening import Shorter
     from whorl.services.experiments.what_if.rules import Rule
     from whorl.services.project import Project
 

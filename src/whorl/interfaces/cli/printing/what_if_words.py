@@ -9,9 +9,10 @@ from whorl.interfaces.cli.printing.experiment_words import sheet, span
 from whorl.interfaces.figures import dollars, plural, sparkline, table
 
 if TYPE_CHECKING:
+    from whorl.services.experiments.what_if.answering import RuleResult
     from whorl.services.experiments.what_if.asking import WhatIf
     from whorl.services.experiments.what_if.rules import Answer
-    from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
+    from whorl.services.experiments.what_if.sweep import Sweep
 
 # Below so many columns there is no plot; it is at most so wide.
 _PLOT_MIN, _PLOT_WIDTH, _PLOT_ROWS = 70, 80, 10

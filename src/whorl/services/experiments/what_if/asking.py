@@ -19,9 +19,10 @@ from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import Which
 from whorl.services.experiments.variants import find_loop, rule_from_text, with_loop
 from whorl.services.experiments.what_if.exporting import atom_names, rule_document
-from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of
-from whorl.services.experiments.what_if.growth import Subject
-from whorl.services.experiments.what_if.rules import Answer, Rule, answer, own_rule
+from whorl.services.experiments.what_if.facts import Subject, atom_of, atoms_in
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import Answer, Rule, own_rule
+from whorl.services.experiments.what_if.walking import answer
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run, replay
 
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from whorl.ir import Condition, Loop, Workflow
     from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.what_if.answering import RuleResult
     from whorl.services.experiments.what_if.facts import LoopFacts
-    from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
+    from whorl.services.experiments.what_if.sweep import Sweep
     from whorl.services.replay import Cassette, Replayed
 
 RUNS_MAX = 1_000

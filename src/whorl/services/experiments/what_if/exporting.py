@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.ir import AllOf, AnyOf, Judge
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in, votes_in
-from whorl.services.experiments.what_if.rules import obstacle, own_rule, reads_best
-from whorl.services.experiments.what_if.sweep import leaf_words
+from whorl.services.experiments.what_if.rules import leaf_words, obstacle, own_rule, reads_best
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.ir import Condition, Loop
-    from whorl.services.experiments.what_if.facts import IterationFacts
-    from whorl.services.experiments.what_if.growth import Subject
+    from whorl.services.experiments.what_if.facts import IterationFacts, Subject
     from whorl.services.experiments.what_if.rules import Rule
 
 FORMAT = 1

@@ -2,63 +2,35 @@
 
 A rule is ranked only if all runs answer it: runs that stopped early are the easy cases, and to drop
 what is not known would flatter long rules. Rules of simple shape are answered by bit masks and
-sums; all others, and all that masks do not tell, by the walk in `rules`.
+sums; all others, and all that masks do not tell, by the walk in `walking`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whorl.ir import AllOf, AnyOf, Judge, Plateau, Score
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.services.experiments import figures
-from whorl.services.experiments.what_if.answering import Prepared, fast_answer
-from whorl.services.experiments.what_if.facts import atom_of
-from whorl.services.experiments.what_if.growth import (
-    Subject,
-    Units,
-    bands_of,
-    by_iteration,
-    growth_words,
+from whorl.services.experiments.what_if.answering import (
+    Prepared,
+    RuleResult,
+    result_of,
 )
-from whorl.services.experiments.what_if.rules import Rule, answer, obstacle, own_rule
+from whorl.services.experiments.what_if.choosing import Sums, choose, held_out
+from whorl.services.experiments.what_if.facts import Subject, atom_of
+from whorl.services.experiments.what_if.growth import Units, bands_of, by_iteration, growth_words
+from whorl.services.experiments.what_if.rules import Rule, own_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.ir import Condition, Loop
-    from whorl.services.experiments.figures import Estimate
 
 RULES_MAX = 500
 THRESHOLDS = 8
-FOLDS = 10
-
-
-@dataclass(slots=True)
-class RuleResult:
-    """What a rule gives over all runs; `unknown` are the runs that do not answer it."""
-
-    rule: Rule
-    words: str
-    grades: list[float] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
-    iterations: list[int] = field(default_factory=list)
-    returned: list[int | None] = field(default_factory=list)
-    unknown: int = 0
-    why: str = ""
-    to_best: Estimate | None = None
-    bounds: tuple[float, float] | None = None
-
-    @property
-    def grade(self) -> float:
-        return figures.mean(self.grades)
-
-    @property
-    def cost_usd(self) -> float:
-        return figures.mean(self.costs)
 
 
 @dataclass(slots=True)
@@ -164,9 +136,9 @@ def sweep_of(
         best = max(ranked, key=lambda result: result.grade)
         for result in ranked:
             result.to_best = units.difference(result.grades, best.grades)
-        sums = {id(result): _Sums(result, units) for result in ranked}
-        chosen = _choose(ranked, units, margin, sums)
-        honest = _held_out(ranked, units, chosen, margin, sums)
+        sums = {id(result): Sums(result, units) for result in ranked}
+        chosen = choose(ranked, units, margin, sums)
+        honest = held_out(ranked, units, chosen, margin, sums)
     values = by_iteration(subjects, prepared, loop)
     return Sweep(
         loop=loop.name,
@@ -193,44 +165,6 @@ def _same(first: Rule, second: Rule) -> bool:
     )
 
 
-def result_of(
-    loop: Loop, rule: Rule, subjects: Sequence[Subject], prepared: Sequence[Prepared]
-) -> RuleResult:
-    result = RuleResult(rule, rule_words(rule))
-    if why := obstacle(loop, rule):
-        result.unknown, result.why = len(subjects), why
-        return result
-    quick = fast_answer(loop, rule)
-    for subject, ready in zip(subjects, prepared, strict=True):
-        found = quick(ready) if quick is not None else None
-        if found is None:
-            found = _slow(subject, loop, rule, result)
-        number, returned, cost = found
-        grade = subject.grades.get(returned or 0)
-        if not number or grade is None:
-            result.unknown += 1
-            result.why = result.why or "an iteration that it returns has no grade"
-            continue
-        result.iterations.append(number)
-        result.returned.append(returned)
-        result.grades.append(grade)
-        result.costs.append(cost + ready.outside_usd)
-    if result.unknown:
-        known, count = math.fsum(result.grades), len(subjects)
-        result.bounds = (known / count, (known + result.unknown) / count)
-    return result
-
-
-def _slow(
-    subject: Subject, loop: Loop, rule: Rule, result: RuleResult
-) -> tuple[int, int | None, float]:
-    found = answer(subject.facts, loop, rule)
-    if not found.exact:
-        result.why = result.why or found.why
-        return 0, None, 0.0
-    return found.iterations, found.returned, found.usage.get("cost_usd", 0.0)
-
-
 def frontier_of(points: Sequence[tuple[float, float]]) -> list[int]:
     """The points, in order of cost, that no other one beats in both cost and grade."""
     frontier: list[int] = []
@@ -241,80 +175,6 @@ def frontier_of(points: Sequence[tuple[float, float]]) -> list[int]:
             best = points[index][1]
             frontier.append(index)
     return frontier
-
-
-class _Sums:
-    """Grades and costs of a rule by unit, and their sums without each fold."""
-
-    def __init__(self, result: RuleResult, units: Units) -> None:
-        self.grades, self._costs = units.sums(result.grades), units.sums(result.costs)
-        self._grade, self._cost = _by_fold(self.grades), _by_fold(self._costs)
-
-    def means(self, fold: int | None, sizes: Sequence[int]) -> tuple[float, float]:
-        """The mean grade and cost of all units, or of those outside a fold."""
-        grade, cost, size = sum(self._grade), sum(self._cost), sum(sizes)
-        if fold is None:
-            return grade / size, cost / size
-        size -= sizes[fold]
-        return (grade - self._grade[fold]) / size, (cost - self._cost[fold]) / size
-
-    def of_fold(self, fold: int) -> tuple[float, float]:
-        return self._grade[fold], self._cost[fold]
-
-
-def _by_fold(totals: Sequence[float]) -> list[float]:
-    return [math.fsum(totals[fold::FOLDS]) for fold in range(FOLDS)]
-
-
-def _choose(
-    ranked: Sequence[RuleResult],
-    units: Units,
-    margin: float,
-    sums: dict[int, _Sums],
-    fold: int | None = None,
-) -> RuleResult:
-    """The cheapest of the rules that are not worse than the best one by the margin.
-
-    A choice that is made without a `fold` of the units has not seen them.
-    """
-    sizes = [round(size) for size in _by_fold(units.sizes)]
-    means = {key: each.means(fold, sizes) for key, each in sums.items()}
-    best = max(ranked, key=lambda r: (means[id(r)][0], -means[id(r)][1]))
-    kept = [u for u in range(units.count) if fold is None or u % FOLDS != fold]
-    top = sums[id(best)].grades
-
-    def key(result: RuleResult) -> tuple[float, int, int]:
-        leaves = sum(1 for _ in conditions_in(result.rule.until))
-        return round(means[id(result)][1], 12), leaves, result.rule.at_most
-
-    near = [r for r in ranked if means[id(r)][0] >= means[id(best)][0] - margin]
-    for result in sorted(near, key=key):
-        pairs = [a - b for a, b in zip(sums[id(result)].grades, top, strict=True)]
-        found = units.interval(pairs, kept, figures.LEVEL)
-        if result is best or (found.low is not None and found.low > -margin):
-            return result
-    return best
-
-
-def _held_out(
-    ranked: Sequence[RuleResult],
-    units: Units,
-    chosen: RuleResult,
-    margin: float,
-    sums: dict[int, _Sums],
-) -> dict[str, float]:
-    """What the choice gives on cases that it was not made with: ten times without a tenth."""
-    if units.count < FOLDS:
-        return {}
-    grade = cost = 0.0
-    times = 0
-    for fold in range(FOLDS):
-        found = _choose(ranked, units, margin, sums, fold)
-        times += found is chosen
-        seen = sums[id(found)].of_fold(fold)
-        grade, cost = grade + seen[0], cost + seen[1]
-    size = sum(units.sizes)
-    return {"grade": grade / size, "cost_usd": cost / size, "times": times, "of": FOLDS}
 
 
 def ideal_rows(
@@ -360,30 +220,3 @@ def _always_right(
         return last, last
     best = ready.best(f"{atom_of(score)} {score.low} {score.high}", score, last)
     return last, best if best in within else last
-
-
-def rule_words(rule: Rule) -> str:
-    """A rule in a line, for tables."""
-    parts = [words for c in _leaves(rule.until) if (words := leaf_words(c))]
-    joined = (" and " if isinstance(rule.until, AllOf) else ", ").join(parts)
-    limits = [f"{name.removesuffix('_usd')} {amount:g}" for name, amount in rule.limits]
-    return ", ".join([*filter(None, [joined]), f"at_most {rule.at_most}", *limits, rule.returns])
-
-
-def _leaves(condition: Condition | None) -> list[Condition]:
-    return [c for c in conditions_in(condition) if not isinstance(c, AnyOf | AllOf)]
-
-
-def leaf_words(condition: Any) -> str:
-    match condition:
-        case Score(at_least=None):
-            return ""
-        case Score():
-            return f"score {condition.at_least:g}"
-        case Plateau():
-            return f"plateau {condition.patience}"
-        case Judge():
-            return "judge" if condition.votes == 1 else f"judge ({condition.votes} votes)"
-    if hasattr(condition, "test"):
-        return str(condition.described or condition.test.source)
-    return type(condition).__name__.lower()
