@@ -96,6 +96,7 @@ def test_what_if_of_one_run_is_checked_by_a_replay(folder: Path) -> None:
         "returned": 3,
         "exit_reason": "condition_met",
         "stopped_by": "score",
+        "by_clock": False,
         "usage": 0,
     }
     assert found["outputs"] == {"text": "abc"}

@@ -80,6 +80,27 @@ BEST = "Write {{ task }} {% if best is defined and best %}{{ best.write }}{% end
             "X106",
             "see best, which another score would have changed",
         ),
+        (
+            made([SCORE, AFTER], write=BEST, check="before"),
+            made([SCORE, "iteration >= 2"], write=BEST, check="before"),
+            made([SCORE, AFTER], 2, write=BEST, check="before"),
+            "X106",
+            "see best, which another condition would have changed",
+        ),
+        (
+            made(AFTER, on_limit="pause"),
+            made(AFTER, 2, on_limit="pause"),
+            made("iteration >= 2", on_limit="pause"),
+            "",
+            "a person would have been asked at the limit",
+        ),
+        (
+            made(AFTER, check="before", wait="1s"),
+            made(AFTER, {"iterations": 4, "time": "2s"}, check="before", wait="1s"),
+            made("iteration >= 2", check="before", wait="1s"),
+            "",
+            "is checked after a pause, so that a time limit cannot be answered",
+        ),
         (made(AFTER), made("iteration >= 4"), made(AFTER, 2), "", "gone on after iteration 3"),
         (
             made(["iteration >= 1", JUDGE]),
@@ -96,7 +117,7 @@ BEST = "Write {{ task }} {% if best is defined and best %}{{ best.write }}{% end
             "calls of iteration 1 overlap",
         ),
     ],
-    ids=["limit", "best", "too short", "judge", "overlap"],
+    ids=["limit", "best", "ahead", "person", "time", "too short", "judge", "overlap"],
 )
 def test_a_rule_that_the_record_does_not_answer_says_why(
     recorded: Workflow, unknown: Workflow, known: Workflow, code: str, words: str
@@ -222,3 +243,17 @@ def test_loops_inside_another_loop_are_answered_each_as_it_began() -> None:
 
     assert [facts.address for facts in found] == ["outer[1]/inner", "outer[2]/inner"]
     assert [(each.exact, each.iterations) for each in answers] == [(True, 2), (True, 2)]
+
+
+def test_limits_are_asked_for_as_a_file_has_them(folder: Path) -> None:
+    run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
+
+    (found,) = run_json("what-if", run, "--at-most", "{iterations: 2, time: 60s, calls: 3}")
+    shown = command("what-if", run, "--at-most", "{iterations: 2, time: 60s}")
+    wrong = command("what-if", run, "--at-most", "{iteration: 2}")
+
+    assert (found["answer"]["iterations"], found["answer"]["exit_reason"]) == (2, "budget")
+    assert found["answer"]["by_clock"]
+    assert "by the recorded clock" in shown.stdout
+    assert wrong.exit_code == 2
+    assert "did you mean 'iterations'" in wrong.stderr

@@ -142,7 +142,10 @@ class ExperimentReport:
 
 
 class WhatIfAnswer:
-    """What a rule would have done in a run; where it is not `exact`, `why` says why not."""
+    """What a rule would have done in a run; where it is not `exact`, `why` says why not.
+
+    A rule with a time limit is answered `by_clock`, the recorded one.
+    """
 
     def __init__(self, found: Any) -> None:
         answer = found.answer
@@ -153,6 +156,7 @@ class WhatIfAnswer:
         self.exit_reason: str = answer.exit_reason
         self.stopped_by: str = answer.stopped_by
         self.cost_usd: float = answer.usage.get("cost_usd", 0.0)
+        self.by_clock: bool = answer.by_clock
         self.outputs: dict[str, Any] | None = found.outputs
         self.results: dict[str, Any] | None = found.results
 
@@ -161,13 +165,16 @@ def what_if(
     run: str = "last",
     *,
     until: str = "",
-    at_most: int | None = None,
+    at_most: int | dict[str, Any] | None = None,
     returns: str | None = None,
     loop: str = "",
     config: Config | None = None,
     store: FilePath | None = None,
 ) -> WhatIfAnswer:
-    """What another rule would have done in a recorded run, without a call."""
+    """What another rule would have done in a recorded run, without a call.
+
+    `at_most` is a number of iterations, or limits: `{"iterations": 5, "time": "60s"}`.
+    """
     with closing(project_of(config, store).open_store()) as opened:
         rule = {"until": until, "at_most": at_most, "returns": returns}
         return WhatIfAnswer(what_if_of(opened, find_run(opened, run), loop, **rule))  # type: ignore[arg-type]

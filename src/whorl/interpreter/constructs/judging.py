@@ -199,8 +199,8 @@ def _check(machine: State, key: str) -> Verdict | None:
     frame = machine.loop_frames[key]
     before = frame["before"]
     rule = machine.plan.rules[frame["node"]].rule
-    verdict = Verdict("not_met")
-    if rule is not None and (before or machine.loop(key).check == "after"):
+    verdict, is_due = Verdict("not_met"), before or machine.loop(key).check == "after"
+    if rule is not None and is_due:
         lost = frozenset() if before else _lost_steps(machine, frame)
         verdict = _RuleCheck(frame, machine.scope_at(frame["inner"]), lost).check(rule)
     if verdict.state == "open":
@@ -208,7 +208,7 @@ def _check(machine: State, key: str) -> Verdict | None:
         frame["judged"][verdict.judge] = {"votes": []}
         ask_judge(machine, key)
         return None
-    if "explore" in frame and _ask_rest(machine, key):
+    if "explore" in frame and is_due and _ask_rest(machine, key):
         return None
     del frame["before"]
     frame["judged"] = {}
@@ -418,17 +418,19 @@ def verdict_of(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
     return Verdict(state, by, (basis | facts,), approves=approves)
 
 
-def observe(machine: State, key: str, condition: Condition, names: Values) -> Json:
+def observe(
+    machine: State, key: str, condition: Condition, names: Values, ahead: FrameScope | None = None
+) -> Json:
     """What a simple condition reads of an iteration that has just ended, without its threshold.
 
-    `names` are seen beside those of the iteration. Of a judge it is whether there is anything to
-    judge. What follows from others reads nothing.
+    `names` are seen beside those of the iteration, or of the scope `ahead` of the next one. Of a
+    judge it is whether there is anything to judge. What follows from others reads nothing.
     """
     frame = machine.loop_frames[key]
-    scope = OverlayScope(names, machine.scope_at(frame["inner"]))
+    scope = OverlayScope(names, ahead or machine.scope_at(frame["inner"]))
     match condition:
         case When():
-            lost = _lost_steps(machine, frame)
+            lost = frozenset() if ahead else _lost_steps(machine, frame)
             is_lost = bool(lost) and not lost.isdisjoint(n.name for n in free_names(condition.test))
             return None if is_lost else truth(condition.test, scope)
         case Score():

@@ -369,9 +369,10 @@ def saved(report: Report) -> dict[str, Any]:
     rows = [row for row in report.rows if row["variant"] == report.baseline]
     cases: dict[str, dict[str, Any]] = {}
     for row in rows:
-        kept = cases.setdefault(row["case"], {"grades": [], "costs": [], "failed": 0})
+        kept = cases.setdefault(row["case"], {"grades": [], "costs": [], "runs": [], "failed": 0})
         kept["grades"].append(row["grades"].get(report.grader))
         kept["costs"].append(row["cost_usd"])
+        kept["runs"].append(row["run"])
         kept["failed"] += row["status"] != "succeeded"
     return {"baseline": FORMAT, "experiment": report.experiment, "cases": cases}
 
@@ -401,6 +402,9 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     earlier = [figures.mean(before[case]["costs"]) for case in both]
     if any(earlier):
         found.cost_ratio = figures.ratio_estimate(costs, earlier, seed=seed)
+    if all(own[case]["runs"] == before[case].get("runs") for case in both):
+        found.verdict, found.reasons = "pass", ["nothing has changed: these are the same runs"]
+        return found
     new = [case for case in both if own[case]["failed"] > before[case]["failed"]]
     _decide(found, options, pairs, new)
     return found

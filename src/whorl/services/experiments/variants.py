@@ -162,13 +162,19 @@ def _check_expressions(context: Context, loop: Loop, words: Mapping) -> None:
 def rule_from_text(text: str, loop: Loop, **more: Any) -> Loop:
     """A loop with a rule whose condition is written as YAML on a command line."""
     fields = {name: value for name, value in more.items() if value is not None}
-    lines = [f"{name}: {json.dumps(value)}" for name, value in fields.items()]
+    lines = [f"{name}: {_yaml(value)}" for name, value in fields.items()]
     if text:
         is_plain = text.strip()[:1] not in "[{"
         lines.append(f"until: {json.dumps(text) if is_plain else text}")
     document = parse("\n".join(lines) + "\n", "<rule>")
     assert isinstance(document.root, Mapping)
     return read_rule(document, document.root, loop)
+
+
+def _yaml(value: Any) -> str:
+    """A value as YAML; a text in braces is YAML already."""
+    is_written = isinstance(value, str) and value.strip().startswith("{")
+    return str(value) if is_written else json.dumps(value)
 
 
 def check_explored(workflow: Workflow, experiment: Experiment) -> list[Diagnostic]:

@@ -140,8 +140,10 @@ def answers_lines(answers: list[tuple[Answer, Answer]]) -> list[str]:
 def _answer_words(answer: Answer) -> str:
     by = f" ({answer.stopped_by})" if answer.stopped_by else ""
     cost = dollars(answer.usage.get("cost_usd", 0.0))
-    words = f"{plural(answer.iterations, 'iteration')}, returned {answer.returned}"
-    return f"{words}, {answer.exit_reason}{by}, {cost}"
+    returned = "nothing" if answer.returned is None else answer.returned
+    words = f"{plural(answer.iterations, 'iteration')}, returned {returned}"
+    clock = ", by the recorded clock" if answer.by_clock else ""
+    return f"{words}, {answer.exit_reason}{by}, {cost}{clock}"
 
 
 def sweep_csv(document: dict[str, Any]) -> str:

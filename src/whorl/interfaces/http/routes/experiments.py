@@ -210,17 +210,30 @@ class JudgeQuery(Closed):
     variant: Part = ""
 
 
+class AskedLimits(Closed):
+    """The limits of a loop, in the words of the native format."""
+
+    iterations: Number | None = None
+    time: Words | None = None
+    cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    tokens: Number | None = None
+    calls: Number | None = None
+
+
 class AskedRule(Closed):
     """Another rule for a loop, in the words of the native format; what is left out stays."""
 
     loop: Words = ""
     variant: Words = ""
     until: Words = ""
-    at_most: Number | None = None
+    at_most: Number | AskedLimits | None = None
     returns: Annotated[str | None, Field(pattern="^(last|best|first)$")] = None
 
     def rule(self) -> dict[str, Any]:
-        return {"until": self.until, "at_most": self.at_most, "returns": self.returns}
+        most: Any = self.at_most
+        if isinstance(most, AskedLimits):
+            most = most.model_dump(exclude_none=True)
+        return {"until": self.until, "at_most": most, "returns": self.returns}
 
 
 class Found(Closed):

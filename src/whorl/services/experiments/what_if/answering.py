@@ -169,6 +169,9 @@ def fast_answer(loop: Loop, rule: Rule) -> Callable[[Prepared], Found | None] | 
     simple = _simple(rule.until)
     if simple is None or rule.limits or rule.returns == "all" or reads_best(loop):
         return None
+    if loop.check == "before":
+        # It may end before the first iteration.
+        return None
     leaves, judge = simple
     first = next((leaf for leaf in leaves if isinstance(leaf, Score)), None)
     atom = "" if first is None else f"{atom_of(first)} {first.low} {first.high}"

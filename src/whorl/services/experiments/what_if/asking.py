@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.dialects.files import NoFiles
 from whorl.dialects.native.conditions import CONDITION
@@ -28,7 +28,7 @@ from whorl.services.replay import cassette_from_run, replay
 
 if TYPE_CHECKING:
     from whorl.ir import Condition, Loop, Workflow
-    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.what_if.answering import RuleResult
     from whorl.services.experiments.what_if.facts import LoopFacts
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from whorl.services.replay import Cassette, Replayed
 
 RUNS_MAX = 1_000
+# How many iterations, or limits by name, or these as YAML.
+AtMost: TypeAlias = int | str | dict[str, Any] | None
+# The words of the native format for limits; a time without a unit is in seconds.
+_LIMITS = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls", "time_s": "time"}
+_TIMED = frozenset({"task.started", "task.finished", "task.failed"})
 # A call of a judge: of which loop, which of its judges, and which attempt.
 _ASKED = re.compile(
     r"(?P<before>(?:.*/)?(?P<loop>[^/\[]+)\[[0-9]+\](?:#[0-9]+)?/)"
@@ -64,13 +69,13 @@ class WhatIf:
 
 
 def rule_of(
-    loop: Loop, *, until: str = "", at_most: int | None = None, returns: str | None = None
+    loop: Loop, *, until: str = "", at_most: AtMost = None, returns: str | None = None
 ) -> Rule:
     """The rule of a loop with some of it changed, in the words of the native format."""
     changed = rule_from_text(until, loop, at_most=at_most, **{"return": returns})
     rule = own_rule(changed)
     if rule is None:
-        raise UsageError(f"the limit of {loop.name!r} is computed; give --at-most", code="X106")
+        raise UsageError(f"a limit of {loop.name!r} is computed; give --at-most", code="X106")
     return rule
 
 
@@ -81,7 +86,7 @@ def what_if_of(
     *,
     check: bool = False,
     until: str = "",
-    at_most: int | None = None,
+    at_most: AtMost = None,
     returns: str | None = None,
 ) -> WhatIf:
     """What a rule would have done in a run; `check` replays the answer through the engine."""
@@ -98,6 +103,7 @@ def what_if_of(
     made.results = facts.results.get(made.answer.returned or 0)
     if made.answer.exact and "[" not in facts.address:
         cassette = cassette_from_run(store, run, result_of(store, run))
+        cassette = with_seconds(cassette, store, run) if made.answer.by_clock else cassette
         _take_outputs(made, played(workflow, loop, rule, cassette), check=check)
     return made
 
@@ -174,6 +180,18 @@ def played(workflow: Workflow, loop: Loop, rule: Rule, cassette: Cassette) -> Re
     return replay(with_rule(workflow, loop, rule), replace(cassette, calls=calls, options=options))
 
 
+def with_seconds(cassette: Cassette, journal: Journal, run: RunId) -> Cassette:
+    """The replies of a run with how long each call took, for rules that have a time limit."""
+    calls, began = {address: dict(call) for address, call in cassette.calls.items()}, {}
+    for entry in journal.read(run, kinds=_TIMED):
+        event = entry.event
+        if event.kind == "task.started":
+            began[event.address] = event.at
+        elif event.address in calls:
+            calls[event.address]["seconds"] = event.at - began.get(event.address, event.at)
+    return replace(cassette, calls=calls)
+
+
 def _judges(until: Condition | None) -> dict[str, int]:
     """The judges of a rule, each with its number."""
     return {atom_of(judge): n for n, judge in enumerate(loop_plan(until).judges.values(), 1)}
@@ -210,7 +228,9 @@ def written(loop: Loop, rule: Rule) -> list[str]:
             lines.append(f"until: {until}")
         except (CannotWriteError, KeyError):
             lines.append("until: (as it is)")
-    return [*lines, f"at_most: {rule.at_most}", f"return: {rule.returns}"]
+    limits = {_LIMITS[name]: amount for name, amount in rule.limits}
+    most = json.dumps({"iterations": rule.at_most, **limits}) if limits else rule.at_most
+    return [*lines, f"at_most: {most}", f"return: {rule.returns}"]
 
 
 def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:

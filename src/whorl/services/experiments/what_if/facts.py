@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from whorl.ir import Condition
     from whorl.language import Json
 
-VERSION = 1
+VERSION = 2
+# What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
+HANDED_OVER = "carry"
 # An atom that could not be evaluated: a rule that reads it would have failed there.
 FAULT = "?"
 # One that reads what the iterations of the recorded loop did not have.
@@ -32,7 +34,8 @@ _VERDICTS = ("met", "not_met")
 class Call:
     """A call in the order of the journal: what it reserved and used, and which judge it asked.
 
-    `is_capped`: how long its answer may be follows from the budget that is left.
+    `is_capped`: how long its answer may be follows from the budget that is left. `began` and
+    `ended` are seconds since the loop began.
     """
 
     judge: str = ""
@@ -40,11 +43,17 @@ class Call:
     usage: dict[str, float] = field(default_factory=dict)
     is_capped: bool = False
     verdict: str = ""
+    began: float = 0.0
+    ended: float = 0.0
 
 
 @dataclass(slots=True)
 class IterationFacts:
-    """What is known of one iteration; `is_judged`: it went through, and its rule was checked."""
+    """What is known of one iteration; `is_judged`: it went through, and its rule was checked.
+
+    A rule that is checked before iterations has atoms from ahead of the next one. `began` is when
+    the iteration did, in seconds since the loop; `ended` is when its steps had.
+    """
 
     number: int
     status: str
@@ -56,7 +65,8 @@ class IterationFacts:
     calls: list[Call] = field(default_factory=list)
     has_overlap: bool = False
     is_counted: bool = True
-    seconds: float = 0.0
+    began: float = 0.0
+    ended: float = 0.0
     score: float | None = None
 
 
@@ -68,6 +78,8 @@ class LoopFacts:
     address: str
     path: str
     iterations: list[IterationFacts] = field(default_factory=list)
+    # What a rule sees that is checked before the first iteration.
+    ahead: IterationFacts | None = None
     exit_reason: str = ""
     stopped_by: str = ""
     returned: int | None = None
@@ -75,6 +87,8 @@ class LoopFacts:
     usage: dict[str, float] = field(default_factory=dict)
     outside: dict[str, float] = field(default_factory=dict)
     steered: str = ""
+    # Whether its clock stood still, or was set anew.
+    has_paused: bool = False
     results: dict[int, dict[str, Json]] = field(default_factory=dict)
     # What each judge is asked, by iteration; not kept.
     asked: dict[int, dict[str, Json]] = field(default_factory=dict)
@@ -85,12 +99,18 @@ class LoopFacts:
 
 
 def from_document(document: dict[str, Any]) -> LoopFacts:
-    fields = dict(document)
-    rows = [
-        IterationFacts(**(row | {"calls": [Call(**call) for call in row["calls"]]}))
-        for row in fields.pop("iterations")
-    ]
-    return LoopFacts(**(fields | {"results": {}, "asked": {}}), iterations=rows)
+    rows, ahead = [_row(row) for row in document["iterations"]], document["ahead"]
+    made: dict[str, Any] = {
+        "iterations": rows,
+        "ahead": ahead and _row(ahead),
+        "results": {},
+        "asked": {},
+    }
+    return LoopFacts(**(document | made))
+
+
+def _row(document: dict[str, Any]) -> IterationFacts:
+    return IterationFacts(**(document | {"calls": [Call(**c) for c in document["calls"]]}))
 
 
 def atom_of(condition: Condition) -> str:

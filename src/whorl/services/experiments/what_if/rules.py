@@ -10,19 +10,27 @@ from __future__ import annotations
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.ir import AllOf, AnyOf, Judge, Plateau, Score
+from whorl.interpreter.constructs.judging import Verdict, is_outside, verdict_of
+from whorl.interpreter.plan import Combined
+from whorl.ir import AllOf, AnyOf, BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import Names, conditions_in, inner_values
+from whorl.language import Expression
 from whorl.lazily import dataclass
 from whorl.services.experiments.what_if.facts import atom_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.interpreter.plan import Leaf
+    from whorl.interpreter.plan import Rule as RuleTree
     from whorl.ir import Condition, Loop, LoopLimits
     from whorl.ir.loop_rules import Fact
+    from whorl.services.experiments.what_if.facts import IterationFacts
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """When a loop stops, and what it returns. `limits` has cost_usd, tokens and calls."""
+    """When a loop stops, and what it returns. `limits` has cost_usd, tokens, calls and time_s."""
 
     until: Condition | None
     at_most: int
@@ -36,7 +44,8 @@ class Rule:
 class Answer:
     """What a rule would have done in one loop; where it is not `exact`, `why` says why not.
 
-    `usage` is that of the loop; `iteration` is the one up to which it is known.
+    `usage` is that of the loop; `iteration` is the one up to which it is known. With `by_clock` the
+    rule has a time limit, and the clock is the recorded one.
     """
 
     exact: bool
@@ -47,19 +56,20 @@ class Answer:
     returned: int | None = None
     exit_reason: str = ""
     stopped_by: str = ""
+    by_clock: bool = False
     usage: dict[str, float] = field(default_factory=dict)
 
 
 def own_rule(loop: Loop) -> Rule | None:
-    """The rule that a loop has in its file; None where its limit is computed."""
+    """The rule that a loop has in its file; None where a limit of it is computed."""
     most = loop.limits.iterations
-    if not isinstance(most, int):
+    if not isinstance(most, int) or isinstance(loop.limits.time_s, Expression):
         return None
-    return Rule(loop.until, most, loop.returns, budgets_in(loop.limits), loop.facts)
+    return Rule(loop.until, most, loop.returns, limits_in(loop.limits), loop.facts)
 
 
-def budgets_in(limits: LoopLimits) -> tuple[tuple[str, float], ...]:
-    values = {name: getattr(limits, name) for name in ("cost_usd", "tokens", "calls")}
+def limits_in(limits: LoopLimits) -> tuple[tuple[str, float], ...]:
+    values = {name: getattr(limits, name) for name in ("cost_usd", "tokens", "calls", "time_s")}
     return tuple((name, value) for name, value in values.items() if value is not None)
 
 
@@ -75,8 +85,8 @@ def obstacle(loop: Loop, rule: Rule) -> str:
     if ranks and _first_score(loop.until) != _first_score(rule.until):
         words = f"iterations of {loop.name!r} see {' and '.join(sorted(ranks))}"
         return f"{words}, which another score would have changed"
-    if loop.check != "after":
-        return f"the rule of {loop.name!r} is checked before iterations, not after them"
+    if loop.check != "after" and reads_best(loop) and rule.until != loop.until:
+        return f"iterations of {loop.name!r} see best, which another condition would have changed"
     if loop.ask != "never":
         return f"a person is asked about iterations of {loop.name!r}"
     return ""
@@ -104,7 +114,7 @@ def rule_words(rule: Rule) -> str:
     """A rule in a line, for tables."""
     parts = [words for c in _leaves(rule.until) if (words := leaf_words(c))]
     joined = (" and " if isinstance(rule.until, AllOf) else ", ").join(parts)
-    limits = [f"{name.removesuffix('_usd')} {amount:g}" for name, amount in rule.limits]
+    limits = [f"{name.partition('_')[0]} {amount:g}" for name, amount in rule.limits]
     return ", ".join([*filter(None, [joined]), f"at_most {rule.at_most}", *limits, rule.returns])
 
 
@@ -125,3 +135,42 @@ def leaf_words(condition: Any) -> str:
     if hasattr(condition, "test"):
         return str(condition.described or condition.test.source)
     return type(condition).__name__.lower()
+
+
+def read_leaves(tree: RuleTree | None) -> Iterator[Leaf]:
+    """The simple conditions of a rule that read something of an iteration."""
+    if isinstance(tree, Combined):
+        for part in tree.parts:
+            yield from read_leaves(part)
+    elif tree is not None and not isinstance(tree.condition, Plateau):
+        yield tree
+
+
+def judge_verdict(leaf: Leaf, row: IterationFacts, judged: dict[str, bool | None]) -> Verdict:
+    if leaf.id in judged:
+        return verdict_of(leaf, judged[leaf.id], "judge", {})
+    if row.atoms.get(atom_of(leaf.condition)) is False:
+        return verdict_of(leaf, None, "judge", {})
+    return Verdict("open", "judge", judge=leaf.id)
+
+
+def leaf_verdict(leaf: Leaf, value: Any, stale: int = 0) -> Verdict:
+    """What a condition with its threshold makes of what it read; not of a judge."""
+    match leaf.condition:
+        case When():
+            return verdict_of(leaf, value, "expression", {})
+        case Score() as score:
+            if score.at_least is None:
+                return Verdict("measured", "score")
+            has_score = value is not None and not is_outside(score, value)
+            return verdict_of(leaf, value >= score.at_least if has_score else None, "score", {})
+        case Stable() as stable:
+            if value == -1.0:
+                return Verdict("not_met", "stable", approves=None)
+            met = None if value is None else value >= stable.threshold
+            return verdict_of(leaf, met, "stable", {})
+        case Plateau() as plateau:
+            return verdict_of(leaf, stale >= plateau.patience, "plateau", {})
+        case BranchTaken() as branch:
+            return verdict_of(leaf, value == branch.name, "branch", {})
+    raise AssertionError(f"{leaf.condition!r} is no simple condition")

@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 
+class _AtMost(click.ParamType):  # type: ignore[type-arg]
+    """A number of iterations, or limits as YAML."""
+
+    name = "limits"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if isinstance(value, str) and value.strip().startswith("{"):
+            return value
+        return click.IntRange(1).convert(value, param, ctx)
+
+
 csv_option = click.option(
     "--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV."
 )
@@ -45,7 +56,8 @@ extend_budget = click.option(
 @click.option("--loop", default="", metavar="NAME", help="Which loop; default: the first.")
 @click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
 @click.option("--until", default="", metavar="CONDITION", help="An expression, or YAML.")
-@click.option("--at-most", type=click.IntRange(1), metavar="N", help="Iterations.")
+@click.option("--at-most", type=_AtMost(), metavar="N|LIMITS",
+              help="Iterations, or YAML: '{iterations: 5, cost: 0.1, time: 60s}'.")  # fmt: skip
 @click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay so many answers through the engine.")  # fmt: skip
