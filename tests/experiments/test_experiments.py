@@ -97,6 +97,7 @@ def test_what_if_of_one_run_is_checked_by_a_replay(folder: Path) -> None:
         "exit_reason": "condition_met",
         "stopped_by": "score",
         "by_clock": False,
+        "in_doubt": 0,
         "usage": 0,
     }
     assert found["outputs"] == {"text": "abc"}

@@ -12,6 +12,7 @@ from experiments.guess import EXPERIMENT, folder, run_json
 from experiments.guess import whorl as command
 from experiments.programs import Answers, loop_in, run
 from whorl.interpreter.events import Event
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.services.experiments.variants import find_loop
 from whorl.services.experiments.what_if.facts import atoms_in
 from whorl.services.experiments.what_if.folding import facts_of
@@ -257,3 +258,75 @@ def test_limits_are_asked_for_as_a_file_has_them(folder: Path) -> None:
     assert "by the recorded clock" in shown.stdout
     assert wrong.exit_code == 2
     assert "did you mean 'iterations'" in wrong.stderr
+
+
+def test_loops_inside_another_one_are_told_each_by_itself(folder: Path) -> None:
+    inner = "inner: {repeat: {at_most: 3, steps: {write: {value: '{{ iteration }}'}}}}"
+    flow = f"whorl: 1\nsteps:\n  outer: {{repeat: {{at_most: 2, steps: {{{inner}}}}}}}\n"
+    (folder / "nested.yaml").write_text(flow)
+    run = run_json("run", "nested.yaml")["run"]
+
+    shown = command("what-if", run, "--loop", "inner", "--at-most", "2").stdout
+    found = run_json("what-if", run, "--loop", "inner", "--at-most", "2")
+
+    assert [one["loop"] for one in found] == ["outer[1]/inner", "outer[2]/inner"]
+    assert [one["answer"]["iterations"] for one in found] == [2, 2]
+    assert [one["outputs"] for one in found] == [None, None]
+    assert "each of the 2 loops is answered as it began" in shown
+
+
+def test_runs_that_remember_each_other_are_no_sample(folder: Path) -> None:
+    steps = "steps: {write: {value: '{{ iteration }}'}}"
+    memory = "memory: {record: {text: '{{ write }}'}, across_runs: true}"
+    loop = f"polish: {{repeat: {{at_most: 3, {memory}, {steps}}}}}"
+    (folder / "memo.yaml").write_text(f"whorl: 1\nname: memo\nsteps: {{{loop}}}\n")
+    runs = [run_json("run", "memo.yaml")["run"] for _ in range(2)]
+
+    one = command("what-if", runs[0], "--at-most", "2").stdout
+    both = command("what-if", *runs, "--at-most", "2").stdout
+
+    assert "2 iterations, returned 2" in one
+    assert "X106" not in one
+    assert "X106" in both
+    assert "on average" not in both
+
+
+def test_an_iteration_that_was_cut_answers_only_rules_that_end_before() -> None:
+    recorded = made("iteration >= 9", {"iterations": 4, "calls": 5})
+    assert "iteration 3 was cut" in asked(recorded, made("iteration >= 9", 3)).why
+    assert asked(recorded, made("iteration >= 9", 2)).iterations == 2
+
+
+def test_a_call_in_doubt_counts_as_reserved_and_is_marked() -> None:
+    """A crash between a call and its reply; what it used nobody knows."""
+    workflow = made("iteration >= 9", 2)
+    journal, crashed = MemoryJournal(), []
+
+    def strike(when: str, run: Any) -> None:
+        last = list(journal.read(run))[-1].event
+        if when == "before" and not crashed and last.kind == "task.started":
+            crashed.append(run)
+            raise Crash
+
+    runtime = SimulatedRuntime(Answers(7), journal)
+    name = runtime.start(workflow, {"task": "a poem"}, run="r")
+    journal.crash_hook = strike
+    with pytest.raises(Crash):
+        runtime.resume(name)
+    runtime.resume(name)
+    loop = loop_in(workflow)
+    rule = own_rule(loop)
+    assert rule is not None
+
+    found = answer(facts_of(journal, name, atoms_in([loop.until]))[0], loop, rule)
+
+    kinds = frozenset({"task.in_doubt", "loop.finished"})
+    said = [entry.event for entry in journal.read(name, kinds=kinds)]
+    doubts = [event for event in said if event.kind == "task.in_doubt"]
+    assert found.in_doubt == len(doubts) == 1
+    used: Any = said[-1].body["usage"]
+    assert found.usage["cost_usd"] == pytest.approx(used["cost_usd"])
+
+
+class Crash(BaseException):
+    """The process is gone."""

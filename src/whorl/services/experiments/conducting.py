@@ -24,7 +24,7 @@ from whorl.services.experiments.trials import (
     outcome_of,
     rows_of,
 )
-from whorl.services.experiments.variants import find_loop, prepare
+from whorl.services.experiments.variants import find_loop, loops_of, prepare
 from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.files import preflight
 
@@ -93,6 +93,8 @@ class Conductor:
         self._runtime, self._store = driving.runtime, driving.runtime.store
         self.experiment, self._watch = experiment, watch
         self.prepared: dict[str, Prepared] = prepare(project, experiment)
+        loops = [loop for one in self.prepared.values() for _, loop in loops_of(one.workflow)]
+        self.remembers = any(loop.memory and loop.memory.across_runs for loop in loops)
         self._graders: dict[str, Workflow] = {
             name: grading_workflow(project, experiment, grader)
             for name, grader in experiment.graders.items()

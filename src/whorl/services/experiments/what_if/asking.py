@@ -53,7 +53,8 @@ class WhatIf:
     """What a rule would have done in a run, beside what the run did.
 
     `outputs` are those of the run under the rule, where no step behind the loop makes a call;
-    `results` are those of the iteration that it returns, by step.
+    `results` are those of the iteration that it returns, by step. `remembers`: the run has seen
+    what other runs left, so that several of them are no sample.
     """
 
     run: str
@@ -62,6 +63,7 @@ class WhatIf:
     answer: Answer
     outputs: dict[str, Any] | None = None
     results: dict[str, Any] | None = None
+    remembers: bool = False
 
     def document(self) -> dict[str, Any]:
         made = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
@@ -89,7 +91,25 @@ def what_if_of(
     at_most: AtMost = None,
     returns: str | None = None,
 ) -> WhatIf:
-    """What a rule would have done in a run; `check` replays the answer through the engine."""
+    """What a rule would have done in a run; `check` replays the answer through the engine.
+
+    Of a loop inside another one, in its first one.
+    """
+    rule = {"until": until, "at_most": at_most, "returns": returns}
+    return what_ifs_of(store, run, loop_name, check=check, **rule)[0]  # type: ignore[arg-type]
+
+
+def what_ifs_of(
+    store: SqliteStore,
+    run: RunId,
+    loop_name: str = "",
+    *,
+    check: bool = False,
+    until: str = "",
+    at_most: AtMost = None,
+    returns: str | None = None,
+) -> list[WhatIf]:
+    """The same for each loop of that name: one that is inside another loop is there many times."""
     workflow = from_json(store.workflow(run))
     loop = find_loop(workflow, loop_name)
     rule = rule_of(loop, until=until, at_most=at_most, returns=returns)
@@ -98,14 +118,17 @@ def what_if_of(
     found = facts_of(store, run, atoms, loop=loop.name, names=names, keep_results=True)
     if not found:
         raise UsageError(f"run {run} has not come to loop {loop.name!r}", code="X109")
-    facts = found[0]
-    made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
-    made.results = facts.results.get(made.answer.returned or 0)
-    if made.answer.exact and "[" not in facts.address:
-        cassette = cassette_from_run(store, run, result_of(store, run))
-        cassette = with_seconds(cassette, store, run) if made.answer.by_clock else cassette
-        _take_outputs(made, played(workflow, loop, rule, cassette), check=check)
-    return made
+    answers = []
+    for facts in found:
+        made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
+        made.results = facts.results.get(made.answer.returned or 0)
+        made.remembers = loop.memory is not None and loop.memory.across_runs
+        if made.answer.exact and "[" not in facts.address:
+            cassette = cassette_from_run(store, run, result_of(store, run))
+            cassette = with_seconds(cassette, store, run) if made.answer.by_clock else cassette
+            _take_outputs(made, played(workflow, loop, rule, cassette), check=check)
+        answers.append(made)
+    return answers
 
 
 def runs_of_version(

@@ -79,10 +79,11 @@ class CallLog:
         places = self._places(address)
         for place in places:
             if (cancelled := self._cancelled.get((place, address))) is not None:
-                cancelled.usage = usage
+                cancelled.usage, cancelled.is_in_doubt = usage, False
                 continue
             call = self._made(place, started, event.at, usage)
             call.judge = self._judge(place, address)
+            call.is_in_doubt = event.kind == "task.in_doubt"
             if call.judge and isinstance(value, dict):
                 call.verdict = str(value.get("verdict"))
             self.of(place).append(call)
@@ -108,5 +109,6 @@ class CallLog:
             if place in self._places(address) and not (is_known or self._judge(place, address)):
                 usage = charged(started.get("reserve") or {})
                 call = self._made(place, started, now, {name: usage[name] for name in USAGE})
+                call.is_in_doubt = True
                 self._cancelled[place, address] = call
                 self.of(place).append(call)

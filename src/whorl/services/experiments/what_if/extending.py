@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from whorl.services.runs import Driving
 
 VOTES = "votes-"
-_CAST = frozenset({"task.finished"})
+_CAST, _CONTINUED = frozenset({"task.finished"}), frozenset({"run.continued"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +231,17 @@ def too_short(
         open_ = [rule.at_most for rule, found in answers if found.why.startswith(GONE_ON)]
         if made and (lacks := max(open_, default=0) - made) > 0:
             yield Shorter(run, facts.address, lacks, facts.stopped_by, workflow)
+
+
+async def take_up_extended(driving: Driving, rows: Iterable[RunRow]) -> None:
+    """Goes on with the loops that went on exploring when their process ended."""
+    store = driving.runtime.store
+    for row in rows:
+        if row.status == "interrupted" and any(
+            entry.event.body.get("explore") for entry in store.read(row.id, kinds=_CONTINUED)
+        ):
+            await driving.take_up(row.id)
+            await driving.settled(row.id)
 
 
 def check_reopened(workflow: Workflow, loop: Loop) -> None:

@@ -45,6 +45,7 @@ class Call:
     verdict: str = ""
     began: float = 0.0
     ended: float = 0.0
+    is_in_doubt: bool = False
 
 
 @dataclass(slots=True)

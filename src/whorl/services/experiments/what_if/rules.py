@@ -57,6 +57,8 @@ class Answer:
     exit_reason: str = ""
     stopped_by: str = ""
     by_clock: bool = False
+    # Calls of which nobody knows what they used; what was reserved for them counts.
+    in_doubt: int = 0
     usage: dict[str, float] = field(default_factory=dict)
 
 

@@ -89,7 +89,7 @@ class _Walk:
         self._marks: dict[str, float] = {}
         self._stale: dict[str, int] = {}
         self.usage: dict[str, float] = dict.fromkeys(USAGE, 0)
-        self.count = 0
+        self.count = self._in_doubt = 0
         self._first = self._last = self._best = None  # type: int | None
         self._latest: IterationFacts | None = None
         self._rank: tuple[bool, float] = (False, -math.inf)
@@ -244,6 +244,7 @@ class _Walk:
     def _pay(self, call: Call, *, is_cut: bool = False) -> None:
         """Counts a call; one that is cancelled on its way counts as far as it was reserved."""
         usage = charged(call.reserve) if is_cut else call.usage
+        self._in_doubt += is_cut or call.is_in_doubt
         for name in USAGE:
             self.usage[name] += usage.get(name, 0)
 
@@ -342,5 +343,6 @@ class _Walk:
             exit_reason=reason,
             stopped_by=by,
             by_clock=self._time_s < math.inf,
+            in_doubt=self._in_doubt,
             usage=usage,
         )

@@ -86,6 +86,8 @@ def conducted(
                 forecast = conductor.open(fresh=fresh, budget=_budget(budget, experiment))
                 if not is_quiet:
                     say(words.forecast_line(experiment, forecast, conductor.progress.budget_usd))
+                    if conductor.remembers:
+                        say("  trials see nothing of each other: memory across runs is off")
                 progress = await conductor.run()
             finally:
                 await driving.close()

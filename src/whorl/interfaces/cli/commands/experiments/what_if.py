@@ -97,7 +97,7 @@ def _is_file(project: Project, what: str) -> bool:
 
 
 def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    from whorl.services.experiments.what_if.asking import runs_of_version, what_if_of
+    from whorl.services.experiments.what_if.asking import runs_of_version, what_ifs_of
 
     rule = {n: options[n] for n in ("until", "at_most", "returns")}
     if not any(rule.values()):
@@ -107,8 +107,9 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
         runs, others = runs_of_version(store, options["workflow"], options["version"])
     checks = options["check"]
     answers = [
-        what_if_of(store, run, options["loop"], check=number < checks, **rule)
+        answer
         for number, run in enumerate(runs)
+        for answer in what_ifs_of(store, run, options["loop"], check=number < checks, **rule)
     ]
     if others:
         say(f"{plural(others, 'run')} of other versions left out")
@@ -118,10 +119,8 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
         click.echo(what_if_words.answers_csv(answers), nl=False)
     else:
         for answer in answers:
-            print_lines(what_if_words.answer_lines(answer.run, answer.as_it_was, answer.answer))
-        print_lines(
-            what_if_words.answers_lines([(each.as_it_was, each.answer) for each in answers])
-        )
+            print_lines(what_if_words.answer_lines(answer))
+        print_lines(what_if_words.answers_lines(answers))
     return 0
 
 
@@ -138,7 +137,7 @@ def _extend(
     """Records the iterations and the votes that are missing; what they may cost is told first."""
     from whorl.providers.registry import Providers
     from whorl.services.experiments.what_if.asking import rule_of
-    from whorl.services.experiments.what_if.extending import Extension
+    from whorl.services.experiments.what_if.extending import Extension, take_up_extended
     from whorl.services.runs import Driving, open_runtime
 
     if budget is None:
@@ -157,6 +156,8 @@ def _extend(
                 "vote": lambda: study.missing_votes(node, variant, rules, votes),
             }
             try:
+                await take_up_extended(driving, study.rows.values())
+                study.refresh()
                 for what, missing in lacking.items():
                     extension = Extension(driving, providers, missing())
                     say(words.missing_line(what, *extension.forecast(), left))
