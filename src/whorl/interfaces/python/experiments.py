@@ -15,9 +15,9 @@ from whorl.errors import UsageError
 from whorl.interfaces.python.values import plain_value, project_of
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
+from whorl.services.experiments.checking import NAMES
 from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_document, read_experiment
-from whorl.services.experiments.grading import NAMES
 from whorl.services.experiments.study import Study
 from whorl.services.experiments.what_if.asking import what_if_of
 from whorl.services.runs import Driving, find_run, open_runtime

@@ -61,6 +61,8 @@ class Progress:
     # So many trials were there before it was asked for.
     before: int = 0
     is_paused: bool = False
+    # The budget that the trial needs which did not fit.
+    needs_usd: float = 0.0
 
     @property
     def expected_usd(self) -> float | None:
@@ -164,6 +166,7 @@ class Conductor:
                         return self.progress
                     if not self._fits(trial):
                         self.progress.is_paused = True
+                        self.progress.needs_usd = self.progress.spent_usd + self._bound(trial)
                         return self.progress
                     self._reserved += self._bound(trial)
                     running.add(asyncio.create_task(self._conduct(trial)))

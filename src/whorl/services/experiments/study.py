@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, did_you_mean
 from whorl.ir import Judge, Loop
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
@@ -107,7 +107,11 @@ class Study:
         return list(dict.fromkeys([*self.experiment.explore, *names]))
 
     def _workflow(self, variant: str) -> Workflow:
-        return self.prepared[variant or self.experiment.baseline].workflow
+        name = variant or self.experiment.baseline
+        if name not in self.prepared:
+            advice = did_you_mean(name, list(self.prepared)) or f"known: {', '.join(self.prepared)}"
+            raise UsageError(f"there is no variant {name!r}", help=advice, code="X100")
+        return self.prepared[name].workflow
 
     def sweep(
         self, name: str = "", variant: str = "", rules: Sequence[Rule] | None = None

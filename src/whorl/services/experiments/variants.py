@@ -183,10 +183,21 @@ def check_explored(workflow: Workflow, experiment: Experiment) -> list[Diagnosti
     for name in experiment.explore:
         try:
             if why := not_explored(workflow, name):
-                mistakes.append(Diagnostic("X106", why, Span(experiment.file, 1, 1)))
+                mistakes.append(Diagnostic("X106", why, _explored_at(experiment, name)))
         except InvalidWorkflow as fault:
-            mistakes += fault.diagnostics
+            span = _explored_at(experiment, name)
+            mistakes += [replace(each, span=each.span or span) for each in fault.diagnostics]
     return mistakes
+
+
+def _explored_at(experiment: Experiment, name: str) -> Span:
+    """Where a file says that a loop is explored."""
+    root = experiment.document.root
+    named = root.get("explore") if isinstance(root, Mapping) else None
+    keys = (
+        [entry.key for entry in named if entry.name == name] if isinstance(named, Mapping) else []
+    )
+    return keys[0].span if keys else Span(experiment.file, 1, 1)
 
 
 def not_explored(workflow: Workflow, name: str) -> str:

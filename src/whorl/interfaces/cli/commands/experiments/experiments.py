@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import shutil
 import sys
 import time
@@ -131,6 +132,12 @@ def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
     return watch
 
 
+def _more(progress: Progress, experiment: Experiment) -> float:
+    """So many dollars more than the file gives: as much again, or what the next trial needs."""
+    wanted = max(2 * (progress.budget_usd or 0), progress.needs_usd) - (experiment.budget or 0)
+    return math.ceil(100 * wanted) / 100
+
+
 def _budget(text: str, experiment: Experiment) -> float | None:
     if not text:
         return None
@@ -168,7 +175,7 @@ def run_command(
         say(
             f"budget: {report.done} of {report.trials} trials done, "
             f"{plural(report.cases, 'whole case')}; go on with: "
-            f"whorl experiment run {file} --budget +{(progress.budget_usd or 1):g}"
+            f"whorl experiment run {file} --budget +{_more(progress, read):g}"
         )
         return _PAUSED
     return 0
