@@ -14,11 +14,11 @@ from types import SimpleNamespace
 from whorl.interfaces.python.values import build
 from whorl.ir import Loop
 from whorl.runtimes.journal.journal import RunId
-from whorl.services.experiments import figures
 from whorl.services.experiments.cases import Case
 from whorl.services.experiments.document import Grader
 from whorl.services.experiments.grading import Grade, Graded
-from whorl.services.experiments.report import report_of
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting.report import report_of
 from whorl.services.experiments.trials import Outcome, Trial
 from whorl.services.experiments.what_if.facts import (
     Call,

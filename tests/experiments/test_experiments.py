@@ -19,7 +19,7 @@ from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.experiments.document import experiment_schema, read_experiment
-from whorl.services.experiments.report import _would_decide
+from whorl.services.experiments.reporting.gate import _would_decide
 from whorl.services.experiments.variants import prepare
 from whorl.services.project import find_project
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.python.values import Config, FilePath
     from whorl.services.experiments.document import Experiment as Read
-    from whorl.services.experiments.report import Report, VariantReport
+    from whorl.services.experiments.reporting.report import Report, VariantReport
     from whorl.services.experiments.what_if.sweep import Sweep
     from whorl.services.project import Project
 

@@ -421,10 +421,9 @@ def verdict_of(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
 def observe(
     machine: State, key: str, condition: Condition, names: Values, ahead: FrameScope | None = None
 ) -> Json:
-    """What a simple condition reads of an iteration that has just ended, without its threshold.
+    """What a condition reads of an iteration that has ended; of a judge, whether it can be asked.
 
-    `names` are seen beside those of the iteration, or of the scope `ahead` of the next one. Of a
-    judge it is whether there is anything to judge. What follows from others reads nothing.
+    `names` are seen beside those of the iteration, or `ahead` of the next one.
     """
     frame = machine.loop_frames[key]
     scope = OverlayScope(names, ahead or machine.scope_at(frame["inner"]))

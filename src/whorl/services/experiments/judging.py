@@ -13,10 +13,10 @@ from whorl.ir import AllOf, AnyOf, Judge
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.services.experiments import figures
-from whorl.services.experiments.figures import Estimate
 from whorl.services.experiments.grading import SOLVED
 from whorl.services.experiments.labels import GradeLabels
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting.figures import Estimate
 from whorl.services.experiments.study import iteration_names
 from whorl.services.experiments.what_if.answering import Prepared, result_of
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in, count_votes, votes_in

@@ -16,7 +16,7 @@ from whorl.ir import Judge, Loop
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
 from whorl.services.experiments.grading import Collection, Graded, is_known, reads_outputs
-from whorl.services.experiments.report import Report, report_of
+from whorl.services.experiments.reporting.report import Report, report_of
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,

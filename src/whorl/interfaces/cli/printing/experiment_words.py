@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from whorl.services.experiments.conducting import Forecast, Progress
     from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.figures import Estimate
     from whorl.services.experiments.judging import JudgeReport
-    from whorl.services.experiments.report import Gate, Report, VariantReport
+    from whorl.services.experiments.reporting.figures import Estimate
+    from whorl.services.experiments.reporting.gate import Gate
+    from whorl.services.experiments.reporting.report import Report, VariantReport
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED, _QUOTED_MAX = 12, 74

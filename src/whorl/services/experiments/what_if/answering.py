@@ -16,7 +16,7 @@ from whorl.interpreter.constructs.judging import is_outside
 from whorl.ir import AllOf, BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
-from whorl.services.experiments import figures
+from whorl.services.experiments.reporting import figures
 from whorl.services.experiments.what_if.facts import FAULT, HIDDEN, atom_of, count_votes, votes_in
 from whorl.services.experiments.what_if.rules import obstacle, reads_best, rule_words
 from whorl.services.experiments.what_if.walking import answer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from whorl.ir import Condition, Loop
-    from whorl.services.experiments.figures import Estimate
+    from whorl.services.experiments.reporting.figures import Estimate
     from whorl.services.experiments.what_if.facts import LoopFacts, Subject
     from whorl.services.experiments.what_if.rules import Rule
 

@@ -286,10 +286,10 @@ def _scope_ahead(
         carry |= {c.name: value_of(c.later, inner) for c in loop.carry if c.later is not None}
     known = dict(loop.facts)
     more = tuple((n, fact) for n, fact in names.items() if n not in known and fact in FREE)
-    told = replace(loop, facts=(*loop.facts, *more))
-    facts = loop_facts({**frame, "count": count}, told, count + 1)
+    whole = replace(loop, facts=(*loop.facts, *more))
+    facts = loop_facts({**frame, "count": count}, whole, count + 1)
     values: Values = carry | frame.get("previous", {}) | facts
-    all_names = [name for name, _ in told.facts] + [each.name for each in loop.carry]
+    all_names = [name for name, _ in whole.facts] + [each.name for each in loop.carry]
     hidden = [name for name in all_names if name not in values]
     scopes = machine.state["scopes"]
     scopes[_AHEAD] = {"values": values, "up": frame["scope"], "hidden": hidden}

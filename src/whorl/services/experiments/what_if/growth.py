@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from whorl.ir import Score
 from whorl.ir.expressions import conditions_in
-from whorl.services.experiments import figures
-from whorl.services.experiments.figures import Estimate
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting.figures import Estimate
 from whorl.services.experiments.what_if.facts import atom_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from whorl.ir import AllOf, AnyOf, Judge, Plateau, Score
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
-from whorl.services.experiments import figures
+from whorl.services.experiments.reporting import figures
 from whorl.services.experiments.what_if.answering import (
     Prepared,
     RuleResult,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError
-from whorl.interfaces.cli.commands.experiments.experiments import read_file, study_of
+from whorl.interfaces.cli.commands.experiments.conducting import read_file, study_of
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import what_if_words
