@@ -421,10 +421,7 @@ def verdict_of(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
 def observe(
     machine: State, key: str, condition: Condition, names: Values, ahead: FrameScope | None = None
 ) -> Json:
-    """What a condition reads of an iteration that has ended; of a judge, whether it can be asked.
-
-    `names` are seen beside those of the iteration, or `ahead` of the next one.
-    """
+    """What a condition reads after an iteration, or `ahead` of the next one, beside `names`."""
     frame = machine.loop_frames[key]
     scope = OverlayScope(names, ahead or machine.scope_at(frame["inner"]))
     match condition:
