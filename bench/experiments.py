@@ -14,20 +14,20 @@ from types import SimpleNamespace
 from whorl.interfaces.python.loading import build
 from whorl.ir import Loop
 from whorl.runtimes.journal.journal import RunId
-from whorl.services.experiments import figures
 from whorl.services.experiments.cases import Case
 from whorl.services.experiments.document import Grader
 from whorl.services.experiments.grading import Grade, Graded
-from whorl.services.experiments.report import report_of
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting.report import report_of
 from whorl.services.experiments.trials import Outcome, Trial
 from whorl.services.experiments.what_if.facts import (
     Call,
     IterationFacts,
     LoopFacts,
+    Subject,
     atoms_in,
-    facts_of,
 )
-from whorl.services.experiments.what_if.growth import Subject
+from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.sweep import default_rules, sweep_of
 
 RUNS, ITERATIONS, RULES = 1_000, 10, 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import random
@@ -58,9 +59,10 @@ class Answers:
         place = _place(request.address)
         r = drawn(self._seed, place, json.dumps(request.inputs, sort_keys=True, default=str))
         cost = round(0.02 * r.random(), 6)
+        await asyncio.sleep(r.random() * 2)
         usage = Usage(calls=1, input_tokens=10, output_tokens=5, cost_usd=cost)
         if r.random() < self._failing:
-            raise ProviderError("down", code="P101", retryable=False)
+            raise ProviderError("down", code="P101", retryable=r.random() < 0.5)
         if request.kind == "judge":
             word = r.choice(["met", "not_met", "not_met", "ambiguous"])
             return Reply({"verdict": word, "answer": word}, usage)
@@ -121,6 +123,10 @@ class Shape:
     is_parallel: bool
     collects: bool
     has_variable: bool
+    check: str = "after"
+    has_retry: bool = False
+    has_inner: bool = False
+    waits: bool = False
 
 
 def draw_shape(r: random.Random) -> Shape:
@@ -133,6 +139,10 @@ def draw_shape(r: random.Random) -> Shape:
         is_parallel=r.random() < 0.25,
         collects=r.random() < 0.3,
         has_variable=r.random() < 0.3,
+        check=r.choice(["after", "after", "before", "between"]),
+        has_retry=r.random() < 0.3,
+        has_inner=r.random() < 0.2,
+        waits=r.random() < 0.2,
     )
 
 
@@ -163,9 +173,10 @@ EVERYTHING: list[Any] = [
 
 def draw_rule(r: random.Random) -> dict[str, Any]:
     at_most: dict[str, Any] = {"iterations": r.randint(1, 9)}
-    limit = r.choice(["", "", "", "cost", "calls", "tokens"])
+    limit = r.choice(["", "", "", "cost", "calls", "tokens", "time"])
     if limit:
         amounts: dict[str, Any] = {"cost": [0.05, 0.1, 0.2], "calls": [4, 7], "tokens": [130, 210]}
+        amounts["time"] = ["3s", "9s", "20s"]
         at_most[limit] = r.choice(amounts[limit])
     until = [{"score": SCORE}, draw_tree(r, list(QUESTIONS))]
     return {"until": until, "at_most": at_most, "return": r.choice(["last", "best", "first"])}
@@ -178,13 +189,20 @@ def program(shape: Shape, rule: dict[str, Any]) -> Workflow:
     if shape.is_parallel:
         pair = {"one": {"ask": "Facts on {{ write }}"}, "two": {"ask": "More on {{ write }}"}}
         steps["both"] = {"together": pair}
+    if shape.has_inner:
+        inner = {"until": "more | length > 53", "at_most": 2}
+        steps["inner"] = {"repeat": inner | {"steps": {"more": {"ask": "More on {{ write }}"}}}}
     fields = {"approved": "boolean", "score": "number", "feedback": "string"}
     steps["review"] = {"ask": "Review: {{ write }}", "returns": fields}
+    if shape.has_retry:
+        steps["review"]["retry"] = {"times": 2, "wait": "1s"}
     if shape.has_break:
         steps["halt"] = {"if": "review.score > 0.95", "break": "polish"}
     if shape.has_continue:
         steps["skip"] = {"if": "review.score < 0.2", "continue": "polish"}
     repeat = rule | {"carry": {"feedback": "{{ review.feedback }}"}, "steps": steps}
+    if shape.waits:
+        repeat["wait"] = "1s"
     if shape.goes_on:
         repeat["on_failure"] = "continue"
     if shape.collects:
@@ -194,6 +212,9 @@ def program(shape: Shape, rule: dict[str, Any]) -> Workflow:
         outputs["drafts"] = "{{ polish.drafts }}"
     node = {"polish": {"repeat": repeat}}
     made = whorl.build("polish", node, inputs={"task": "string"}, outputs=outputs).ir
+    # Some dialects check a rule between iterations, but not before the first one.
+    loop: Any = replace(loop_in(made), check=shape.check)
+    made = replace(made, body=replace(made.body, nodes=(loop,)))
     return _counting(made) if shape.has_variable else made
 
 
@@ -222,4 +243,6 @@ def run(workflow: Workflow, answers: Answers, **options: Any) -> tuple[Simulated
 
 
 def notes(runtime: SimulatedRuntime, name: RunId, kind: str) -> list[dict[str, Any]]:
-    return [e.event.body for e in runtime.journal.read(name, kinds=frozenset({kind}))]
+    """What was said of the run or of its outermost loop."""
+    entries = runtime.journal.read(name, kinds=frozenset({kind}))
+    return [e.event.body for e in entries if "/" not in e.event.address]

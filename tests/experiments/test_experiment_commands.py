@@ -346,6 +346,22 @@ def test_runs_of_an_experiment_are_hidden_and_found_by_their_labels(folder: Path
     assert trial["labels"] == labels
 
 
+def test_a_gate_passes_where_nothing_has_changed(folder: Path) -> None:
+    """A few cases with yes or no would not decide it, were they run again."""
+    (folder / "cases.csv").write_text("n\n1\n2\n")
+    run_json("experiment", "run", FILE)
+    whorl("experiment", "report", FILE, "--save", "baseline.json")
+
+    same = run_json("experiment", "gate", FILE, "--against", "baseline.json", "--strict")
+    again = whorl(
+        *("experiment", "gate", FILE, "--against", "baseline.json"), "--variant", "longer"
+    )
+
+    assert same["verdict"] == "pass"
+    assert "the same runs" in same["reasons"][0]
+    assert "undecided" in again.stdout
+
+
 def test_a_gate_compares_with_what_another_experiment_found(folder: Path) -> None:
     other = "old.experiment.yaml"
     text = EXPERIMENT.replace("name: guess\n", "name: old\n")

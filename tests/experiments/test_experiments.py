@@ -19,7 +19,7 @@ from whorl import Experiment, what_if
 from whorl.errors import InvalidWorkflow
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.services.experiments.document import experiment_schema, read_experiment
-from whorl.services.experiments.report import _would_decide
+from whorl.services.experiments.reporting.gate import _would_decide
 from whorl.services.experiments.variants import prepare
 from whorl.services.project import find_project
 
@@ -96,6 +96,8 @@ def test_what_if_of_one_run_is_checked_by_a_replay(folder: Path) -> None:
         "returned": 3,
         "exit_reason": "condition_met",
         "stopped_by": "score",
+        "by_clock": False,
+        "in_doubt": 0,
         "usage": 0,
     }
     assert found["outputs"] == {"text": "abc"}
@@ -223,6 +225,52 @@ def test_all_rows_that_do_not_fit_are_listed_at_once(folder: Path) -> None:
     assert [one.code for one in twice.value.diagnostics] == ["X102"]
     places = {(one.code, one.span and one.span.line) for one in caught.value.diagnostics}
     assert places == {("X101", 3), ("X101", 4)}
+
+
+WRONG = {
+    'grade: "outputs.text +"': ("W008", 8, 8),
+    'grade: "output.text == 1"': ("X100", 8, 8),
+    'grade: {right: "case.n > 1", good: {judge: "Good?", of: "{{ output.text }}"}}': (
+        "X100",
+        8,
+        57,
+    ),
+    'grade: {good: {judge: "Good?", of: "{{ outputs.text }}", votes: 0}}': ("X100", 8, 65),
+    'grade: "1"\nsolved: "good > 0.5"': ("X100", 9, 9),
+    'grade: "1"\ninputs: {n: "{{ row.n }}"}': ("X100", 9, 13),
+    'grade: "1"\nexplore: {polsh: 5}': ("X100", 9, 11),
+    'grade: "1"\nexplore: {polish: many}': ("X100", 9, 19),
+    'grade: "1"\nrepeat: 0': ("X100", 9, 9),
+    'grade: "1"\nat_once: 0': ("X100", 9, 10),
+    'grade: "1"\ngate: {costs: 1.2}': ("X100", 9, 8),
+    'grade: "1"\ngate: {failures: some}': ("X100", 9, 18),
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_what_is_wrong_is_told_with_its_place_before_anything_is_paid(
+    folder: Path, words: str
+) -> None:
+    head = EXPERIMENT.partition("grade:")[0]
+    (folder / "guess.experiment.yaml").write_text(f"{head}{words}\n")
+    code, line, column = WRONG[words]
+
+    done = whorl("experiment", "run", "guess.experiment.yaml")
+
+    assert done.exit_code == 2
+    assert f"error[{code}]" in done.stderr
+    assert f"guess.experiment.yaml:{line}:{column}" in done.stderr
+    assert run_json("ls", "--all") == []
+
+
+def test_a_variant_that_is_not_there_is_no_fault_of_ours(folder: Path) -> None:
+    (folder / "cases.csv").write_text("n\n1\n")
+    run_json("experiment", "run", "guess.experiment.yaml")
+    for words in (("what-if",), ("judge", "--against", "grade")):
+        done = whorl(words[0], "guess.experiment.yaml", *words[1:], "--variant", "longr")
+        assert done.exit_code == 2
+        assert "there is no variant 'longr'" in done.stderr
+        assert "did you mean 'longer'" in done.stderr
 
 
 def test_the_schema_has_every_field() -> None:

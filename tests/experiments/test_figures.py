@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from campaign import amount
-from whorl.services.experiments import figures
+from whorl.services.experiments.reporting import figures, resampling
 
 
 @pytest.mark.parametrize("degrees", [1, 2, 3, 7, 19, 49, 999, 100_000])
@@ -152,7 +152,7 @@ def test_where_the_noise_lies() -> None:
 def test_intervals_hold_the_truth_as_often_as_they_say(
     kind: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "RESAMPLES", amount(300, 1_000))
+    monkeypatch.setattr(resampling, "RESAMPLES", amount(300, 1_000))
     draw, tried, hits = random.Random(f"{kind} {count}"), amount(120, 2_000), 0
     truth = {"grades": 4 / 5.5 - 3 / 4.5, "solved": 0.10, "mean": 4 / 5.5}[kind]
     for number in range(tried):
@@ -184,7 +184,7 @@ def test_equal_variants_are_seldom_called_better_or_worse(
     variants: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a level that is shared among all of them, in at most one experiment of twenty."""
-    monkeypatch.setattr(figures, "RESAMPLES", amount(400, 2_000))
+    monkeypatch.setattr(resampling, "RESAMPLES", amount(400, 2_000))
     draw, tried, wrong = random.Random(f"alike {variants}"), amount(100, 2_000), 0
     level = 1 - (1 - figures.LEVEL) / variants
     for number in range(tried):
@@ -210,12 +210,14 @@ def test_costs_of_variants_are_drawn_together_and_are_those_drawn_alone(count: i
     each = figures.cost_estimates([(costs, solved), (dear, nothing), (dear, solved)], seed="s")
 
     for (middle, _), values in zip(each, (costs, dear, dear), strict=True):
-        alone = list(figures._drawn_sums(values, random.Random("s"), figures.RESAMPLES))
+        alone = list(resampling._drawn_sums(values, random.Random("s"), resampling.RESAMPLES))
         limits = figures.expanded(sorted(total / count for total in alone), count)
         assert middle.value == pytest.approx(sum(values) / count)
         assert (middle.low, middle.high) == pytest.approx(limits, rel=1e-9)
     with_solved = list(zip(dear, solved, strict=True))
-    pairs = figures._drawn_sums([complex(*one) for one in with_solved], random.Random("s"), 4_000)
+    pairs = resampling._drawn_sums(
+        [complex(*one) for one in with_solved], random.Random("s"), 4_000
+    )
     ratios = sorted(pair.real / pair.imag if pair.imag else math.inf for pair in pairs)
     assert (each[2][1].low, each[2][1].high) == pytest.approx(figures.expanded(ratios, count))
     assert each[1][1] == figures.Estimate(math.inf)

@@ -12,9 +12,12 @@ from experiments.guess import EXPERIMENT, folder, run_json
 from experiments.guess import whorl as command
 from experiments.programs import Answers, loop_in, run
 from whorl.interpreter.events import Event
+from whorl.runtimes.simulated import MemoryJournal, SimulatedRuntime
 from whorl.services.experiments.variants import find_loop
-from whorl.services.experiments.what_if.facts import atoms_in, facts_of
-from whorl.services.experiments.what_if.rules import Answer, answer, own_rule
+from whorl.services.experiments.what_if.facts import atoms_in
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import Answer, own_rule
+from whorl.services.experiments.what_if.walking import answer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,6 +81,27 @@ BEST = "Write {{ task }} {% if best is defined and best %}{{ best.write }}{% end
             "X106",
             "see best, which another score would have changed",
         ),
+        (
+            made([SCORE, AFTER], write=BEST, check="before"),
+            made([SCORE, "iteration >= 2"], write=BEST, check="before"),
+            made([SCORE, AFTER], 2, write=BEST, check="before"),
+            "X106",
+            "see best, which another condition would have changed",
+        ),
+        (
+            made(AFTER, on_limit="pause"),
+            made(AFTER, 2, on_limit="pause"),
+            made("iteration >= 2", on_limit="pause"),
+            "",
+            "a person would have been asked at the limit",
+        ),
+        (
+            made(AFTER, check="before", wait="1s"),
+            made(AFTER, {"iterations": 4, "time": "2s"}, check="before", wait="1s"),
+            made("iteration >= 2", check="before", wait="1s"),
+            "",
+            "is checked after a pause, so that a time limit cannot be answered",
+        ),
         (made(AFTER), made("iteration >= 4"), made(AFTER, 2), "", "gone on after iteration 3"),
         (
             made(["iteration >= 1", JUDGE]),
@@ -94,7 +118,7 @@ BEST = "Write {{ task }} {% if best is defined and best %}{{ best.write }}{% end
             "calls of iteration 1 overlap",
         ),
     ],
-    ids=["limit", "best", "too short", "judge", "overlap"],
+    ids=["limit", "best", "ahead", "person", "time", "too short", "judge", "overlap"],
 )
 def test_a_rule_that_the_record_does_not_answer_says_why(
     recorded: Workflow, unknown: Workflow, known: Workflow, code: str, words: str
@@ -220,3 +244,89 @@ def test_loops_inside_another_loop_are_answered_each_as_it_began() -> None:
 
     assert [facts.address for facts in found] == ["outer[1]/inner", "outer[2]/inner"]
     assert [(each.exact, each.iterations) for each in answers] == [(True, 2), (True, 2)]
+
+
+def test_limits_are_asked_for_as_a_file_has_them(folder: Path) -> None:
+    run = run_json("run", "guess.yaml", "-i", "n:=1")["run"]
+
+    (found,) = run_json("what-if", run, "--at-most", "{iterations: 2, time: 60s, calls: 3}")
+    shown = command("what-if", run, "--at-most", "{iterations: 2, time: 60s}")
+    wrong = command("what-if", run, "--at-most", "{iteration: 2}")
+
+    assert (found["answer"]["iterations"], found["answer"]["exit_reason"]) == (2, "budget")
+    assert found["answer"]["by_clock"]
+    assert "by the recorded clock" in shown.stdout
+    assert wrong.exit_code == 2
+    assert "did you mean 'iterations'" in wrong.stderr
+
+
+def test_loops_inside_another_one_are_told_each_by_itself(folder: Path) -> None:
+    inner = "inner: {repeat: {at_most: 3, steps: {write: {value: '{{ iteration }}'}}}}"
+    flow = f"whorl: 1\nsteps:\n  outer: {{repeat: {{at_most: 2, steps: {{{inner}}}}}}}\n"
+    (folder / "nested.yaml").write_text(flow)
+    run = run_json("run", "nested.yaml")["run"]
+
+    shown = command("what-if", run, "--loop", "inner", "--at-most", "2").stdout
+    found = run_json("what-if", run, "--loop", "inner", "--at-most", "2")
+
+    assert [one["loop"] for one in found] == ["outer[1]/inner", "outer[2]/inner"]
+    assert [one["answer"]["iterations"] for one in found] == [2, 2]
+    assert [one["outputs"] for one in found] == [None, None]
+    assert "each of the 2 loops is answered as it began" in shown
+
+
+def test_runs_that_remember_each_other_are_no_sample(folder: Path) -> None:
+    steps = "steps: {write: {value: '{{ iteration }}'}}"
+    memory = "memory: {record: {text: '{{ write }}'}, across_runs: true}"
+    loop = f"polish: {{repeat: {{at_most: 3, {memory}, {steps}}}}}"
+    (folder / "memo.yaml").write_text(f"whorl: 1\nname: memo\nsteps: {{{loop}}}\n")
+    runs = [run_json("run", "memo.yaml")["run"] for _ in range(2)]
+
+    one = command("what-if", runs[0], "--at-most", "2").stdout
+    both = command("what-if", *runs, "--at-most", "2").stdout
+
+    assert "2 iterations, returned 2" in one
+    assert "X106" not in one
+    assert "X106" in both
+    assert "on average" not in both
+
+
+def test_an_iteration_that_was_cut_answers_only_rules_that_end_before() -> None:
+    recorded = made("iteration >= 9", {"iterations": 4, "calls": 5})
+    assert "iteration 3 was cut" in asked(recorded, made("iteration >= 9", 3)).why
+    assert asked(recorded, made("iteration >= 9", 2)).iterations == 2
+
+
+def test_a_call_in_doubt_counts_as_reserved_and_is_marked() -> None:
+    """A crash between a call and its reply; what it used nobody knows."""
+    workflow = made("iteration >= 9", 2)
+    journal, crashed = MemoryJournal(), []
+
+    def strike(when: str, run: Any) -> None:
+        last = list(journal.read(run))[-1].event
+        if when == "before" and not crashed and last.kind == "task.started":
+            crashed.append(run)
+            raise Crash
+
+    runtime = SimulatedRuntime(Answers(7), journal)
+    name = runtime.start(workflow, {"task": "a poem"}, run="r")
+    journal.crash_hook = strike
+    with pytest.raises(Crash):
+        runtime.resume(name)
+    runtime.resume(name)
+    loop = loop_in(workflow)
+    rule = own_rule(loop)
+    assert rule is not None
+
+    found = answer(facts_of(journal, name, atoms_in([loop.until]))[0], loop, rule)
+
+    kinds = frozenset({"task.in_doubt", "loop.finished"})
+    said = [entry.event for entry in journal.read(name, kinds=kinds)]
+    doubts = [event for event in said if event.kind == "task.in_doubt"]
+    assert found.in_doubt == len(doubts) == 1
+    used: Any = said[-1].body["usage"]
+    assert found.usage["cost_usd"] == pytest.approx(used["cost_usd"])
+
+
+class Crash(BaseException):
+    """The process is gone."""

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import random
+import threading
 from contextlib import closing
+from http.server import ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from campaign import amount
+from documents.model import Handler
 from experiments.guess import CONFIG, EXPERIMENT, folder, run_json, whorl
 from whorl.runtimes.sqlite import SqliteStore
+from whorl.services.inspecting.results import result_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = ["folder"]
@@ -50,6 +57,8 @@ def test_a_budget_ends_it_after_any_trial_and_whole_cases_are_compared(
     assert found["cases"] == sum(cases.count(case) == 2 for case in set(cases))
     assert found["variants"]["base"]["cases"] == found["cases"]
     assert f"{found['done']} of 6 trials done" in paused.stderr
+    more = paused.stderr.rpartition("--budget ")[2].strip()
+    assert run_json("experiment", "run", FILE, "--budget", more)["done"] > found["done"]
 
 
 def test_grading_is_blind(folder: Path) -> None:
@@ -124,3 +133,79 @@ def test_what_if_is_what_variants_with_those_rules_really_do(folder: Path) -> No
         wanted = (real[name]["grade"]["value"], real[name]["cost_usd"]["value"])
         got = [(row["grade"], row["cost_usd"], row["iterations"]) for row in found]
         assert got == [(*map(pytest.approx, wanted), real[name]["iterations"])], name
+
+
+class _Hashing(Handler):
+    """A model whose answers follow from what it is asked, whoever asks and however often."""
+
+    def do_POST(self) -> None:  # noqa: N802 - its own name
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        drawn = random.Random(json.dumps(asked["messages"]))
+        text = drawn.choice("abcdefgh") * drawn.randrange(1, 10)
+        if "response_format" in asked:
+            text = json.dumps({"score": round(drawn.random(), 2)})
+        usage = {"prompt_tokens": drawn.randrange(5, 50), "completion_tokens": len(text)}
+        usage["total_tokens"] = sum(usage.values())
+        choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+        choice["finish_reason"] = "stop"
+        self._answer({"model": asked["model"], "choices": [choice], "usage": usage})
+
+
+@pytest.fixture
+def model() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Hashing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    server.shutdown()
+    server.server_close()
+
+
+SERVED = """
+[defaults]
+provider = "served"
+model = "hash"
+[providers.served]
+kind = "openai"
+base_url = "{url}"
+api_key = "none"
+[prices.hash]
+input = 10.0
+output = 100.0
+"""
+
+
+@pytest.mark.campaign
+def test_what_if_equals_runs_over_http_to_the_dollar_and_the_text(folder: Path, model: str) -> None:
+    """Each rule in each run of the baseline, against the run of the variant that has the rule."""
+    (folder / "whorl.toml").write_text(SERVED.format(url=model))
+    count = amount(6, 30)
+    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(count)))
+    rules = RULES | {"stale": {"until": [*RULES["lax"]["until"], {"plateau": 2}], "at_most": 5}}
+    loops = {name: {"loops": {"polish": rule}} for name, rule in rules.items()}
+    longer = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
+    (folder / FILE).write_text(EXPERIMENT.replace(longer, f"variants: {json.dumps(loops)}\n"))
+
+    rows = run_json("experiment", "run", FILE)["rows"]
+
+    runs = {(row["case"], row["variant"]): row for row in rows}
+    equal = 0
+    with closing(stored(folder)) as store:
+        for (case, variant), row in runs.items():
+            if variant == "base":
+                continue
+            rule = rules[variant]
+            options = ["--at-most", str(rule["at_most"]), "--return", rule.get("return", "last")]
+            if "until" in rule:
+                options += ["--until", json.dumps(rule["until"])]
+            (found,) = run_json("what-if", runs[case, "base"]["run"], *options)
+            answer = found["answer"]
+            assert answer["exact"], answer
+            assert answer["usage"]["cost_usd"] == pytest.approx(row["cost_usd"])
+            assert (answer["iterations"], answer["returned"]) == (
+                row["iterations"],
+                row["returned"],
+            )
+            assert found["outputs"] == result_of(store, row["run"])["outputs"]
+            equal += 1
+    print(f"{equal} of {count * len(rules)} answers equal runs over HTTP")
+    assert equal == count * len(rules)

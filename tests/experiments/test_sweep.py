@@ -16,18 +16,15 @@ from whorl.services.experiments.what_if.facts import (
     Call,
     IterationFacts,
     LoopFacts,
+    Subject,
     atom_of,
     atoms_in,
-    facts_of,
     from_document,
 )
-from whorl.services.experiments.what_if.growth import Subject
-from whorl.services.experiments.what_if.rules import Rule, answer
-from whorl.services.experiments.what_if.sweep import (
-    default_rules,
-    frontier_of,
-    sweep_of,
-)
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import Rule
+from whorl.services.experiments.what_if.sweep import default_rules, frontier_of, sweep_of
+from whorl.services.experiments.what_if.walking import answer
 
 SCORE = Score(source=Constant(None))
 

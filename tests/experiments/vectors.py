@@ -19,16 +19,16 @@ from experiments.programs import (
     program,
     run,
 )
-from whorl.services.experiments.what_if.answering import Prepared
+from whorl.services.experiments.what_if.answering import Prepared, result_of
 from whorl.services.experiments.what_if.exporting import (
     atom_names,
     facts_document,
     rule_document,
 )
-from whorl.services.experiments.what_if.facts import atoms_in, facts_of
-from whorl.services.experiments.what_if.growth import Subject
-from whorl.services.experiments.what_if.rules import answer, own_rule
-from whorl.services.experiments.what_if.sweep import result_of, rule_words
+from whorl.services.experiments.what_if.facts import Subject, atoms_in
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import own_rule, rule_words
+from whorl.services.experiments.what_if.walking import answer
 
 FILE = Path(__file__).parents[2] / "web" / "test" / "vectors" / "what-if.json"
 PROGRAMS, RULES, RUNS = 24, 8, 2

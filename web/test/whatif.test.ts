@@ -61,7 +61,10 @@ describe("what another rule would have done", () => {
 
 const SCORE = { kind: "score" as const, atom: "a0", at_least: 0.9, low: 0, high: 1, words: "score 0.9" };
 const JUDGE = { kind: "judge" as const, atom: "a1", votes: 3, words: "Is it good?" };
-const FACTS: Facts = { loop: "polish", own: { until: { any: [SCORE, JUDGE] }, at_most: 5, return: "last" }, sees_best: false, on_failure: "halt", obstacle: "", obstacle_at_most: "", obstacle_score: "", runs: [] };
+const FACTS: Facts = { loop: "polish", own: { until: { any: [SCORE, JUDGE] }, at_most: 5, return: "last" }, check: "after",
+      on_limit: "finish",
+      sees_best: false, on_failure: "halt", obstacle: "", obstacle_at_most: "", obstacle_until: "",
+      obstacle_score: "", runs: [] };
 
 describe("a rule that is edited", () => {
   const own = FACTS.own as Rule;

@@ -7,6 +7,7 @@ dry run invents answers of the right type; nothing is sent and nothing is stored
 
 from __future__ import annotations
 
+import asyncio
 import json
 from copy import deepcopy
 from dataclasses import field
@@ -224,6 +225,8 @@ class Playing:
             message = f"no reply was recorded for {request.address!r}"
             raise ProviderError(message, code="P112")
         self.played.add(request.address)
+        # In virtual time; only where somebody wants to know what a time limit does.
+        await asyncio.sleep(float(call.get("seconds") or 0))
         asked: Json = request.inputs
         if self._redaction is not None:
             asked = redacted({"inputs": asked}, self._redaction)["inputs"]

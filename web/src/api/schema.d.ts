@@ -1349,12 +1349,28 @@ export interface components {
             value?: unknown;
         };
         /**
+         * AskedLimits
+         * @description The limits of a loop, in the words of the native format.
+         */
+        AskedLimits: {
+            /** Calls */
+            calls?: number | null;
+            /** Cost */
+            cost?: number | null;
+            /** Iterations */
+            iterations?: number | null;
+            /** Time */
+            time?: string | null;
+            /** Tokens */
+            tokens?: number | null;
+        };
+        /**
          * AskedRule
          * @description Another rule for a loop, in the words of the native format; what is left out stays.
          */
         AskedRule: {
             /** At Most */
-            at_most?: number | null;
+            at_most?: number | components["schemas"]["AskedLimits"] | null;
             /**
              * Loop
              * @default

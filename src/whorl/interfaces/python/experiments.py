@@ -17,9 +17,9 @@ from whorl.interfaces.python.values import plain_value
 from whorl.providers.functions import Tasks
 from whorl.providers.registry import Providers
 from whorl.services.driving import Driving
+from whorl.services.experiments.checking import NAMES
 from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_document, read_experiment
-from whorl.services.experiments.grading import NAMES
 from whorl.services.experiments.study import Study
 from whorl.services.experiments.what_if.asking import what_if_of
 from whorl.services.runs import find_run, open_runtime
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.python.values import Config, FilePath
     from whorl.services.experiments.document import Experiment as Read
-    from whorl.services.experiments.report import Report, VariantReport
+    from whorl.services.experiments.reporting.report import Report, VariantReport
     from whorl.services.experiments.what_if.sweep import Sweep
     from whorl.services.project import Project
 
@@ -144,7 +144,10 @@ class ExperimentReport:
 
 
 class WhatIfAnswer:
-    """What a rule would have done in a run; where it is not `exact`, `why` says why not."""
+    """What a rule would have done in a run; where it is not `exact`, `why` says why not.
+
+    A rule with a time limit is answered `by_clock`, the recorded one.
+    """
 
     def __init__(self, found: Any) -> None:
         answer = found.answer
@@ -155,6 +158,7 @@ class WhatIfAnswer:
         self.exit_reason: str = answer.exit_reason
         self.stopped_by: str = answer.stopped_by
         self.cost_usd: float = answer.usage.get("cost_usd", 0.0)
+        self.by_clock: bool = answer.by_clock
         self.outputs: dict[str, Any] | None = found.outputs
         self.results: dict[str, Any] | None = found.results
 
@@ -163,13 +167,16 @@ def what_if(
     run: str = "last",
     *,
     until: str = "",
-    at_most: int | None = None,
+    at_most: int | dict[str, Any] | None = None,
     returns: str | None = None,
     loop: str = "",
     config: Config | None = None,
     store: FilePath | None = None,
 ) -> WhatIfAnswer:
-    """What another rule would have done in a recorded run, without a call."""
+    """What another rule would have done in a recorded run, without a call.
+
+    `at_most` is a number of iterations, or limits: `{"iterations": 5, "time": "60s"}`.
+    """
     with closing(project_of(config, store).open_store()) as opened:
         rule = {"until": until, "at_most": at_most, "returns": returns}
         return WhatIfAnswer(what_if_of(opened, find_run(opened, run), loop, **rule))  # type: ignore[arg-type]

@@ -61,7 +61,8 @@ def read_cases(
             if rows
             else "there is no case"
         )
-        mistakes.append(Diagnostic("X100", words, value.span))
+        advice = "" if rows else "a header, and below it a row for each case"
+        mistakes.append(Diagnostic("X100", words, value.span, help=advice))
     cases = [_case(row, span, number, column, group) for number, (row, span) in enumerate(rows, 1)]
     for name, count in Counter(case.id for case in cases).items():
         if count > 1:

@@ -24,8 +24,8 @@ from whorl.services.experiments.trials import (
     outcome_of,
     rows_of,
 )
-from whorl.services.experiments.variants import find_loop, prepare
-from whorl.services.experiments.what_if.facts import facts_of
+from whorl.services.experiments.variants import find_loop, loops_of, prepare
+from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.files import forecasting, preflight
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ class Progress:
     # So many trials were there before it was asked for.
     before: int = 0
     is_paused: bool = False
+    # The budget that the trial needs which did not fit.
+    needs_usd: float = 0.0
 
     @property
     def expected_usd(self) -> float | None:
@@ -93,6 +95,8 @@ class Conductor:
         self._runtime, self._store = driving.runtime, driving.runtime.store
         self.experiment, self._watch = experiment, watch
         self.prepared: dict[str, Prepared] = prepare(project, experiment)
+        loops = [loop for one in self.prepared.values() for _, loop in loops_of(one.workflow)]
+        self.remembers = any(loop.memory and loop.memory.across_runs for loop in loops)
         self._graders: dict[str, Workflow] = {
             name: grading_workflow(project, experiment, grader)
             for name, grader in experiment.graders.items()
@@ -162,6 +166,7 @@ class Conductor:
                         return self.progress
                     if not self._fits(trial):
                         self.progress.is_paused = True
+                        self.progress.needs_usd = self.progress.spent_usd + self._bound(trial)
                         return self.progress
                     self._reserved += self._bound(trial)
                     running.add(asyncio.create_task(self._conduct(trial)))

@@ -11,6 +11,7 @@ from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.lazily import dataclass
 from whorl.services.experiments.cases import Case, read_cases
+from whorl.services.experiments.checking import GATE, check_fields
 from whorl.source import Mapping, Scalar, Sequence, plain
 from whorl.source.paths import open_file
 
@@ -66,7 +67,6 @@ GRADERS: dict[str, tuple[str, ...]] = {
     "run": (),
     "person": ("show",),
 }
-GATE = {"margin": "number", "cost": "number", "failures": "string"}
 _CHOICES = {"on_failure": ("zero", "leave_out"), "grade_iterations": ("returned", "all")}
 _PYTHON: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -179,6 +179,7 @@ class _Reader:
                 self._report(f"the experiment has no {name!r}", root.span, _EXAMPLES[name])
         variants = self._variants(root.get("variants"))
         graders = self._graders(root.get("grade"))
+        self._mistakes += check_fields(root, root.get("grade"))
         baseline = str(given.get("baseline") or next(iter(variants)))
         if baseline not in variants:
             self._unknown("variant", baseline, list(variants), root.get("baseline"))

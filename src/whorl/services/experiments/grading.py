@@ -19,6 +19,7 @@ from whorl.language import Expression, LanguageError, MappingScope, evaluate, fr
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.moments import look_into
 from whorl.services.experiments.cases import filled
+from whorl.services.experiments.checking import NAMES
 from whorl.services.experiments.trials import digest, key_prefix, outcome_of
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from whorl.services.experiments.trials import Outcome, Trial
     from whorl.services.project import Project
 
-NAMES = ("case", "inputs", "outputs", "results", "run")
 CODE = "X104"
 _VOTES = "votes"
 _RENAMED = {"results": "step_results"}

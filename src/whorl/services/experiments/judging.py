@@ -13,20 +13,22 @@ from whorl.ir import AllOf, AnyOf, Judge
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.services.experiments import figures
-from whorl.services.experiments.figures import Estimate
 from whorl.services.experiments.grading import SOLVED
 from whorl.services.experiments.labels import GradeLabels
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting.figures import Estimate
 from whorl.services.experiments.study import iteration_names
-from whorl.services.experiments.what_if.answering import Prepared
-from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of, votes_in
-from whorl.services.experiments.what_if.rules import count_votes, own_rule
-from whorl.services.experiments.what_if.sweep import ideal_rows, result_of
+from whorl.services.experiments.what_if.answering import Prepared, result_of
+from whorl.services.experiments.what_if.facts import atom_of, atoms_in, count_votes, votes_in
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import own_rule
+from whorl.services.experiments.what_if.sweep import ideal_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from whorl.ir import Condition, Loop
+    from whorl.services.experiments.grading import Grade, Graded
     from whorl.services.experiments.labels import Labels
     from whorl.services.experiments.study import Study
 
@@ -168,11 +170,12 @@ def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Conditio
 def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[Judged]:
     for block in study.graded:
         for one in block:
-            outcome, given = one.outcome, one.grades.get(name)
+            outcome = one.outcome
             if variant and outcome.trial.variant != variant:
                 continue
-            label = labels.of_trial(one)
-            if given is not None and given.value is not None and label is not None:
+            for number, given, label in _results(study, one, name, labels):
+                if given is None or given.value is None or label is None:
+                    continue
                 yield Judged(
                     outcome.trial.case.id,
                     given.value > SOLVED,
@@ -180,9 +183,27 @@ def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterato
                     given.votes,
                     any(vote is None for vote in given.votes),
                     str(outcome.run or ""),
-                    outcome.returned,
+                    number,
                     given.run,
                 )
+
+
+def _results(
+    study: Study, one: Graded, name: str, labels: Labels
+) -> Iterator[tuple[int | None, Grade | None, bool | None]]:
+    """What a trial returned, or all iterations of an exploring one, as they were graded."""
+    outcome, experiment = one.outcome, study.experiment
+    is_returned = experiment.grade_iterations == "returned" or not experiment.explore
+    if is_returned or outcome.run is None or not outcome.is_done or outcome.is_outside:
+        yield outcome.returned, one.grades.get(name), labels.of_trial(one)
+        return
+    loop = study.loop("", outcome.trial.variant)
+    found = facts_of(study.store, outcome.run, {}, loop=loop.name, keep_results=True)
+    workflow = study.prepared[outcome.trial.variant].workflow
+    for facts in found[:1]:
+        for number, seen in iteration_names(study.collection, workflow, loop, outcome, facts):
+            given = study.collection.grade(experiment.graders[name], seen)
+            yield number, given, labels.of_iteration(one, number, seen)
 
 
 def _of_loop(

@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, did_you_mean
 from whorl.ir import Judge, Loop
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
 from whorl.services.experiments.grading import Collection, Graded, is_known, reads_outputs
-from whorl.services.experiments.report import Report, report_of
+from whorl.services.experiments.reporting.report import Report, report_of
 from whorl.services.experiments.trials import (
     blocks_of,
     digest,
@@ -25,16 +25,21 @@ from whorl.services.experiments.trials import (
     rows_of,
 )
 from whorl.services.experiments.variants import find_loop, prepare
-from whorl.services.experiments.what_if.extending import VOTES, missing_votes, with_votes
+from whorl.services.experiments.what_if.extending import (
+    VOTES,
+    check_reopened,
+    missing_votes,
+    too_short,
+    with_votes,
+)
 from whorl.services.experiments.what_if.facts import (
     VERSION,
+    Subject,
     atom_of,
     atoms_in,
-    facts_of,
     from_document,
 )
-from whorl.services.experiments.what_if.growth import Subject
-from whorl.services.experiments.what_if.lengthening import check_reopened, too_short
+from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.outputs import IterationOutputs
 from whorl.services.experiments.what_if.sweep import Sweep, default_rules, sweep_of
 
@@ -47,9 +52,8 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.trials import Outcome
-    from whorl.services.experiments.what_if.extending import Missing
+    from whorl.services.experiments.what_if.extending import Missing, Shorter
     from whorl.services.experiments.what_if.facts import LoopFacts
-    from whorl.services.experiments.what_if.lengthening import Shorter
     from whorl.services.experiments.what_if.rules import Rule
     from whorl.services.project import Project
 
@@ -103,7 +107,11 @@ class Study:
         return list(dict.fromkeys([*self.experiment.explore, *names]))
 
     def _workflow(self, variant: str) -> Workflow:
-        return self.prepared[variant or self.experiment.baseline].workflow
+        name = variant or self.experiment.baseline
+        if name not in self.prepared:
+            advice = did_you_mean(name, list(self.prepared)) or f"known: {', '.join(self.prepared)}"
+            raise UsageError(f"there is no variant {name!r}", help=advice, code="X100")
+        return self.prepared[name].workflow
 
     def sweep(
         self, name: str = "", variant: str = "", rules: Sequence[Rule] | None = None

@@ -162,7 +162,7 @@ def _check_expressions(context: Context, loop: Loop, words: Mapping) -> None:
 def rule_from_text(text: str, loop: Loop, **more: Any) -> Loop:
     """A loop with a rule whose condition is written as YAML on a command line."""
     fields = {name: value for name, value in more.items() if value is not None}
-    lines = [f"{name}: {json.dumps(value)}" for name, value in fields.items()]
+    lines = [f"{name}: {_yaml(value)}" for name, value in fields.items()]
     if text:
         is_plain = text.strip()[:1] not in "[{"
         lines.append(f"until: {json.dumps(text) if is_plain else text}")
@@ -171,16 +171,33 @@ def rule_from_text(text: str, loop: Loop, **more: Any) -> Loop:
     return read_rule(document, document.root, loop)
 
 
+def _yaml(value: Any) -> str:
+    """A value as YAML; a text in braces is YAML already."""
+    is_written = isinstance(value, str) and value.strip().startswith("{")
+    return str(value) if is_written else json.dumps(value)
+
+
 def check_explored(workflow: Workflow, experiment: Experiment) -> list[Diagnostic]:
     """Loops that cannot be explored, with the reason."""
     mistakes = []
     for name in experiment.explore:
         try:
             if why := not_explored(workflow, name):
-                mistakes.append(Diagnostic("X106", why, Span(experiment.file, 1, 1)))
+                mistakes.append(Diagnostic("X106", why, _explored_at(experiment, name)))
         except InvalidWorkflow as fault:
-            mistakes += fault.diagnostics
+            span = _explored_at(experiment, name)
+            mistakes += [replace(each, span=each.span or span) for each in fault.diagnostics]
     return mistakes
+
+
+def _explored_at(experiment: Experiment, name: str) -> Span:
+    """Where a file says that a loop is explored."""
+    root = experiment.document.root
+    named = root.get("explore") if isinstance(root, Mapping) else None
+    keys = (
+        [entry.key for entry in named if entry.name == name] if isinstance(named, Mapping) else []
+    )
+    return keys[0].span if keys else Span(experiment.file, 1, 1)
 
 
 def not_explored(workflow: Workflow, name: str) -> str:

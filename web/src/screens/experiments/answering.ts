@@ -1,7 +1,7 @@
 /**
  * What a rule would have done in recorded runs, from their facts and without a call. Pure.
  *
- * The same walk as `what_if/rules.py`, over the facts that the server gives; both are held to the vectors in
+ * The same walk as `what_if/walking.py`, over the facts that the server gives; both are held to the vectors in
  * `test/vectors/what-if.json`.
  */
 
@@ -55,17 +55,22 @@ export interface RunFacts {
   steered: string;
   returned: number | null;
   made: number;
+  /** What a rule sees that is checked before the first iteration. */
+  ahead: Iteration | null;
   iterations: Iteration[];
 }
 
 export interface Facts {
   loop: string;
   own: Rule | null;
+  check: string;
+  on_limit: string;
   sees_best: boolean;
   on_failure: string;
   obstacle: string;
   obstacle_at_most: string;
   obstacle_score: string;
+  obstacle_until: string;
   runs: RunFacts[];
 }
 
@@ -88,6 +93,8 @@ export const isKnown = (answer: Answer): answer is Known => "returned" in answer
 
 /** An atom that could not be read: a rule that reads it would have failed there. */
 const FAULT = "?";
+/** What must be computed before a rule is checked ahead of an iteration; a fault, or nothing. */
+const HANDED_OVER = "carry";
 
 export const leavesOf = (condition: Condition | null): Leaf[] =>
   condition === null ? [] : "any" in condition ? condition.any.flatMap(leavesOf) : "all" in condition ? condition.all.flatMap(leavesOf) : [condition];
@@ -100,6 +107,7 @@ const isSameScore = (one: Leaf | undefined, other: Leaf | undefined) => one?.ato
 function obstacleOf(facts: Facts, rule: Rule): string {
   if (facts.own && facts.own.at_most !== rule.at_most && facts.obstacle_at_most) return facts.obstacle_at_most;
   if (facts.own && !isSameScore(firstScore(facts.own), firstScore(rule)) && facts.obstacle_score) return facts.obstacle_score;
+  if (facts.own && JSON.stringify(facts.own.until) !== JSON.stringify(rule.until) && facts.obstacle_until) return facts.obstacle_until;
   return facts.obstacle;
 }
 
@@ -115,7 +123,7 @@ function readyFor(facts: Facts, rule: Rule): Ready {
   const judges = leaves.flatMap((leaf) => (leaf.kind === "judge" ? [leaf.atom] : []));
   const isTwice = new Set(judges).size < judges.length;
   const hasLimits = Object.keys(rule.limits ?? {}).length > 0;
-  const why = hasLimits ? "a limit of what is spent is answered by whorl what-if" : isTwice ? "the rule asks the same judge twice" : "";
+  const why = hasLimits ? "a limit of cost or time is answered by whorl what-if" : isTwice ? "the rule asks the same judge twice" : "";
   return { why: obstacleOf(facts, rule) || why, leaves, score: firstScore(rule) };
 }
 
@@ -149,6 +157,7 @@ class Walk {
   private best: number | null = null;
   private rank: [approved: boolean, score: number] = [false, -Infinity];
   private hasFailures = false;
+  private latest: Iteration | null = null;
   private readonly marks = new Map<Leaf, number>();
   private readonly stale = new Map<Leaf, number>();
   private readonly leaves: Leaf[];
@@ -165,11 +174,12 @@ class Walk {
   }
 
   answer(): Known {
+    let ended = this.facts.check === "before" ? this.lookAhead(this.run.ahead) : null;
     for (const row of this.run.iterations) {
-      if (this.count >= this.rule.at_most) break;
-      const ended = this.iteration(row);
-      if (ended) return ended;
+      if (ended || this.count >= this.rule.at_most) break;
+      ended = this.iteration(row);
     }
+    if (ended) return ended;
     if (this.count >= this.rule.at_most) return this.end("max_iterations");
     throw new NotKnownError(`would have gone on after iteration ${this.count}`);
   }
@@ -181,18 +191,23 @@ class Walk {
     }
     this.cost += row.body_usd;
     this.count = row.number;
+    const isAhead = this.facts.check !== "after";
     if (row.status === "failed") {
       this.hasFailures = true;
-      return this.facts.on_failure === "continue" ? null : this.end("failed");
+      if (this.facts.on_failure !== "continue") return this.end("failed");
+      return isAhead ? this.lookAhead(row) : null;
     }
     this.last = row.number;
     this.first ??= row.number;
-    if (!row.is_judged) {
-      this.countStale(row);
+    this.latest = row;
+    this.countStale(row);
+    if (isAhead || !row.is_judged) {
+      if (this.isFaulty(row, (leaf) => leaf.kind === "score" || leaf.kind === "stable")) return this.end("failed");
       this.keepBest(row, false);
-      return row.by === "break" ? this.end("condition_met", "break") : null;
+      if (row.by === "break") return this.end("condition_met", "break");
+      return isAhead ? this.lookAhead(row) : null;
     }
-    if (this.leaves.some((leaf) => leaf.atom !== undefined && row.atoms[leaf.atom] === FAULT)) return this.end("failed");
+    if (this.isFaulty(row)) return this.end("failed");
     const verdict = this.check(row);
     this.keepBest(row, verdict.approves === true);
     if (verdict.state === "met") return this.end("condition_met", verdict.by);
@@ -202,8 +217,21 @@ class Walk {
     return null;
   }
 
+  /** The rule is checked before the iteration after one, or before the first one. */
+  private lookAhead(row: Iteration | null): Known | null {
+    if (!this.rule.until) return null;
+    if (!row) throw new NotKnownError("what was there before the first iteration is not recorded");
+    if (this.isFaulty(row) || row.atoms[HANDED_OVER] === FAULT) return this.end("failed");
+    const verdict = this.check(row);
+    if (verdict.approves && this.latest) this.keepBest(this.latest, true);
+    return verdict.state === "met" ? this.end("condition_met", verdict.by) : null;
+  }
+
+  private isFaulty(row: Iteration, isMeant: (leaf: Leaf) => boolean = () => true): boolean {
+    return this.leaves.some((leaf) => isMeant(leaf) && leaf.atom !== undefined && row.atoms[leaf.atom] === FAULT);
+  }
+
   private check(row: Iteration): Verdict {
-    this.countStale(row);
     const until = this.rule.until;
     const judged = new Map<Leaf, boolean | null>();
     for (;;) {
@@ -264,6 +292,9 @@ class Walk {
   }
 
   private end(reason: string, by = ""): Known {
+    if (this.facts.on_limit === "pause" && reason === "max_iterations") {
+      throw new NotKnownError(`a person would have been asked at the limit, after ${this.count}`);
+    }
     const isLost = this.hasFailures && this.last === null;
     const returned = { last: this.last, first: this.first }[this.rule.return] ?? (this.rule.return === "best" ? (this.best ?? this.last) : null);
     return { iterations: this.count, returned, exit_reason: isLost ? "failed" : reason, stopped_by: isLost ? "" : by, cost_usd: this.cost };

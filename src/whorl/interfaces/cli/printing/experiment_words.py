@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from whorl.services.experiments.conducting import Forecast, Progress
     from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.figures import Estimate
     from whorl.services.experiments.judging import JudgeReport
-    from whorl.services.experiments.report import Gate, Report, VariantReport
+    from whorl.services.experiments.reporting.figures import Estimate
+    from whorl.services.experiments.reporting.gate import Gate
+    from whorl.services.experiments.reporting.report import Report, VariantReport
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
 _LISTED, _QUOTED_MAX = 12, 74
@@ -83,7 +84,7 @@ def missing_line(what: str, count: int, most_usd: float | None, budget: float) -
 
 def span(estimate: Estimate | None, sign: str = "") -> str:
     """A number with its interval."""
-    if estimate is None:
+    if estimate is None or not math.isfinite(estimate.value):
         return "-"
     if estimate.low is None or estimate.high is None:
         return f"{estimate.value:{sign}.2f}"
@@ -138,7 +139,7 @@ def report_lines(report: Report) -> list[str]:
 
 def _variant_cells(one: VariantReport, baseline: str) -> list[str]:
     words = one.words
-    if one.could_see is not None and math.isfinite(one.could_see):
+    if one.could_see and math.isfinite(one.could_see):
         words += f"; {one.could_see:.2f} could have been"
     difference = "-" if one.name == baseline else f"{span(one.difference, '+')} {words}".strip()
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"

@@ -9,9 +9,10 @@ from whorl.interfaces.cli.printing.experiment_words import sheet, span
 from whorl.interfaces.figures import dollars, plural, sparkline, table
 
 if TYPE_CHECKING:
+    from whorl.services.experiments.what_if.answering import RuleResult
     from whorl.services.experiments.what_if.asking import WhatIf
     from whorl.services.experiments.what_if.rules import Answer
-    from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
+    from whorl.services.experiments.what_if.sweep import Sweep
 
 # Below so many columns there is no plot; it is at most so wide.
 _PLOT_MIN, _PLOT_WIDTH, _PLOT_ROWS = 70, 80, 10
@@ -112,19 +113,29 @@ def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
     return f"  {safe(one.words)}: {one.unknown} of {sweep.runs}: {safe(one.why)}{bound}"
 
 
-def answer_lines(run: str, as_it_was: Answer, answer: Answer) -> list[str]:
-    lines = [f"run {run}", f"  as it was   {_answer_words(as_it_was)}"]
+def answer_lines(found: WhatIf) -> list[str]:
+    was, answer = found.as_it_was, found.answer
+    lines = [f"run {found.run}, loop {found.loop}", f"  as it was   {_answer_words(was)}"]
     if not answer.exact:
         code = f"{answer.code}: " if answer.code else ""
         return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]
-    return [*lines, f"  what if     {_answer_words(answer)}"]
+    lines.append(f"  what if     {_answer_words(answer)}")
+    pair = (answer.returned, was.returned)
+    if all(pair) and pair[0] != pair[1] and "[" not in found.loop:
+        lines.append(f"  the difference: whorl diff {found.run} {pair[0]} {pair[1]}")
+    return lines
 
 
-def answers_lines(answers: list[tuple[Answer, Answer]]) -> list[str]:
+def answers_lines(answers: list[WhatIf]) -> list[str]:
     """What a rule would have done over several runs; none of it for a single one."""
-    known = [(was, found) for was, found in answers if found.exact]
+    known = [(each.as_it_was, each.answer) for each in answers if each.answer.exact]
     if len(answers) < 2 or not known:
         return []
+    if any("[" in each.loop for each in answers):
+        loops = f"each of the {len(answers)} loops is answered as it began"
+        return [f"{loops}; the runs around them would have gone on differently"]
+    if any(each.remembers for each in answers):
+        return ["X106: the runs see what runs before them left, so each stands by itself"]
 
     def mean(values: list[float]) -> float:
         return sum(values) / len(values)
@@ -139,8 +150,12 @@ def answers_lines(answers: list[tuple[Answer, Answer]]) -> list[str]:
 def _answer_words(answer: Answer) -> str:
     by = f" ({answer.stopped_by})" if answer.stopped_by else ""
     cost = dollars(answer.usage.get("cost_usd", 0.0))
-    words = f"{plural(answer.iterations, 'iteration')}, returned {answer.returned}"
-    return f"{words}, {answer.exit_reason}{by}, {cost}"
+    returned = "nothing" if answer.returned is None else answer.returned
+    words = f"{plural(answer.iterations, 'iteration')}, returned {returned}"
+    clock = ", by the recorded clock" if answer.by_clock else ""
+    doubt = plural(answer.in_doubt, "call")
+    doubt = f" ({doubt} in doubt, as reserved)" if answer.in_doubt else ""
+    return f"{words}, {answer.exit_reason}{by}, {cost}{doubt}{clock}"
 
 
 def sweep_csv(document: dict[str, Any]) -> str:

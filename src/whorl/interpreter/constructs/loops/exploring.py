@@ -56,6 +56,11 @@ def has_ended(frame: LoopFrame) -> bool:
     return "own" in frame.get("explore", {})
 
 
+def goes_past(frame: LoopFrame) -> bool:
+    """Whether a loop is to have more iterations, whatever its own limit of them is."""
+    return "explore" in frame and frame["count"] < frame["explore"]["most"]
+
+
 def is_done(frame: LoopFrame) -> bool:
     return has_ended(frame) and frame["count"] >= frame["explore"]["most"]
 

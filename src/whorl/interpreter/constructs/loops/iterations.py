@@ -200,7 +200,10 @@ def go_on(machine: State, key: str) -> None:
         loop_results.end_loop(machine, key, "accepted", by="person")
         return
     seconds = 0.0
-    if loop.delay is not None and loop_limits.before_iteration(machine, key) is None:
+    stopped = loop_limits.before_iteration(machine, key)
+    if stopped is not None and stopped.reason == "max_iterations" and exploring.goes_past(frame):
+        stopped = None
+    if loop.delay is not None and stopped is None:
         try:
             seconds = seconds_of(value_of(loop.delay, machine.scope_at(frame["inner"])))
         except LanguageError as fault:

@@ -105,8 +105,8 @@ def _check(machine: State, key: str) -> Verdict | None:
     frame = machine.loop_frames[key]
     before = frame["before"]
     rule = machine.plan.rules[frame["node"]].rule
-    verdict = Verdict("not_met")
-    if rule is not None and (before or machine.loop(key).check == "after"):
+    verdict, is_due = Verdict("not_met"), before or machine.loop(key).check == "after"
+    if rule is not None and is_due:
         lost = frozenset() if before else lost_steps(machine, frame)
         verdict = RuleCheck(frame, machine.scope_at(frame["inner"]), lost).check(rule)
     if verdict.state == "open":
@@ -114,7 +114,7 @@ def _check(machine: State, key: str) -> Verdict | None:
         frame["judged"][verdict.judge] = {"votes": []}
         ask_judge(machine, key)
         return None
-    if "explore" in frame and _ask_rest(machine, key):
+    if "explore" in frame and is_due and _ask_rest(machine, key):
         return None
     del frame["before"]
     frame["judged"] = {}

@@ -21,6 +21,7 @@ from whorl.language import free_names, to_text, truth
 from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
+    from whorl.interpreter.evaluation import FrameScope
     from whorl.interpreter.frames import LoopFrame, Values
     from whorl.interpreter.plan import Leaf, Rule
     from whorl.interpreter.state import State
@@ -166,17 +167,15 @@ def verdict_of(leaf: Leaf, met: bool | None, by: str, facts: Values) -> Verdict:
     return Verdict(state, by, (basis | facts,), approves=approves)
 
 
-def observe(machine: State, key: str, condition: Condition, names: Values) -> Json:
-    """What a simple condition reads of an iteration that has just ended, without its threshold.
-
-    `names` are seen beside those of the iteration. Of a judge it is whether there is anything to
-    judge. What follows from others reads nothing.
-    """
+def observe(
+    machine: State, key: str, condition: Condition, names: Values, ahead: FrameScope | None = None
+) -> Json:
+    """What a condition reads after an iteration, or `ahead` of the next one, beside `names`."""
     frame = machine.loop_frames[key]
-    scope = OverlayScope(names, machine.scope_at(frame["inner"]))
+    scope = OverlayScope(names, ahead or machine.scope_at(frame["inner"]))
     match condition:
         case When():
-            lost = lost_steps(machine, frame)
+            lost = frozenset() if ahead else lost_steps(machine, frame)
             is_lost = bool(lost) and not lost.isdisjoint(n.name for n in free_names(condition.test))
             return None if is_lost else truth(condition.test, scope)
         case Score():

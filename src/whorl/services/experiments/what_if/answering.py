@@ -1,11 +1,13 @@
 """Answers by bit masks: one bit for each iteration, so that hundreds of rules take no time.
 
 Only rules of simple shape are answered: any of some conditions, at most one of them a judge, over
-runs whose iterations all went through. Whatever else there is, the walk in `rules` answers.
+runs whose iterations all went through. Whatever else there is, the walk in `walking` answers.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import field
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -13,14 +15,18 @@ from typing import TYPE_CHECKING, Any
 from whorl.interpreter.constructs.loops.measuring import is_outside
 from whorl.ir import AllOf, BranchTaken, Judge, Plateau, Score, Stable, When
 from whorl.ir.expressions import conditions_in
-from whorl.services.experiments.what_if.facts import FAULT, HIDDEN, atom_of, votes_in
-from whorl.services.experiments.what_if.rules import count_votes, reads_best
+from whorl.lazily import dataclass
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.what_if.facts import FAULT, HIDDEN, atom_of, count_votes, votes_in
+from whorl.services.experiments.what_if.rules import obstacle, reads_best, rule_words
+from whorl.services.experiments.what_if.walking import answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from whorl.ir import Condition, Loop
-    from whorl.services.experiments.what_if.facts import LoopFacts
+    from whorl.services.experiments.reporting.figures import Estimate
+    from whorl.services.experiments.what_if.facts import LoopFacts, Subject
     from whorl.services.experiments.what_if.rules import Rule
 
 Found = tuple[int, int | None, float]
@@ -163,6 +169,9 @@ def fast_answer(loop: Loop, rule: Rule) -> Callable[[Prepared], Found | None] | 
     simple = _simple(rule.until)
     if simple is None or rule.limits or rule.returns == "all" or reads_best(loop):
         return None
+    if loop.check == "before":
+        # It may end before the first iteration.
+        return None
     leaves, judge = simple
     first = next((leaf for leaf in leaves if isinstance(leaf, Score)), None)
     atom = "" if first is None else f"{atom_of(first)} {first.low} {first.high}"
@@ -190,3 +199,65 @@ def fast_answer(loop: Loop, rule: Rule) -> Callable[[Prepared], Found | None] | 
         return count, returned, cost
 
     return found
+
+
+@dataclass(slots=True)
+class RuleResult:
+    """What a rule gives over all runs; `unknown` are the runs that do not answer it."""
+
+    rule: Rule
+    words: str
+    grades: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+    iterations: list[int] = field(default_factory=list)
+    returned: list[int | None] = field(default_factory=list)
+    unknown: int = 0
+    why: str = ""
+    to_best: Estimate | None = None
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def grade(self) -> float:
+        return figures.mean(self.grades)
+
+    @property
+    def cost_usd(self) -> float:
+        return figures.mean(self.costs)
+
+
+def result_of(
+    loop: Loop, rule: Rule, subjects: Sequence[Subject], prepared: Sequence[Prepared]
+) -> RuleResult:
+    result = RuleResult(rule, rule_words(rule))
+    if why := obstacle(loop, rule):
+        result.unknown, result.why = len(subjects), why
+        return result
+    quick = fast_answer(loop, rule)
+    for subject, ready in zip(subjects, prepared, strict=True):
+        found = quick(ready) if quick is not None else None
+        if found is None:
+            found = _slow(subject, loop, rule, result)
+        number, returned, cost = found
+        grade = subject.grades.get(returned or 0)
+        if not number or grade is None:
+            result.unknown += 1
+            result.why = result.why or "an iteration that it returns has no grade"
+            continue
+        result.iterations.append(number)
+        result.returned.append(returned)
+        result.grades.append(grade)
+        result.costs.append(cost + ready.outside_usd)
+    if result.unknown:
+        known, count = math.fsum(result.grades), len(subjects)
+        result.bounds = (known / count, (known + result.unknown) / count)
+    return result
+
+
+def _slow(
+    subject: Subject, loop: Loop, rule: Rule, result: RuleResult
+) -> tuple[int, int | None, float]:
+    found = answer(subject.facts, loop, rule)
+    if not found.exact:
+        result.why = result.why or found.why
+        return 0, None, 0.0
+    return found.iterations, found.returned, found.usage.get("cost_usd", 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from whorl.dialects.files import NoFiles
 from whorl.dialects.native.conditions import CONDITION
@@ -19,21 +19,28 @@ from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import Which
 from whorl.services.experiments.variants import find_loop, rule_from_text, with_loop
 from whorl.services.experiments.what_if.exporting import atom_names, rule_document
-from whorl.services.experiments.what_if.facts import atom_of, atoms_in, facts_of
-from whorl.services.experiments.what_if.growth import Subject
-from whorl.services.experiments.what_if.rules import Answer, Rule, answer, own_rule
+from whorl.services.experiments.what_if.facts import Subject, atom_of, atoms_in
+from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.rules import Answer, Rule, own_rule
+from whorl.services.experiments.what_if.walking import answer
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run, replay
 
 if TYPE_CHECKING:
     from whorl.ir import Condition, Loop, Workflow
-    from whorl.runtimes.journal.journal import RunId
+    from whorl.runtimes.journal.journal import Journal, RunId
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.what_if.answering import RuleResult
     from whorl.services.experiments.what_if.facts import LoopFacts
-    from whorl.services.experiments.what_if.sweep import RuleResult, Sweep
+    from whorl.services.experiments.what_if.sweep import Sweep
     from whorl.services.replay import Cassette, Replayed
 
 RUNS_MAX = 1_000
+# How many iterations, or limits by name, or these as YAML.
+AtMost: TypeAlias = int | str | dict[str, Any] | None
+# The words of the native format for limits; a time without a unit is in seconds.
+_LIMITS = {"cost_usd": "cost", "tokens": "tokens", "calls": "calls", "time_s": "time"}
+_TIMED = frozenset({"task.started", "task.finished", "task.failed"})
 # A call of a judge: of which loop, which of its judges, and which attempt.
 _ASKED = re.compile(
     r"(?P<before>(?:.*/)?(?P<loop>[^/\[]+)\[[0-9]+\](?:#[0-9]+)?/)"
@@ -46,7 +53,8 @@ class WhatIf:
     """What a rule would have done in a run, beside what the run did.
 
     `outputs` are those of the run under the rule, where no step behind the loop makes a call;
-    `results` are those of the iteration that it returns, by step.
+    `results` are those of the iteration that it returns, by step. `remembers`: the run has seen
+    what other runs left, so that several of them are no sample.
     """
 
     run: str
@@ -55,6 +63,7 @@ class WhatIf:
     answer: Answer
     outputs: dict[str, Any] | None = None
     results: dict[str, Any] | None = None
+    remembers: bool = False
 
     def document(self) -> dict[str, Any]:
         made = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
@@ -62,13 +71,13 @@ class WhatIf:
 
 
 def rule_of(
-    loop: Loop, *, until: str = "", at_most: int | None = None, returns: str | None = None
+    loop: Loop, *, until: str = "", at_most: AtMost = None, returns: str | None = None
 ) -> Rule:
     """The rule of a loop with some of it changed, in the words of the native format."""
     changed = rule_from_text(until, loop, at_most=at_most, **{"return": returns})
     rule = own_rule(changed)
     if rule is None:
-        raise UsageError(f"the limit of {loop.name!r} is computed; give --at-most", code="X106")
+        raise UsageError(f"a limit of {loop.name!r} is computed; give --at-most", code="X106")
     return rule
 
 
@@ -79,10 +88,28 @@ def what_if_of(
     *,
     check: bool = False,
     until: str = "",
-    at_most: int | None = None,
+    at_most: AtMost = None,
     returns: str | None = None,
 ) -> WhatIf:
-    """What a rule would have done in a run; `check` replays the answer through the engine."""
+    """What a rule would have done in a run; `check` replays the answer through the engine.
+
+    Of a loop inside another one, in its first one.
+    """
+    rule = {"until": until, "at_most": at_most, "returns": returns}
+    return what_ifs_of(store, run, loop_name, check=check, **rule)[0]  # type: ignore[arg-type]
+
+
+def what_ifs_of(
+    store: SqliteStore,
+    run: RunId,
+    loop_name: str = "",
+    *,
+    check: bool = False,
+    until: str = "",
+    at_most: AtMost = None,
+    returns: str | None = None,
+) -> list[WhatIf]:
+    """The same for each loop of that name: one that is inside another loop is there many times."""
     workflow = from_json(store.workflow(run))
     loop = find_loop(workflow, loop_name)
     rule = rule_of(loop, until=until, at_most=at_most, returns=returns)
@@ -91,13 +118,17 @@ def what_if_of(
     found = facts_of(store, run, atoms, loop=loop.name, names=names, keep_results=True)
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
-    facts = found[0]
-    made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
-    made.results = facts.results.get(made.answer.returned or 0)
-    if made.answer.exact and "[" not in facts.address:
-        cassette = cassette_from_run(store, run, result_of(store, run))
-        _take_outputs(made, played(workflow, loop, rule, cassette), check=check)
-    return made
+    answers = []
+    for facts in found:
+        made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
+        made.results = facts.results.get(made.answer.returned or 0)
+        made.remembers = loop.memory is not None and loop.memory.across_runs
+        if made.answer.exact and "[" not in facts.address:
+            cassette = cassette_from_run(store, run, result_of(store, run))
+            cassette = with_seconds(cassette, store, run) if made.answer.by_clock else cassette
+            _take_outputs(made, played(workflow, loop, rule, cassette), check=check)
+        answers.append(made)
+    return answers
 
 
 def runs_of_version(
@@ -172,6 +203,18 @@ def played(workflow: Workflow, loop: Loop, rule: Rule, cassette: Cassette) -> Re
     return replay(with_rule(workflow, loop, rule), replace(cassette, calls=calls, options=options))
 
 
+def with_seconds(cassette: Cassette, journal: Journal, run: RunId) -> Cassette:
+    """The replies of a run with how long each call took, for rules that have a time limit."""
+    calls, began = {address: dict(call) for address, call in cassette.calls.items()}, {}
+    for entry in journal.read(run, kinds=_TIMED):
+        event = entry.event
+        if event.kind == "task.started":
+            began[event.address] = event.at
+        elif event.address in calls:
+            calls[event.address]["seconds"] = event.at - began.get(event.address, event.at)
+    return replace(cassette, calls=calls)
+
+
 def _judges(until: Condition | None) -> dict[str, int]:
     """The judges of a rule, each with its number."""
     return {atom_of(judge): n for n, judge in enumerate(loop_plan(until).judges.values(), 1)}
@@ -208,7 +251,9 @@ def written(loop: Loop, rule: Rule) -> list[str]:
             lines.append(f"until: {until}")
         except (CannotWriteError, KeyError):
             lines.append("until: (as it is)")
-    return [*lines, f"at_most: {rule.at_most}", f"return: {rule.returns}"]
+    limits = {_LIMITS[name]: amount for name, amount in rule.limits}
+    most = json.dumps({"iterations": rule.at_most, **limits}) if limits else rule.at_most
+    return [*lines, f"at_most: {most}", f"return: {rule.returns}"]
 
 
 def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:

@@ -9,16 +9,14 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.ir import AllOf, AnyOf, Judge
-from whorl.services.experiments.what_if.facts import atom_of, atoms_in, votes_in
-from whorl.services.experiments.what_if.rules import obstacle, own_rule, reads_best
-from whorl.services.experiments.what_if.sweep import leaf_words
+from whorl.services.experiments.what_if.facts import HANDED_OVER, atom_of, atoms_in, votes_in
+from whorl.services.experiments.what_if.rules import leaf_words, obstacle, own_rule, reads_best
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.ir import Condition, Loop
-    from whorl.services.experiments.what_if.facts import IterationFacts
-    from whorl.services.experiments.what_if.growth import Subject
+    from whorl.services.experiments.what_if.facts import IterationFacts, Subject
     from whorl.services.experiments.what_if.rules import Rule
 
 FORMAT = 1
@@ -42,11 +40,14 @@ def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> di
         "loop": loop.name,
         "margin": margin,
         "own": None if own is None else rule_document(own, names),
+        "check": loop.check,
+        "on_limit": loop.on_limit,
         "sees_best": reads_best(loop),
         "on_failure": loop.on_iteration_failure.action,
         "obstacle": "" if own is None else obstacle(loop, own),
         "obstacle_at_most": _obstacle(loop, own, at_most=1 if own is None else own.at_most + 1),
         "obstacle_score": _obstacle(loop, own, until=None),
+        "obstacle_until": _obstacle(loop, own, until=_other(loop.until)),
         "runs": [_run(subject, names) for subject in subjects],
     }
 
@@ -59,6 +60,11 @@ def atom_names(loop: Loop) -> dict[str, str]:
 def _obstacle(loop: Loop, own: Rule | None, **other: Any) -> str:
     """Why a rule that differs in this would have changed the iterations, if it would."""
     return "" if own is None else obstacle(loop, replace(own, **other))
+
+
+def _other(until: Condition | None) -> Condition | None:
+    """Another condition that ranks iterations by the same score."""
+    return None if until is None else AllOf((until,))
 
 
 def rule_document(rule: Rule, names: dict[str, str]) -> dict[str, Any]:
@@ -94,19 +100,21 @@ def _run(subject: Subject, names: dict[str, str]) -> dict[str, Any]:
         "steered": facts.steered,
         "returned": facts.returned,
         "made": facts.made,
+        "ahead": facts.ahead and _iteration(facts.ahead, subject, names),
         "iterations": [_iteration(row, subject, names) for row in facts.iterations],
     }
 
 
 def _iteration(row: IterationFacts, subject: Subject, names: dict[str, str]) -> dict[str, Any]:
     votes = {short: _votes(row, atom) for atom, short in names.items()}
+    known = names | {HANDED_OVER: HANDED_OVER}
     return {
         "number": row.number,
         "status": row.status,
         "by": row.by,
         "is_judged": row.is_judged,
         "is_approved": row.is_approved,
-        "atoms": {names[atom]: value for atom, value in row.atoms.items() if atom in names},
+        "atoms": {known[atom]: value for atom, value in row.atoms.items() if atom in known},
         "body_usd": sum(c.usage.get("cost_usd", 0.0) for c in row.calls if not c.judge),
         "votes": {short: cast for short, cast in votes.items() if cast},
         "failed": [n for atom, n in names.items() if _has_failed(row, atom, votes[n])],

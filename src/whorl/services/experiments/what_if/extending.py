@@ -1,9 +1,10 @@
-"""What is missing in recorded runs is recorded, within a budget; here, votes that were not cast.
+"""What is missing in recorded runs is recorded, within a budget: votes, and iterations.
 
-Judges of a loop are asked again about recorded results.
-
-The votes of one result are a run of their own, with a key over the result and how many votes it
-had: so they are paid once, and facts have them from then on.
+Judges of a loop are asked again about recorded results: the votes of one result are a run of their
+own, with a key over the result and how many votes it had: so they are paid once, and facts have
+them from then on.
+A run that ended before a rule would have goes on exploring, as if it had been asked to from the
+start: its facts have the iterations from then on, and neither its result nor its own cost changes.
 """
 
 from __future__ import annotations
@@ -15,24 +16,31 @@ from typing import TYPE_CHECKING, Any, Protocol
 from whorl import ir
 from whorl.errors import UsageError
 from whorl.interpreter.events import amount_in
+from whorl.ir.walk import walk
 from whorl.language import Expression
 from whorl.lazily import dataclass
 from whorl.runtimes.starting import Start
+from whorl.services import steering
 from whorl.services.experiments.trials import digest, labels_of
+from whorl.services.experiments.variants import not_explored
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
+from whorl.services.experiments.what_if.walking import GONE_ON, answer
 from whorl.services.files import forecasting, preflight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from whorl.ir import Judge, Workflow
+    from whorl.ir import Judge, Loop, Workflow
+    from whorl.language import Json
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.driving import Driving
     from whorl.services.experiments.what_if.facts import IterationFacts, LoopFacts
+    from whorl.services.experiments.what_if.rules import Rule
+
 
 VOTES = "votes-"
-_CAST = frozenset({"task.finished"})
+_CAST, _CONTINUED = frozenset({"task.finished"}), frozenset({"run.continued"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +187,73 @@ class Extension:
                     reserved[0] -= bound
 
         await asyncio.gather(*(record(one) for one in self.missing))
+
+
+@dataclass(frozen=True, slots=True)
+class Shorter:
+    """A recorded run that ended too early for a rule, and how many iterations it lacks."""
+
+    run: RunId
+    loop: str
+    count: int
+    by: str
+    workflow: Workflow
+
+    def bound(self, providers: Any) -> float | None:
+        """What it may cost at most; None: nothing bounds it."""
+        found = forecasting.forecast(self.workflow, providers, iterations=self.count)
+        return found.bound_usd if found.bound_usd is not None else found.cost_usd
+
+    async def record(self, driving: Driving, providers: Any, most: float) -> float:
+        """Has the loop go on; gives what that cost."""
+        store = driving.runtime.store
+        before = store.run(self.run).cost_usd
+        body: dict[str, Json] = {
+            "at": self.loop,
+            "iterations": self.count,
+            "explore": True,
+            "by": self.by,
+        }
+        await driving.ask(self.run, lambda: steering.asked("run.continued", body))
+        await driving.settled(self.run)
+        return store.run(self.run).cost_usd - before
+
+
+def too_short(
+    workflow: Workflow,
+    loop: Loop,
+    rules: Sequence[Rule],
+    recorded: Iterable[tuple[RunId, LoopFacts]],
+) -> Iterator[Shorter]:
+    """The runs that would have gone on under one of the rules, up to its limit."""
+    for run, facts in recorded:
+        made = len(facts.iterations)
+        answers = ((rule, answer(facts, loop, rule)) for rule in rules)
+        open_ = [rule.at_most for rule, found in answers if found.why.startswith(GONE_ON)]
+        if made and (lacks := max(open_, default=0) - made) > 0:
+            yield Shorter(run, facts.address, lacks, facts.stopped_by, workflow)
+
+
+async def take_up_extended(driving: Driving, rows: Iterable[RunRow]) -> None:
+    """Goes on with the loops that went on exploring when their process ended."""
+    store = driving.runtime.store
+    for row in rows:
+        if row.status == "interrupted" and any(
+            entry.event.body.get("explore") for entry in store.read(row.id, kinds=_CONTINUED)
+        ):
+            await driving.take_up(row.id)
+            await driving.settled(row.id)
+
+
+def check_reopened(workflow: Workflow, loop: Loop) -> None:
+    """Raises UsageError where a loop that has ended cannot go on as it would have."""
+    if loop.session == "continue":
+        words = f"loop {loop.name!r} continues a conversation, which a reopened loop has lost"
+        advice = f"record it with `explore: {{{loop.name}: 8}}`"
+        raise UsageError(words, help=advice, code="X107")
+    if why := not_explored(workflow, loop.name):
+        raise UsageError(why, code="X106")
+    if any(after.node == loop.name for _, node in walk(workflow.body) for after in node.after):
+        words = f"steps after {loop.name!r} would run again"
+        advice = f"record it with `explore: {{{loop.name}: 8}}`"
+        raise UsageError(words, help=advice, code="X108")

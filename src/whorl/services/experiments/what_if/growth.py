@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from whorl.ir import Score
 from whorl.ir.expressions import conditions_in
-from whorl.lazily import dataclass
-from whorl.services.experiments import figures
-from whorl.services.experiments.figures import Estimate
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting.figures import Estimate
 from whorl.services.experiments.what_if.facts import atom_of
 
 if TYPE_CHECKING:
@@ -17,19 +16,7 @@ if TYPE_CHECKING:
 
     from whorl.ir import Loop
     from whorl.services.experiments.what_if.answering import Prepared
-    from whorl.services.experiments.what_if.facts import LoopFacts
-
-
-@dataclass(slots=True)
-class Subject:
-    """A recorded run: its facts, and the grade of each iteration."""
-
-    facts: LoopFacts
-    grades: dict[int, float]
-    case: str = ""
-    group: str = ""
-    solved: frozenset[int] = frozenset()
-    variant: str = ""
+    from whorl.services.experiments.what_if.facts import Subject
 
 
 class Units:

@@ -2,63 +2,35 @@
 
 A rule is ranked only if all runs answer it: runs that stopped early are the easy cases, and to drop
 what is not known would flatter long rules. Rules of simple shape are answered by bit masks and
-sums; all others, and all that masks do not tell, by the walk in `rules`.
+sums; all others, and all that masks do not tell, by the walk in `walking`.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from whorl.ir import AllOf, AnyOf, Judge, Plateau, Score
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
-from whorl.services.experiments import figures
-from whorl.services.experiments.what_if.answering import Prepared, fast_answer
-from whorl.services.experiments.what_if.facts import atom_of
-from whorl.services.experiments.what_if.growth import (
-    Subject,
-    Units,
-    bands_of,
-    by_iteration,
-    growth_words,
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.what_if.answering import (
+    Prepared,
+    RuleResult,
+    result_of,
 )
-from whorl.services.experiments.what_if.rules import Rule, answer, obstacle, own_rule
+from whorl.services.experiments.what_if.facts import Subject, atom_of
+from whorl.services.experiments.what_if.growth import Units, bands_of, by_iteration, growth_words
+from whorl.services.experiments.what_if.rules import Rule, own_rule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from whorl.ir import Condition, Loop
-    from whorl.services.experiments.figures import Estimate
 
 RULES_MAX = 500
 THRESHOLDS = 8
 FOLDS = 10
-
-
-@dataclass(slots=True)
-class RuleResult:
-    """What a rule gives over all runs; `unknown` are the runs that do not answer it."""
-
-    rule: Rule
-    words: str
-    grades: list[float] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
-    iterations: list[int] = field(default_factory=list)
-    returned: list[int | None] = field(default_factory=list)
-    unknown: int = 0
-    why: str = ""
-    to_best: Estimate | None = None
-    bounds: tuple[float, float] | None = None
-
-    @property
-    def grade(self) -> float:
-        return figures.mean(self.grades)
-
-    @property
-    def cost_usd(self) -> float:
-        return figures.mean(self.costs)
 
 
 @dataclass(slots=True)
@@ -193,44 +165,6 @@ def _same(first: Rule, second: Rule) -> bool:
     )
 
 
-def result_of(
-    loop: Loop, rule: Rule, subjects: Sequence[Subject], prepared: Sequence[Prepared]
-) -> RuleResult:
-    result = RuleResult(rule, rule_words(rule))
-    if why := obstacle(loop, rule):
-        result.unknown, result.why = len(subjects), why
-        return result
-    quick = fast_answer(loop, rule)
-    for subject, ready in zip(subjects, prepared, strict=True):
-        found = quick(ready) if quick is not None else None
-        if found is None:
-            found = _slow(subject, loop, rule, result)
-        number, returned, cost = found
-        grade = subject.grades.get(returned or 0)
-        if not number or grade is None:
-            result.unknown += 1
-            result.why = result.why or "an iteration that it returns has no grade"
-            continue
-        result.iterations.append(number)
-        result.returned.append(returned)
-        result.grades.append(grade)
-        result.costs.append(cost + ready.outside_usd)
-    if result.unknown:
-        known, count = math.fsum(result.grades), len(subjects)
-        result.bounds = (known / count, (known + result.unknown) / count)
-    return result
-
-
-def _slow(
-    subject: Subject, loop: Loop, rule: Rule, result: RuleResult
-) -> tuple[int, int | None, float]:
-    found = answer(subject.facts, loop, rule)
-    if not found.exact:
-        result.why = result.why or found.why
-        return 0, None, 0.0
-    return found.iterations, found.returned, found.usage.get("cost_usd", 0.0)
-
-
 def frontier_of(points: Sequence[tuple[float, float]]) -> list[int]:
     """The points, in order of cost, that no other one beats in both cost and grade."""
     frontier: list[int] = []
@@ -360,30 +294,3 @@ def _always_right(
         return last, last
     best = ready.best(f"{atom_of(score)} {score.low} {score.high}", score, last)
     return last, best if best in within else last
-
-
-def rule_words(rule: Rule) -> str:
-    """A rule in a line, for tables."""
-    parts = [words for c in _leaves(rule.until) if (words := leaf_words(c))]
-    joined = (" and " if isinstance(rule.until, AllOf) else ", ").join(parts)
-    limits = [f"{name.removesuffix('_usd')} {amount:g}" for name, amount in rule.limits]
-    return ", ".join([*filter(None, [joined]), f"at_most {rule.at_most}", *limits, rule.returns])
-
-
-def _leaves(condition: Condition | None) -> list[Condition]:
-    return [c for c in conditions_in(condition) if not isinstance(c, AnyOf | AllOf)]
-
-
-def leaf_words(condition: Any) -> str:
-    match condition:
-        case Score(at_least=None):
-            return ""
-        case Score():
-            return f"score {condition.at_least:g}"
-        case Plateau():
-            return f"plateau {condition.patience}"
-        case Judge():
-            return "judge" if condition.votes == 1 else f"judge ({condition.votes} votes)"
-    if hasattr(condition, "test"):
-        return str(condition.described or condition.test.source)
-    return type(condition).__name__.lower()

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
-import sys
-import time
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from functools import partial
@@ -16,24 +13,26 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError, safe
+from whorl.interfaces.cli.commands.experiments.conducting import (
+    budget_of,
+    conducted,
+    more_budget,
+    read_file,
+    study_of,
+)
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.terminal import print_lines, say
 from whorl.interfaces.figures import dollars, plural
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
-    from whorl.runtimes.sqlite import SqliteStore
-    from whorl.services.experiments.conducting import Progress
     from whorl.services.experiments.document import Experiment
-    from whorl.services.experiments.report import Report
     from whorl.services.experiments.serving import Experiments
-    from whorl.services.experiments.study import Study
     from whorl.services.project import Project
 
 _PAUSED, _FAILED = 5, 1
-_ENDINGS = (".experiment.yaml", ".experiment.yml", ".experiment.json", "")
 
 
 @click.group()
@@ -50,94 +49,6 @@ file_argument = click.argument("file", metavar="FILE")
 budget_option = click.option(
     "--budget", default="", metavar="DOLLARS", help="Instead of the file's; +5 adds to it."
 )
-
-
-def read_file(project: Project, file: str) -> Experiment:
-    """The experiment of a file, or of the name that its file begins with."""
-    from whorl.services.experiments.document import read_experiment
-
-    paths = [Path(file + ending) for ending in _ENDINGS] + [project.root / (file + _ENDINGS[0])]
-    path = next((path for path in paths if path.is_file()), Path(file))
-    return read_experiment(project, str(path))
-
-
-def study_of(project: Project, store: SqliteStore, experiment: Experiment) -> Study:
-    from whorl.services.experiments.study import Study
-
-    return Study(project, store, experiment, project.settings())
-
-
-def conducted(
-    project: Project, experiment: Experiment, *, fresh: bool, budget: str, is_quiet: bool
-) -> tuple[Report, Progress]:
-    """Runs what is missing of an experiment; gives the report."""
-
-    async def work() -> tuple[Report, Progress]:
-        from whorl.providers.registry import Providers
-        from whorl.services.driving import Driving
-        from whorl.services.experiments.conducting import Conductor
-        from whorl.services.runs import open_runtime
-
-        providers = Providers(project.settings())
-        async with open_runtime(project, providers, origin="terminal") as runtime:
-            driving = Driving(runtime)
-            watch = (lambda _: None) if is_quiet else _teller()
-            try:
-                conductor = Conductor(project, driving, providers, experiment, watch)
-                forecast = conductor.open(fresh=fresh, budget=_budget(budget, experiment))
-                if not is_quiet:
-                    say(words.forecast_line(experiment, forecast, conductor.progress.budget_usd))
-                progress = await conductor.run()
-            finally:
-                await driving.close()
-            return study_of(project, runtime.store, experiment).report(), progress
-
-    return asyncio.run(work())
-
-
-def _teller() -> Callable[[Progress], None]:
-    """Says how far it is: on a terminal with a bar for each variant, else at each tenth."""
-    size = shutil.get_terminal_size()
-    if sys.stderr.isatty():
-        return _bars(size.columns, size.lines)
-    shown = [0]
-    foreseen: list[str] = []
-
-    def watch(progress: Progress) -> None:
-        if not foreseen and progress.expected_usd and progress.done < progress.trials:
-            foreseen.append(words.expected_line(progress))
-            say(foreseen[0])
-        share = 10 * progress.done // max(1, progress.trials)
-        if share > shown[0]:
-            shown[0] = share
-            say(words.progress_line(progress))
-
-    return watch
-
-
-def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
-    """Draws the bars in the place of those before; of many variants only the last line."""
-    began, drawn = time.monotonic(), [0]
-
-    def watch(progress: Progress) -> None:
-        lines = words.progress_lines(progress, columns, time.monotonic() - began)
-        lines = lines if len(lines) < rows else lines[-1:]
-        up = f"\x1b[{drawn[0]}A" if drawn[0] else ""
-        text = "".join(f"{each}\x1b[K\n" for each in lines)
-        click.echo(f"{up}\r{text}", err=True, nl=False)
-        drawn[0] = len(lines)
-
-    return watch
-
-
-def _budget(text: str, experiment: Experiment) -> float | None:
-    if not text:
-        return None
-    try:
-        amount = float(text.lstrip("+$"))
-    except ValueError:
-        raise UsageError(f"{text!r} is not an amount of dollars such as 5 or +5") from None
-    return (experiment.budget or 0.0) + amount if text.startswith("+") else amount
 
 
 @experiment.command(name="run")
@@ -167,7 +78,7 @@ def run_command(
         say(
             f"budget: {report.done} of {report.trials} trials done, "
             f"{plural(report.cases, 'whole case')}; go on with: "
-            f"whorl experiment run {file} --budget +{(progress.budget_usd or 1):g}"
+            f"whorl experiment run {file} --budget +{more_budget(progress, read):g}"
         )
         return _PAUSED
     return 0
@@ -192,7 +103,7 @@ def report(
     as_json: bool,
 ) -> None:
     """Show what an experiment FILE found so far; nothing is run."""
-    from whorl.services.experiments.report import saved
+    from whorl.services.experiments.reporting.gate import saved
 
     read = read_file(project, file)
     with closing(project.open_store()) as store:
@@ -229,7 +140,7 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
       whorl experiment gate polish.experiment.yaml --against baseline.json
       whorl experiment gate polish.experiment.yaml --against old.experiment.yaml
     """
-    from whorl.services.experiments.report import gate_of, saved
+    from whorl.services.experiments.reporting.gate import gate_of, saved
 
     read = read_file(project, file)
     against, variant = options["against"], options["variant"] or read.baseline
@@ -258,7 +169,7 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
 
 def _baseline(project: Project, against: str) -> dict[str, Any]:
     """What a gate compares with: a saved report, or what another experiment has found."""
-    from whorl.services.experiments.report import check_saved, saved
+    from whorl.services.experiments.reporting.gate import check_saved, saved
     from whorl.source.paths import open_file
 
     if against.endswith(".json"):
@@ -382,7 +293,7 @@ def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: st
 
     async def work() -> str:
         async with _experiments(project, "detached") as experiments:
-            amount = _budget(budget, experiment)
+            amount = budget_of(budget, experiment)
             file = str(Path(experiment.file).resolve())
             return await experiments.ask(file, budget=amount, fresh=fresh)
 

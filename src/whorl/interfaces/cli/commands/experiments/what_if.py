@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from whorl.errors import UsageError
-from whorl.interfaces.cli.commands.experiments.experiments import read_file, study_of
+from whorl.interfaces.cli.commands.experiments.conducting import read_file, study_of
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import what_if_words
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 
+class _AtMost(click.ParamType):  # type: ignore[type-arg]
+    """A number of iterations, or limits as YAML."""
+
+    name = "limits"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        if isinstance(value, str) and value.strip().startswith("{"):
+            return value
+        return click.IntRange(1).convert(value, param, ctx)
+
+
 csv_option = click.option(
     "--csv", "as_csv", is_flag=True, help="A row for each rule, or run, as CSV."
 )
@@ -45,7 +56,8 @@ extend_budget = click.option(
 @click.option("--loop", default="", metavar="NAME", help="Which loop; default: the first.")
 @click.option("--variant", default="", metavar="NAME", help="Default: the baseline.")
 @click.option("--until", default="", metavar="CONDITION", help="An expression, or YAML.")
-@click.option("--at-most", type=click.IntRange(1), metavar="N", help="Iterations.")
+@click.option("--at-most", type=_AtMost(), metavar="N|LIMITS",
+              help="Iterations, or YAML: '{iterations: 5, cost: 0.1, time: 60s}'.")  # fmt: skip
 @click.option("--return", "returns", type=click.Choice(["last", "best", "first"]))
 @click.option("--check", type=click.IntRange(0), default=0, metavar="N",
               help="Replay this many answers through the engine.")  # fmt: skip
@@ -85,7 +97,7 @@ def _is_file(project: Project, what: str) -> bool:
 
 
 def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
-    from whorl.services.experiments.what_if.asking import runs_of_version, what_if_of
+    from whorl.services.experiments.what_if.asking import runs_of_version, what_ifs_of
 
     rule = {n: options[n] for n in ("until", "at_most", "returns")}
     if not any(rule.values()):
@@ -95,8 +107,9 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
         runs, others = runs_of_version(store, options["workflow"], options["version"])
     checks = options["check"]
     answers = [
-        what_if_of(store, run, options["loop"], check=number < checks, **rule)
+        answer
         for number, run in enumerate(runs)
+        for answer in what_ifs_of(store, run, options["loop"], check=number < checks, **rule)
     ]
     if others:
         say(f"{plural(others, 'run')} of other versions left out")
@@ -106,10 +119,8 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
         click.echo(what_if_words.answers_csv(answers), nl=False)
     else:
         for answer in answers:
-            print_lines(what_if_words.answer_lines(answer.run, answer.as_it_was, answer.answer))
-        print_lines(
-            what_if_words.answers_lines([(each.as_it_was, each.answer) for each in answers])
-        )
+            print_lines(what_if_words.answer_lines(answer))
+        print_lines(what_if_words.answers_lines(answers))
     return 0
 
 
@@ -127,7 +138,7 @@ def _extend(
     from whorl.providers.registry import Providers
     from whorl.services.driving import Driving
     from whorl.services.experiments.what_if.asking import rule_of
-    from whorl.services.experiments.what_if.extending import Extension
+    from whorl.services.experiments.what_if.extending import Extension, take_up_extended
     from whorl.services.runs import open_runtime
 
     if budget is None:
@@ -146,6 +157,8 @@ def _extend(
                 "vote": lambda: study.missing_votes(node, variant, rules, votes),
             }
             try:
+                await take_up_extended(driving, study.rows.values())
+                study.refresh()
                 for what, missing in lacking.items():
                     extension = Extension(driving, providers, missing())
                     say(words.missing_line(what, *extension.forecast(), left))

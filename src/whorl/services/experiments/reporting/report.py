@@ -1,4 +1,4 @@
-"""What an experiment found: variants compared by case, with intervals; and the gate for CI.
+"""What an experiment found: variants compared by case, with intervals.
 
 Numbers are means over cases; a variant is called better or worse only where the interval, at a
 level that is shared among all variants, says so. Only whole blocks are compared.
@@ -10,10 +10,9 @@ import math
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError
 from whorl.lazily import dataclass
-from whorl.services.experiments import figures
-from whorl.services.experiments.figures import Estimate
+from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting.figures import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from whorl.services.experiments.grading import Graded
 
 FORMAT = 1
-MARGIN = 0.05
 
 
 @dataclass(slots=True)
@@ -123,8 +121,7 @@ def _plain(one: VariantReport) -> dict[str, Any]:
 
 def plain_estimate(estimate: Estimate) -> dict[str, Any]:
     """An estimate as JSON, which has no infinite numbers."""
-    names = ("value", "low", "high")
-    numbers = {name: getattr(estimate, name) for name in names}
+    numbers = {name: getattr(estimate, name) for name in ("value", "low", "high")}
     return {n: v if v is not None and math.isfinite(v) else None for n, v in numbers.items()}
 
 
@@ -351,97 +348,3 @@ def _rho(blocks: Iterable[Sequence[Graded]], main: str) -> float | None:
     if len(pairs) < figures.UNITS_MIN:
         return None
     return figures.spearman([score for score, _ in pairs], [grade for _, grade in pairs])
-
-
-@dataclass(slots=True)
-class Gate:
-    """Whether a change may go in: `pass`, `fail` or `undecided`, with the reasons."""
-
-    verdict: str
-    reasons: list[str]
-    difference: Estimate | None = None
-    cost_ratio: Estimate | None = None
-    cases: int = 0
-
-
-def saved(report: Report) -> dict[str, Any]:
-    """What a later gate compares with: grades and costs by case, no texts."""
-    rows = [row for row in report.rows if row["variant"] == report.baseline]
-    cases: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        kept = cases.setdefault(row["case"], {"grades": [], "costs": [], "failed": 0})
-        kept["grades"].append(row["grades"].get(report.grader))
-        kept["costs"].append(row["cost_usd"])
-        kept["failed"] += row["status"] != "succeeded"
-    return {"baseline": FORMAT, "experiment": report.experiment, "cases": cases}
-
-
-def check_saved(value: Any) -> dict[str, Any]:
-    """Refuses what `saved` has not made."""
-    if not isinstance(value, dict) or value.get("baseline") != FORMAT:
-        advice = "make one with `whorl experiment report FILE --save baseline.json`"
-        raise UsageError("this is not a saved report", help=advice, code="X100")
-    return value
-
-
-def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[str, Any]) -> Gate:
-    """Compares a variant with a saved report, or with what was saved so of something else."""
-    check_saved(against)
-    own = saved(_only(report, variant))["cases"]
-    before = against["cases"]
-    both = [case for case in own if case in before and _grade(own[case]) is not None]
-    both = [case for case in both if _grade(before[case]) is not None]
-    options = {"margin": MARGIN} | experiment.gate
-    pairs = [_grade(own[case]) - _grade(before[case]) for case in both]  # type: ignore[operator]
-    if not pairs:
-        return Gate("undecided", ["no case has a grade in both"])
-    seed = f"gate {experiment.name} {variant}"
-    found = Gate("undecided", [], figures.difference_estimate(pairs, seed=seed), cases=len(pairs))
-    costs = [figures.mean(own[case]["costs"]) for case in both]
-    earlier = [figures.mean(before[case]["costs"]) for case in both]
-    if any(earlier):
-        found.cost_ratio = figures.ratio_estimate(costs, earlier, seed=seed)
-    new = [case for case in both if own[case]["failed"] > before[case]["failed"]]
-    _decide(found, options, pairs, new)
-    return found
-
-
-def _only(report: Report, variant: str) -> Report:
-    from dataclasses import replace
-
-    return replace(report, baseline=variant)
-
-
-def _grade(kept: dict[str, Any]) -> float | None:
-    known = [grade for grade in kept["grades"] if grade is not None]
-    return figures.mean(known) if known else None
-
-
-def _decide(found: Gate, options: dict[str, Any], pairs: list[float], new: list[str]) -> None:
-    margin, difference, ratio = options["margin"], found.difference, found.cost_ratio
-    assert difference is not None
-    if difference.high is not None and difference.high < 0 and difference.value < -margin:
-        found.reasons.append(f"the grade is worse by {-difference.value:.2f}")
-    most = options.get("cost")
-    is_dearer = ratio is not None and most is not None and ratio.value > most
-    if is_dearer and ratio is not None and ratio.low is not None and ratio.low > 1:
-        found.reasons.append(f"it costs {ratio.value:.2f} times as much, at most {most:g} may be")
-    if options.get("failures") == "none" and new:
-        found.reasons.append(f"failed, and did not fail before: {', '.join(new[:5])}")
-    if found.reasons:
-        found.verdict = "fail"
-    elif difference.low is not None and difference.low > -margin:
-        found.verdict, found.reasons = "pass", ["the grade is not worse by the margin"]
-    else:
-        found.reasons = [f"{len(pairs)} cases do not decide; {_would_decide(pairs, margin)}"]
-
-
-def _would_decide(pairs: list[float], margin: float) -> str:
-    """How many cases would; where that many are there, the difference lies close to a limit."""
-    mean = figures.mean(pairs)
-    to_limit = margin + mean if mean > -margin else -mean
-    for distance in (margin, to_limit):
-        wanted = figures.needed(pairs, distance)
-        if wanted > len(pairs):
-            return f"about {wanted:,} would"
-    return "the difference is close to a limit, and only more cases can tell"

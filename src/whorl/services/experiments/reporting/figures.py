@@ -8,33 +8,23 @@ says the same each time.
 from __future__ import annotations
 
 import math
-import random
-from array import array
 from functools import lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from whorl.lazily import dataclass
+from whorl.services.experiments.reporting.resampling import drawn_columns, ratios_of, resampled
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Hashable, Sequence
 
 LEVEL = 0.95
 # Fewer units than this are too few to say anything.
 UNITS_MIN = 8
-RESAMPLES = 4_000
 # How likely a difference is to be seen that is called large enough to be seen.
 POWER = 0.8
 _NORMAL = NormalDist()
 _TINY = 1e-12
-_PLACES = 2**16
-# From and to how many units a table of places is worth its while, and fair.
-_TABLED = (128, 2_048)
-# So many sums are drawn from the same table.
-_SAME = 100
-# How exact the parts are that are added in one integer.
-_BITS = 48
-_Number = TypeVar("_Number", int, float, complex)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,46 +145,6 @@ def t_interval(
     return middle - half, middle + half
 
 
-def resampled(units: Sequence[tuple[float, float]], seed: str) -> Sequence[float]:
-    """Ratios of two sums over units that are drawn again and again, in order.
-
-    Where the lower sum is nothing the ratio is infinite.
-    """
-    return _resampled(tuple(units), seed, RESAMPLES)
-
-
-# The same draw serves an interval at its own level, and at one that is shared among variants.
-@lru_cache(maxsize=4)
-def _resampled(units: tuple[tuple[float, float], ...], seed: str, times: int) -> tuple[float, ...]:
-    draw, count = random.Random(seed), len(units)
-    if all(size == 1.0 for _, size in units):
-        sums = _drawn_sums([top for top, _ in units], draw, times)
-        return tuple(sorted(total / count for total in sums))
-    # Both sums in one: that of the real parts and that of the imaginary ones.
-    return _ratios(_drawn_sums([complex(*unit) for unit in units], draw, times))
-
-
-def _ratios(pairs: Iterable[complex]) -> tuple[float, ...]:
-    return tuple(sorted(pair.real / pair.imag if pair.imag else math.inf for pair in pairs))
-
-
-def _drawn_sums(values: Sequence[_Number], draw: random.Random, times: int) -> Iterator[_Number]:
-    """Sums of as many values as there are, drawn with putting back, again and again."""
-    count, none = len(values), type(values[0])()
-    if not _TABLED[0] <= count <= _TABLED[1]:
-        for _ in range(times):
-            yield sum(draw.choices(values, k=count), none)
-        return
-    # Half the time of `choices`: numbers of two bytes each lead into a table, in which every value
-    # has the same number of places; who gets the few that are left is drawn now and then.
-    often, left = divmod(_PLACES, count)
-    table = list(values) * often + [none] * left
-    for number in range(times):
-        if number % _SAME == 0:
-            table[_PLACES - left :] = draw.sample(values, left)
-        yield sum(map(table.__getitem__, array("H", draw.randbytes(2 * count))), none)
-
-
 def expanded(ordered: Sequence[float], units: int, level: float = LEVEL) -> tuple[float, float]:
     """The expanded percentile interval (Hesterberg 2015) of what was drawn from so many units."""
     wide = math.sqrt(units / (units - 1)) * t_quantile(0.5 + level / 2, units - 1)
@@ -277,37 +227,17 @@ def cost_estimates(
             )
             for (costs, _), (each, solved) in zip(variants, bottoms, strict=True)
         ]
-    drawn = iter(_drawn_columns([column for both in variants for column in both], seed))
+    drawn = iter(drawn_columns([column for both in variants for column in both], seed))
     estimates = []
     for costs, solved in variants:
         tops, bottoms_drawn = next(drawn), next(drawn)
         middle = Estimate(mean(costs), *expanded(sorted(top / count for top in tops), count))
         total, per_solved = math.fsum(solved), Estimate(math.inf)
         if total:
-            ratios = _ratios(map(complex, tops, bottoms_drawn))
+            ratios = ratios_of(map(complex, tops, bottoms_drawn))
             per_solved = Estimate(math.fsum(costs) / total, *expanded(ratios, count))
         estimates.append((middle, per_solved))
     return estimates
-
-
-def _drawn_columns(columns: Sequence[Sequence[float]], seed: str) -> list[list[float]]:
-    """Sums over cases that are drawn again and again, of several columns by the same draws.
-
-    All numbers of a case, none below 0, are parts of one large integer: adding one is little slower
-    than adding a float. They are as exact as a part in 2**48 of the largest in their column.
-    """
-    count = len(columns[0])
-    width = _BITS + count.bit_length()
-    scales = [2.0**_BITS / (max(column) or 1.0) for column in columns]
-    rows = [
-        sum(round(value * scales[at]) << at * width for at, value in enumerate(row))
-        for row in zip(*columns, strict=True)
-    ]
-    drawn = list(_drawn_sums(rows, random.Random(seed), RESAMPLES))
-    mask = (1 << width) - 1
-    return [
-        [(total >> at * width & mask) / scale for total in drawn] for at, scale in enumerate(scales)
-    ]
 
 
 def detectable(differences: Sequence[float], groups: Sequence[Hashable] | None = None) -> float:

@@ -1,0 +1,125 @@
+"""Experiments from a terminal: their files, running them, and how far they are."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from whorl.errors import UsageError
+from whorl.interfaces.cli.printing import experiment_words as words
+from whorl.interfaces.cli.terminal import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from whorl.runtimes.sqlite import SqliteStore
+    from whorl.services.experiments.conducting import Progress
+    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.reporting.report import Report
+    from whorl.services.experiments.study import Study
+    from whorl.services.project import Project
+
+_ENDINGS = (".experiment.yaml", ".experiment.yml", ".experiment.json", "")
+
+
+def read_file(project: Project, file: str) -> Experiment:
+    """The experiment of a file, or of the name that its file begins with."""
+    from whorl.services.experiments.document import read_experiment
+
+    paths = [Path(file + ending) for ending in _ENDINGS] + [project.root / (file + _ENDINGS[0])]
+    path = next((path for path in paths if path.is_file()), Path(file))
+    return read_experiment(project, str(path))
+
+
+def study_of(project: Project, store: SqliteStore, experiment: Experiment) -> Study:
+    from whorl.services.experiments.study import Study
+
+    return Study(project, store, experiment, project.settings())
+
+
+def conducted(
+    project: Project, experiment: Experiment, *, fresh: bool, budget: str, is_quiet: bool
+) -> tuple[Report, Progress]:
+    """Runs what is missing of an experiment; gives the report."""
+
+    async def work() -> tuple[Report, Progress]:
+        from whorl.providers.registry import Providers
+        from whorl.services.driving import Driving
+        from whorl.services.experiments.conducting import Conductor
+        from whorl.services.runs import open_runtime
+
+        providers = Providers(project.settings())
+        async with open_runtime(project, providers, origin="terminal") as runtime:
+            driving = Driving(runtime)
+            watch = (lambda _: None) if is_quiet else _teller()
+            try:
+                conductor = Conductor(project, driving, providers, experiment, watch)
+                forecast = conductor.open(fresh=fresh, budget=budget_of(budget, experiment))
+                if not is_quiet:
+                    say(words.forecast_line(experiment, forecast, conductor.progress.budget_usd))
+                    if conductor.remembers:
+                        say("  trials see nothing of each other: memory across runs is off")
+                progress = await conductor.run()
+            finally:
+                await driving.close()
+            return study_of(project, runtime.store, experiment).report(), progress
+
+    return asyncio.run(work())
+
+
+def _teller() -> Callable[[Progress], None]:
+    """Says how far it is: on a terminal with a bar for each variant, else at each tenth."""
+    size = shutil.get_terminal_size()
+    if sys.stderr.isatty():
+        return _bars(size.columns, size.lines)
+    shown = [0]
+    foreseen: list[str] = []
+
+    def watch(progress: Progress) -> None:
+        if not foreseen and progress.expected_usd and progress.done < progress.trials:
+            foreseen.append(words.expected_line(progress))
+            say(foreseen[0])
+        share = 10 * progress.done // max(1, progress.trials)
+        if share > shown[0]:
+            shown[0] = share
+            say(words.progress_line(progress))
+
+    return watch
+
+
+def _bars(columns: int, rows: int) -> Callable[[Progress], None]:
+    """Draws the bars in the place of those before; of many variants only the last line."""
+    began, drawn = time.monotonic(), [0]
+
+    def watch(progress: Progress) -> None:
+        lines = words.progress_lines(progress, columns, time.monotonic() - began)
+        lines = lines if len(lines) < rows else lines[-1:]
+        up = f"\x1b[{drawn[0]}A" if drawn[0] else ""
+        text = "".join(f"{each}\x1b[K\n" for each in lines)
+        click.echo(f"{up}\r{text}", err=True, nl=False)
+        drawn[0] = len(lines)
+
+    return watch
+
+
+def more_budget(progress: Progress, experiment: Experiment) -> float:
+    """So many dollars more than the file gives: as much again, or what the next trial needs."""
+    wanted = max(2 * (progress.budget_usd or 0), progress.needs_usd) - (experiment.budget or 0)
+    return math.ceil(100 * wanted) / 100
+
+
+def budget_of(text: str, experiment: Experiment) -> float | None:
+    if not text:
+        return None
+    try:
+        amount = float(text.lstrip("+$"))
+    except ValueError:
+        raise UsageError(f"{text!r} is not an amount of dollars such as 5 or +5") from None
+    return (experiment.budget or 0.0) + amount if text.startswith("+") else amount

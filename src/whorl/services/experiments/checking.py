@@ -1,0 +1,119 @@
+"""What can be wrong in an experiment file beside its shape, found before anything is paid for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from whorl.errors import Diagnostic, did_you_mean
+from whorl.ir.loop_rules import ITERATIONS_MAX
+from whorl.language import Expression, LanguageError, free_names
+from whorl.source import Mapping, Scalar, Sequence, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from whorl.errors import Span
+    from whorl.source import Value
+
+CODE = "X100"
+# What graders see of a trial.
+NAMES = ("case", "inputs", "outputs", "results", "run")
+# Graders whose words may be a template; all else in them is for others to read.
+_TEMPLATES = ("equals", "of", "judge", "ask", "with", "run", "person", "show")
+_LEAST_ONE = ("repeat", "at_once")
+GATE = {"margin": "number", "cost": "number", "failures": "string"}
+VOTES_MAX = 99
+
+
+def check_fields(root: Mapping, graders: Value | None) -> Iterator[Diagnostic]:
+    """The mistakes in the values of an experiment file; `graders` are the words of `grade`."""
+    version = root.get("experiment")
+    if version is not None and plain(version) != 1:
+        yield _wrong("this version of the format is not known", version.span, "experiment: 1")
+    for name in _LEAST_ONE:
+        value = root.get(name)
+        if value is not None and plain(value) == 0:
+            yield _wrong(f"{name!r} of the experiment must be at least 1", value.span)
+    yield from _check_explore(root.get("explore"))
+    yield from _check_gate(root.get("gate"))
+    names = ["grade"]
+    if isinstance(graders, Mapping) and not _is_one(graders):
+        names = [entry.name for entry in graders]
+        for entry in graders:
+            yield from _check_grader(entry.name, entry.value)
+    elif graders is not None:
+        yield from _check_grader("grade", graders)
+    if isinstance(solved := root.get("solved"), Scalar):
+        yield from _check_text(solved, names, "`solved` sees the grades")
+    yield from _check_templates(root.get("inputs"), ["case"], "`inputs` see the case")
+
+
+def _is_one(graders: Mapping) -> bool:
+    kinds = {"equals", "judge", "ask", "use", "run", "person"}
+    return bool(kinds & {entry.name for entry in graders})
+
+
+def _check_explore(value: Value | None) -> Iterator[Diagnostic]:
+    for entry in value if isinstance(value, Mapping) else ():
+        most: Any = plain(entry.value)
+        is_count = isinstance(most, int) and not isinstance(most, bool)
+        if not is_count or not 1 <= most <= ITERATIONS_MAX:
+            words = f"loop {entry.name!r} is explored up to a number of iterations"
+            yield _wrong(words, entry.value.span, f"explore: {{{entry.name}: 8}}")
+
+
+def _check_gate(value: Value | None) -> Iterator[Diagnostic]:
+    for entry in value if isinstance(value, Mapping) else ():
+        if entry.name not in GATE:
+            advice = did_you_mean(entry.name, list(GATE)) or f"known: {', '.join(GATE)}"
+            yield _wrong(f"the gate has no field {entry.name!r}", entry.key.span, advice)
+            continue
+        given: Any = plain(entry.value)
+        if entry.name == "failures":
+            is_right = given == "none"
+        else:
+            is_right = isinstance(given, int | float) and not isinstance(given, bool)
+        if not is_right or (entry.name != "failures" and given < 0):
+            wanted = "none" if entry.name == "failures" else "a number, and not negative"
+            yield _wrong(f"{entry.name!r} of the gate must be {wanted}", entry.value.span)
+
+
+def _check_grader(name: str, value: Value) -> Iterator[Diagnostic]:
+    words = f"grader {name!r} sees {', '.join(NAMES)}"
+    if isinstance(value, Scalar):
+        yield from _check_text(value, NAMES, words)
+    for entry in value if isinstance(value, Mapping) else ():
+        if entry.name in _TEMPLATES:
+            yield from _check_templates(entry.value, NAMES, words)
+        if entry.name == "votes":
+            votes: Any = plain(entry.value)
+            if not isinstance(votes, int) or not 1 <= votes <= VOTES_MAX:
+                yield _wrong(f"'votes' of grader {name!r} must be 1 to 99", entry.value.span)
+
+
+def _check_templates(value: Value | None, names: Any, words: str) -> Iterator[Diagnostic]:
+    """The texts in a value that have placeholders."""
+    if isinstance(value, Mapping):
+        for entry in value:
+            yield from _check_templates(entry.value, names, words)
+    elif isinstance(value, Sequence):
+        for item in value:
+            yield from _check_templates(item, names, words)
+    elif isinstance(value, Scalar) and "{{" in value.text:
+        yield from _check_text(value, names, words)
+
+
+def _check_text(value: Scalar, names: Any, words: str) -> Iterator[Diagnostic]:
+    """An expression, or a text with placeholders, and the names that it reads."""
+    syntax = "template" if "{{" in value.text else "jinja"
+    try:
+        uses = free_names(Expression(syntax, value.text))
+    except LanguageError as fault:
+        yield Diagnostic("W008", str(fault), value.span, help=fault.help or "")
+        return
+    for name in dict.fromkeys(use.name for use in uses if use.name not in names):
+        yield _wrong(f"there is no {name!r}", value.span, did_you_mean(name, list(names)) or words)
+
+
+def _wrong(message: str, span: Span | None, advice: str = "") -> Diagnostic:
+    return Diagnostic(CODE, message, span, help=advice)
