@@ -10,14 +10,19 @@ import pytest
 
 from conformance.replies import Script, ScriptedWorkers
 from temporal.cluster import whorl, worker
+from temporal.histories import CONVERTER, FOLDER, read
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.language.libraries import Amendment
 from whorl.runtimes.journal.forking import Fork
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.local import Start
+from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.temporal import memory as memory_module
+from whorl.runtimes.temporal.decoder import Decoder
 from whorl.runtimes.temporal.memory import ClusterMemories
+from whorl.runtimes.temporal.mirror import Mirror
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,6 +115,28 @@ def test_a_loop_begins_with_what_earlier_runs_remember(server: Server, tmp_path:
             assert [record["n"] for record in records] == [3, 1, 2, 3, 3]
 
     asyncio.run(go())
+
+
+def test_a_run_has_ended_when_all_that_it_remembers_is_kept(tmp_path: Path) -> None:
+    """Whoever starts another one because this one is over finds the records."""
+    recorded = read(FOLDER / "2" / "remembered.json.gz")
+    [history] = recorded.histories()
+    done = []
+
+    async def go() -> None:
+        async with SqliteStore(tmp_path / "ended.db", is_mirror=True) as store:
+            nobody: Any = None
+            mirror, decoder = Mirror(nobody, store), Decoder(CONVERTER)
+            for event in history.events:
+                await decoder.take(event)
+                await mirror._keep(decoder)
+                if decoder.pilot.machine.done:
+                    done.append(store.run(RunId(recorded.run)).status)
+
+    asyncio.run(go())
+
+    assert set(done[:-1]) == {"running"}
+    assert done[-1] == "succeeded"
 
 
 def test_records_are_added_once_and_changed_by_one_at_a_time(

@@ -195,8 +195,14 @@ class Mirror:
                 return
 
     async def _keep(self, decoder: Decoder) -> None:
-        """Writes the entries that are not here yet."""
+        """Writes the entries that are not here yet.
+
+        A run that remembers for later ones has ended when all of that is kept: its execution has
+        ended then, too, and whoever starts another run because this one is over finds it.
+        """
         pilot, run = decoder.pilot, RunId(decoder.beginning.run)
+        if pilot.machine.done and not decoder.is_ended and decoder.beginning.memory_keys():
+            return
         sealing = RunSealing(run, pilot.machine, self.store.seals, self.redacted)
         events = [sealing.entry(self._clean(event)) for event in pilot.take_entries()]
         first = pilot.seq - len(events)
