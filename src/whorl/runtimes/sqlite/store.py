@@ -25,6 +25,7 @@ from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
 from whorl.runtimes.sqlite.reading import StoreReading
 from whorl.runtimes.sqlite.tables.hooks import HookTable
 from whorl.runtimes.sqlite.tables.journal import Append, JournalTables
+from whorl.runtimes.sqlite.tables.pruned import PrunedTable
 from whorl.runtimes.sqlite.tables.queue import QueueTable
 from whorl.runtimes.sqlite.writer import Change, CrashHook, Job, Writer, settle
 
@@ -71,7 +72,7 @@ class Pruned:
     dry_run: bool
 
 
-class SqliteStore(StoreReading, HookTable, QueueTable):
+class SqliteStore(StoreReading, HookTable, QueueTable, PrunedTable):
     """Implements `Journal`. An append whose task is cancelled may or may not have been written."""
 
     def __init__(
@@ -252,6 +253,9 @@ class SqliteStore(StoreReading, HookTable, QueueTable):
         size, entries = self._reader.rows(_SIZE, (run,))[0]
         if dry_run:
             return run, entries, size
+        if self.is_mirror:
+            # First, so that nobody brings it back in between.
+            await self.note_pruned(run)
         delete = partial(JournalTables.delete, run=run, status=status, older_than=older_than)
         number = await self._ask(delete)
         await self._sweep([number] if number else [])

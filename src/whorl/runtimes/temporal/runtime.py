@@ -112,9 +112,15 @@ class TemporalRuntime:
             if not start.cold:
                 beginning = await self._memories.begun(beginning)
             is_new = await self._begin(beginning)
-            self._keep(run)
-            await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
+            await self._await_start(run, is_new=is_new)
         return run, is_new
+
+    async def _await_start(self, run: RunId, *, is_new: bool) -> None:
+        if not is_new:
+            # It may have been deleted here, and is wanted again.
+            await self.store.forget_pruned([run])
+        self._keep(run)
+        await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
 
     def _ways(self) -> dict[str, Any]:
         epoch = time.time() if self.rate != 1.0 else 0.0
@@ -211,8 +217,7 @@ class TemporalRuntime:
         with answering(self.settings):
             await self.refresh(source)
             made, is_new = await fork_run(journal, source, fork, run=run, now=now)
-            self._keep(run)
-            await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
+            await self._await_start(run, is_new=is_new)
         return made, is_new
 
     async def _begin_fork(self, made: NewRun, events: Sequence[Event]) -> bool:
