@@ -46,6 +46,7 @@ BUSY_S = 0.02
 AT_ONCE = 16
 # A value that is closed to those who read here, and a history that another version has made.
 UNREADABLE = ("R920", "R921")
+_LOST = "run %s wanted to keep %d records that the memory of loops has not taken"
 log = logging.getLogger("whorl")
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _RUNS = f"WorkflowType = '{messages.RUN}'"
@@ -154,6 +155,8 @@ class Mirror:
                     await decoder.take(event)
                 await self._keep(decoder)
                 self.brought(run)
+            if decoder.lost_records:
+                log.warning(_LOST, run, decoder.lost_records)
             if decoder.next and decoder.next not in unread:
                 unread.append(decoder.next)
         return decoder

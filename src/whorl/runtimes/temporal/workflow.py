@@ -47,6 +47,10 @@ PREPARE_S = 30.0
 # How long a worker may take for what one or several events lead to.
 TASK_S = 20.0
 LEAVE_S = 0.001
+# How often a memory is told of a record before that is given up, and how long it is left alone
+# after the second time; after that twice as long each time.
+TELL_MAX = 6
+TELL_S = 0.5
 # A kind of task keeps to its own time limit; the server's comes after it.
 LATE_S = 15.0
 CALL_MAX_S = 7 * 86_400.0
@@ -81,6 +85,8 @@ class Run:
         self._is_rested = False
         # What loops remember for later runs, and nobody has been told yet.
         self._records: list[tuple[str, Record]] = []
+        # How many of them no memory has taken.
+        self._lost = self._beginning.lost_records
 
     @workflow.signal(name=messages.TURN)
     def turn(self) -> None:
@@ -154,16 +160,24 @@ class Run:
             self._remember()
             is_heard = not self._parting and not self._records
             if self._machine.done and not self._calls and is_heard:
-                pilot = self._pilot
-                return {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
+                return self._result()
             if self._is_full() and not self._is_under_way():
                 after = self._after()
                 workflow.continue_as_new(after.to_json(), task_queue=after.run_queue)
 
+    def _result(self) -> dict[str, Any]:
+        pilot = self._pilot
+        result = {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
+        return result | ({"lost_records": self._lost} if self._lost else {})
+
     def _after(self) -> Beginning:
-        at_once = self._beginning.at_once if self._is_in_lane else 0
         after = self._beginning.go_on(self._pilot)
-        return replace(after, at_once=at_once, has_place=self._has_place)
+        return replace(
+            after,
+            at_once=self._beginning.at_once if self._is_in_lane else 0,
+            has_place=self._has_place,
+            lost_records=self._lost,
+        )
 
     def _now(self) -> float:
         return self._beginning.time(workflow.time())
@@ -210,13 +224,22 @@ class Run:
     async def _tell_memories(self) -> None:
         while self._records:
             once, record = self._records[0]
-            name = messages.memory_id(self._beginning.queue, record.key)
-            memory = workflow.get_external_workflow_handle(name)
-            try:
-                await memory.signal(messages.ADD, args=[record.record, once, record.keep])
-            except FailureError:
-                # There is none yet, or it was forgotten.
-                with suppress(WorkflowAlreadyStartedError):
+            if not await self._is_kept(once, record):
+                self._lost += 1
+                words = "the memory %r takes no record of run %s"
+                workflow.logger.error(words, record.key, self._beginning.run)
+            self._records.pop(0)
+        self._awake = True
+
+    async def _is_kept(self, once: str, record: Record) -> bool:
+        """Whether a memory was told of a record; where there is none, one is made."""
+        name = messages.memory_id(self._beginning.queue, record.key)
+        # Where one was lost, nobody waits long for the others.
+        for attempt in range(TELL_MAX if not self._lost else 2):
+            if attempt > 1:
+                await workflow.sleep(TELL_S * 2 ** (attempt - 2))
+            if attempt:
+                with suppress(FailureError):  # there is one already
                     await workflow.start_child_workflow(
                         messages.MEMORY,
                         {},
@@ -225,9 +248,11 @@ class Run:
                         memo={"key": record.key},
                         parent_close_policy=workflow.ParentClosePolicy.ABANDON,
                     )
-                continue
-            self._records.pop(0)
-        self._awake = True
+            with suppress(FailureError):  # there is none yet, it was forgotten, or it is full
+                memory = workflow.get_external_workflow_handle(name)
+                await memory.signal(messages.ADD, args=[record.record, once, record.keep])
+                return True
+        return False
 
     def _carry_out(self, at: float | None = None) -> None:
         """Does what the machine wants; intents that are made at once have the time `at`, or now."""
