@@ -254,7 +254,9 @@ async def _measure_long(program: str, folder: Path, iterations: int, step: str) 
         print(f"  all of it             {taken.wall * iterations / 1000:7.1f} s, in {executions}"
               f" executions; {each}")  # fmt: skip
         is_same = _told(bench.runtime.store, run) == await _local(workflow, folder / "local.db")
-        print(f"  the local runtime     {'the same' if is_same else 'other'} entries and result")
+        doubts = bench.runtime.store.run(RunId(run)).in_doubt
+        print(f"  the local runtime     {'the same' if is_same else 'other'} entries and result,"
+              f" but for {doubts} calls in doubt")  # fmt: skip
         late = sorted(watcher.delays_ms)
         median, most = late[len(late) // 2], late[int(len(late) * 0.99)]
         print(f"  an answer is seen     {median:7.0f} ms after it came, 99 of 100 in {most:.0f} ms")
@@ -277,11 +279,11 @@ async def _local(workflow: Workflow, file: Path) -> list[tuple[str, ...]]:
 
 
 def _told(store: SqliteStore, run: str) -> list[tuple[str, ...]]:
-    """What happened in a run, and its result."""
+    """What happened in a run, and its result; a call that was repeated counts once."""
     entries = [entry.event for entry in store.read(run)]
-    end = entries[-1].body
-    result = [str(end[name]) for name in ("status", "output", "outputs", "usage")]
-    return [*((each.kind, each.address) for each in entries), tuple(result)]
+    kept = dict.fromkeys((e.kind, e.address) for e in entries if e.kind != "task.in_doubt")
+    result = [str(entries[-1].body[name]) for name in ("status", "output", "outputs")]
+    return [*kept, tuple(result)]
 
 
 def _looked(folder: Path, *words: str) -> tuple[float, float]:
