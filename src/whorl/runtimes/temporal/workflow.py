@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import (
@@ -29,14 +29,10 @@ from temporalio.exceptions import TimeoutError as OutOfTime
 
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
-    from whorl.runtimes.journal.journal import records_in
-    from whorl.runtimes.journal.sealing import redacted, redaction_of
     from whorl.runtimes.pilot import Arrival, Call
     from whorl.runtimes.temporal import messages
+    from whorl.runtimes.temporal.memory import Remembering
     from whorl.runtimes.temporal.messages import Beginning
-
-if TYPE_CHECKING:
-    from whorl.runtimes.journal.journal import Record
 
 STATUS = SearchAttributeKey.for_keyword("WhorlStatus")
 WORKFLOW = SearchAttributeKey.for_keyword("WhorlWorkflow")
@@ -47,10 +43,6 @@ PREPARE_S = 30.0
 # How long a worker may take for what one or several events lead to.
 TASK_S = 20.0
 LEAVE_S = 0.001
-# How often a memory is told of a record before that is given up, and how long it is left alone
-# after the second time; after that twice as long each time.
-TELL_MAX = 6
-TELL_S = 0.5
 # A kind of task keeps to its own time limit; the server's comes after it.
 LATE_S = 15.0
 CALL_MAX_S = 7 * 86_400.0
@@ -83,10 +75,7 @@ class Run:
         # Tasks whose intents are put off until the worker's task has ended.
         self._held: list[Perform] = []
         self._is_rested = False
-        # What loops remember for later runs, and nobody has been told yet.
-        self._records: list[tuple[str, Record]] = []
-        # How many of them no memory has taken.
-        self._lost = self._beginning.lost_records
+        self._remembering = Remembering(self._beginning)
 
     @workflow.signal(name=messages.TURN)
     def turn(self) -> None:
@@ -158,7 +147,7 @@ class Run:
                 self._go_on()
             self._show_status()
             self._remember()
-            is_heard = not self._parting and not self._records
+            is_heard = not self._parting and not self._remembering.is_busy
             if self._machine.done and not self._calls and is_heard:
                 return self._result()
             if self._is_full() and not self._is_under_way():
@@ -168,7 +157,8 @@ class Run:
     def _result(self) -> dict[str, Any]:
         pilot = self._pilot
         result = {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
-        return result | ({"lost_records": self._lost} if self._lost else {})
+        lost = self._remembering.lost
+        return result | ({"lost_records": lost} if lost else {})
 
     def _after(self) -> Beginning:
         after = self._beginning.go_on(self._pilot)
@@ -176,7 +166,7 @@ class Run:
             after,
             at_once=self._beginning.at_once if self._is_in_lane else 0,
             has_place=self._has_place,
-            lost_records=self._lost,
+            lost_records=self._remembering.lost,
         )
 
     def _now(self) -> float:
@@ -190,7 +180,7 @@ class Run:
     def _is_under_way(self) -> bool:
         """Whether something was promised that a restored machine would not ask for again."""
         machine = self._machine
-        is_busy = self._calls or self._preparing or self._parting or self._records
+        is_busy = self._calls or self._preparing or self._parting or self._remembering.is_busy
         return bool(is_busy or machine.done or machine.in_flight())
 
     def _arrive(self, event: Event) -> None:
@@ -208,51 +198,18 @@ class Run:
             asyncio.create_task(self._part())  # noqa: RUF006 - the SDK keeps it
 
     def _remember(self) -> None:
-        """Has kept what loops remember across runs, one record after the other."""
-        entries, was_busy = self._pilot.take_entries(), bool(self._records)
+        """Has kept what loops remember across runs."""
+        entries, was_busy = self._pilot.take_entries(), self._remembering.is_busy
         before = self._pilot.seq - len(entries)
         for number, event in enumerate(entries, start=before + 1):
-            if "remember" not in event.body:
-                continue
-            redaction = redaction_of(self._secrets())
-            body = event.body if redaction is None else redacted(event.body, redaction)
-            records = records_in([replace(event, body=body)])
-            self._records += ((f"{self._beginning.run} {number}", each) for each in records)
-        if self._records and not was_busy:
+            if "remember" in event.body:
+                self._remembering.add(number, event, self._secrets())
+        if self._remembering.is_busy and not was_busy:
             asyncio.create_task(self._tell_memories())  # noqa: RUF006 - the SDK keeps it
 
     async def _tell_memories(self) -> None:
-        while self._records:
-            once, record = self._records[0]
-            if not await self._is_kept(once, record):
-                self._lost += 1
-                words = "the memory %r takes no record of run %s"
-                workflow.logger.error(words, record.key, self._beginning.run)
-            self._records.pop(0)
+        await self._remembering.tell()
         self._awake = True
-
-    async def _is_kept(self, once: str, record: Record) -> bool:
-        """Whether a memory was told of a record; where there is none, one is made."""
-        name = messages.memory_id(self._beginning.queue, record.key)
-        # Where one was lost, nobody waits long for the others.
-        for attempt in range(TELL_MAX if not self._lost else 2):
-            if attempt > 1:
-                await workflow.sleep(TELL_S * 2 ** (attempt - 2))
-            if attempt:
-                with suppress(FailureError):  # there is one already
-                    await workflow.start_child_workflow(
-                        messages.MEMORY,
-                        {},
-                        id=name,
-                        task_queue=self._beginning.queue,
-                        memo={"key": record.key},
-                        parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-                    )
-            with suppress(FailureError):  # there is none yet, it was forgotten, or it is full
-                memory = workflow.get_external_workflow_handle(name)
-                await memory.signal(messages.ADD, args=[record.record, once, record.keep])
-                return True
-        return False
 
     def _carry_out(self, at: float | None = None) -> None:
         """Does what the machine wants; intents that are made at once have the time `at`, or now."""
