@@ -26,6 +26,7 @@ from whorl.language import Json
 from whorl.providers.settings import TemporalSettings
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request, Usage
 from whorl.runtimes.journal.journal import Entry, RunId
+from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start
 from whorl.runtimes.temporal.connection import connect
@@ -192,10 +193,17 @@ class _Bench:
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         return 0.0
 
-    async def history(self, name: str) -> tuple[int, int]:
-        """How many events the history of an execution has, and bytes."""
-        events = (await self.client.get_workflow_handle(name).fetch_history()).events
-        return len(events), sum(event.ByteSize() for event in events)
+    async def history(self, name: str) -> tuple[int, int, int]:
+        """How many executions somebody's history has, events, and bytes."""
+        executions, count, size, execution = 0, 0, 0, ""
+        while executions == 0 or execution:
+            handle = self.client.get_workflow_handle(name, run_id=execution or None)
+            events = (await handle.fetch_history()).events
+            executions, count = executions + 1, count + len(events)
+            size += sum(event.ByteSize() for event in events)
+            begun = events[0].workflow_execution_started_event_attributes
+            execution = begun.continued_execution_run_id
+        return executions, count, size
 
 
 def measure(full: bool) -> None:
@@ -242,18 +250,46 @@ async def _measure_long(program: str, folder: Path, iterations: int, step: str) 
         run = str(found)
         print(f"One run of {iterations} iterations with {step} each, which is followed")
         print(f"  an iteration          {taken.wall:7.1f} ms, CPU {taken.cpu:5.1f} ms")
+        executions, events, size = await bench.history(run)
+        each = f"{events / iterations:.1f} events and {size / iterations:.0f} bytes an iteration"
+        print(f"  all of it             {taken.wall * iterations / 1000:7.1f} s, in {executions}"
+              f" executions; {each}")  # fmt: skip
+        is_same = _told(bench.runtime.store, run) == await _local(workflow, folder / "local.db")
+        doubts = bench.runtime.store.run(RunId(run)).in_doubt
+        print(f"  the local runtime     {'the same' if is_same else 'other'} entries and result,"
+              f" but for {doubts} calls in doubt")  # fmt: skip
         late = sorted(watcher.delays_ms)
         median, most = late[len(late) // 2], late[int(len(late) * 0.99)]
         print(f"  an answer is seen     {median:7.0f} ms after it came, 99 of 100 in {most:.0f} ms")
         (folder / "whorl.toml").write_text(_PROJECT.format(address=bench.runtime.settings.address))
-        for words in ("empty", "full"):
-            wall, cpu = await asyncio.to_thread(_shown, folder, run)
-            print(f"  `whorl show`, {words:8}{wall:7.2f} s, CPU {cpu:5.2f} s")
+        late_one = f"{run}/l[{iterations - 1}]"
+        looks = {"empty": ("show", run), "full": ("show", run), "a late one": ("show", late_one)}
+        looks["why"] = ("why", run)
+        for words, command in looks.items():
+            wall, cpu = await asyncio.to_thread(_looked, folder, *command)
+            print(f"  `whorl {command[0]}`, {words:11}{wall:5.2f} s, CPU {cpu:5.2f} s")
 
 
-def _shown(folder: Path, run: str) -> tuple[float, float]:
+async def _local(workflow: Workflow, file: Path) -> list[tuple[str, ...]]:
+    """What the local runtime makes of a workflow."""
+    async with SqliteStore(file) as store:
+        runtime = LocalRuntime(store, _Workers())
+        run, _ = await runtime.start(workflow, Start())
+        assert await runtime.drive(run) == "succeeded"
+        return _told(store, run)
+
+
+def _told(store: SqliteStore, run: str) -> list[tuple[str, ...]]:
+    """What happened in a run, and its result; a call that was repeated counts once."""
+    entries = [entry.event for entry in store.read(run)]
+    kept = dict.fromkeys((e.kind, e.address) for e in entries if e.kind != "task.in_doubt")
+    result = [str(entries[-1].body[name]) for name in ("status", "output", "outputs")]
+    return [*kept, tuple(result)]
+
+
+def _looked(folder: Path, *words: str) -> tuple[float, float]:
     """The seconds that a command takes that shows a run; what it reads lies in the folder."""
-    command = [sys.executable, "-m", "whorl.interfaces.cli", "show", run]
+    command = [sys.executable, "-m", "whorl.interfaces.cli", *words]
     environment = {**os.environ, "WHORL_TRUST": "1"}
     before, begun = os.times(), time.perf_counter()
     subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -270,7 +306,7 @@ def _row(
     words: str,
     taken: _Taken,
     hand: _Taken,
-    history: tuple[int, int] | None = None,
+    history: tuple[int, int, int] | None = None,
     iterations: int = 1,
 ) -> None:
     ratios = f"({taken.wall / hand.wall:.2f} and {taken.cpu / hand.cpu:.2f} of by hand)"
@@ -278,7 +314,7 @@ def _row(
         f"{taken.wall:7.1f} ms, CPU {taken.cpu:5.1f} ms {ratios}, server's {taken.server:5.1f} ms"
     )
     if history is not None:
-        events, size = history
+        _, events, size = history
         told += f"; {events / iterations:.1f} events and {size / iterations:.0f} bytes an iteration"
     print(f"  {words:22}{told}")
 

@@ -15,7 +15,7 @@ a run without crashes, a text with commas in place of such a list, or one reply 
     {..., subscribed: true}     the address must be taken back when nobody waits for that call
     {..., warnings: [{code: R120, message: m}]}  what people should know of the reply
     {..., usage: {cost_usd: 0.5}}             what the call used; usually 1 call, 10 and 5 tokens,
-                                              and a cent
+                                              and a cent; of a call without a price, nothing
 
 `estimate` says what calls are expected to use; usually what they use. Which call gets which reply
 is settled once, by the first run; later runs of the same script go by the addresses.
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from whorl.language import Json
+    from whorl.providers.context import OwnTask
     from whorl.providers.task import Effect, Emit, Request
 
 
@@ -113,7 +114,7 @@ class ScriptedWorkers:
 
     def kind(self, name: str) -> ScriptedKind:
         """The kind of task of a name."""
-        return ScriptedKind(self._script, effect_of(name))
+        return ScriptedKind(self._script, effect_of(name), calls_of(name))
 
     def effect(self, name: str, inputs: dict[str, Json]) -> Effect:
         """What a task does to the world."""
@@ -124,27 +125,35 @@ class ScriptedWorkers:
         return value
 
 
-@cache
 def effect_of(name: str) -> Effect:
     """What the real task of a name does to the world."""
-    if name in _OWN_EFFECTS:
-        return _OWN_EFFECTS[name]
+    return _OWN_EFFECTS.get(name) or _real(name).effect
+
+
+def calls_of(name: str) -> int:
+    """How many calls one of the real task counts as while it is not known what came of it."""
+    return 0 if effect_of(name) == "none" else _real(name).calls
+
+
+@cache
+def _real(name: str) -> type[OwnTask]:
     module, _, kind = KINDS[name].partition(":")
-    found: Effect = getattr(import_module(module), kind).effect
+    found: type[OwnTask] = getattr(import_module(module), kind)
     return found
 
 
 class ScriptedKind:
     """A kind of task whose replies are written down."""
 
-    def __init__(self, script: Script, effect: Effect) -> None:
+    def __init__(self, script: Script, effect: Effect, calls: int) -> None:
         self._script = script
         self.effect = effect
+        self._calls = calls
 
     def estimate(self, request: Request) -> Estimate:
         """What the script expects calls to use."""
         if self.effect != "priced":
-            return Estimate()
+            return Estimate(self._calls)
         told = self._script.estimate
         tokens = int(told.get("tokens", _USAGE["input_tokens"] + _USAGE["output_tokens"]))
         return Estimate(1, tokens, told.get("cost_usd", _USAGE["cost_usd"]))

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +52,8 @@ class Server:
     folder: Path
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
+    # Limits that are lower than usual.
+    limits: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
         if not self.port:
@@ -62,7 +64,7 @@ class Server:
         command += ["--port", str(self.port), "--db-filename", str(self.folder / "temporal.db")]
         for name in ATTRIBUTES:
             command += ["--search-attribute", f"{name}=Keyword"]
-        for name, value in CONFIG.items():
+        for name, value in (CONFIG | self.limits).items():
             command += ["--dynamic-config-value", f"{name}={value}"]
         quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         environment = {**os.environ, "HOME": str(self.folder)}

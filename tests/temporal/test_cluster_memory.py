@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.replies import Script, ScriptedWorkers
-from temporal.cluster import whorl, worker
+from temporal.cluster import Server, whorl, worker
+from temporal.histories import CONVERTER, FOLDER, read, record
 from waiting import PATIENCE_S
 from whorl.dialects import read_workflow
 from whorl.errors import StoreError
 from whorl.language.libraries import Amendment
 from whorl.runtimes.journal.forking import Fork
+from whorl.runtimes.journal.journal import RunId
+from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start
 from whorl.runtimes.temporal import memory as memory_module
+from whorl.runtimes.temporal.decoder import Decoder
 from whorl.runtimes.temporal.memory import ClusterMemories
+from whorl.runtimes.temporal.mirror import Mirror
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from temporal.cluster import Server
     from whorl.language import Json
     from whorl.runtimes.temporal.runtime import TemporalRuntime
 
@@ -110,6 +114,55 @@ def test_a_loop_begins_with_what_earlier_runs_remember(server: Server, tmp_path:
             assert [record["n"] for record in records] == [3, 1, 2, 3, 3]
 
     asyncio.run(go())
+
+
+def test_a_run_has_ended_when_all_that_it_remembers_is_kept(tmp_path: Path) -> None:
+    """Whoever starts another one because this one is over finds the records."""
+    recorded = read(FOLDER / "2" / "remembered.json.gz")
+    [history] = recorded.histories()
+    done = []
+
+    async def go() -> None:
+        async with SqliteStore(tmp_path / "ended.db", is_mirror=True) as store:
+            nobody: Any = None
+            mirror, decoder = Mirror(nobody, store), Decoder(CONVERTER)
+            for event in history.events:
+                await decoder.take(event)
+                await mirror._keep(decoder)
+                if decoder.pilot.machine.done:
+                    done.append(store.run(RunId(recorded.run)).status)
+
+    asyncio.run(go())
+
+    assert set(done[:-1]) == {"running"}
+    assert done[-1] == "succeeded"
+
+
+@pytest.mark.usefixtures("server")
+def test_a_run_ends_whose_records_a_memory_does_not_take(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried some times, and then said: by the worker, and to those who read the run."""
+    workers = ScriptedWorkers(Script({"write": "a draft"}))
+    workflow = read_workflow(LESSONS, "lessons.yaml").workflow
+    strict = Server(tmp_path, limits={"history.maximumSignalsPerExecution": "1"})
+    strict.start()
+
+    async def go() -> None:
+        async with strict.runtime(tmp_path / "refused.db", workers, events_max=15) as runtime:
+            run, _ = await runtime.start(workflow, Start())
+            assert await runtime.drive(run) == "succeeded"
+            [(row, _)] = await _memories(runtime).all()
+            assert row.records == 1
+            words = f"run {run} wanted to keep 2 records that the memory of loops has not taken"
+            assert words in caplog.text
+            assert caplog.text.count(f"the memory {row.key!r} takes no record of run {run}") == 2
+            assert len((await record("", run, runtime)).executions) > 1
+
+    try:
+        asyncio.run(go())
+    finally:
+        strict.stop()
 
 
 def test_records_are_added_once_and_changed_by_one_at_a_time(

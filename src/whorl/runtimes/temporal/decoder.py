@@ -48,6 +48,8 @@ class Decoder:
         self.is_ended = False
         # The execution that goes on with the run.
         self.next = ""
+        # How many records of the run no memory has taken.
+        self.lost_records = 0
 
     async def take(self, event: HistoryEvent) -> None:
         name = EventType.Name(event.event_type)
@@ -155,6 +157,7 @@ class Decoder:
     async def _end(self, event: HistoryEvent, attributes: Any) -> None:
         self.is_ended = True
         result = await self._value(attributes.result)
+        self.lost_records = result.get("lost_records", 0)
         if (result["seq"], result["hash"]) != (self.pilot.seq, self.pilot.digest):
             raise underivable(self.beginning.run)
 

@@ -9,18 +9,22 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from temporalio import workflow
 from temporalio.client import WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
+from temporalio.exceptions import FailureError
 from temporalio.service import RPCError, RPCStatusCode
 
 from whorl.lazily import dataclass
 
 with workflow.unsafe.imports_passed_through():
     from whorl.errors import StoreError
+    from whorl.runtimes.journal.fields import records_in
+    from whorl.runtimes.journal.sealing import redacted, redaction_of
     from whorl.runtimes.sqlite import MemoryRow
     from whorl.runtimes.sqlite.tables.memory import RECORDS_MAX
     from whorl.runtimes.temporal import messages
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
     from temporalio.client import Client
 
+    from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.language.libraries import Amendment
     from whorl.providers.context import Change
@@ -44,6 +49,10 @@ PAGE = 48 * 1024
 BYTES_MAX = 1_500_000
 # Whoever has changed records asks soon after that whether it was done.
 DONE_MAX = 200
+# How often a memory is told of a record before that is given up, and how long it is left alone
+# after the second time; after that twice as long each time.
+TELL_MAX = 6
+TELL_S = 0.5
 
 
 @workflow.defn(name=messages.MEMORY)
@@ -115,6 +124,62 @@ class Memory:
 
 def _id_of(record: Any) -> str:
     return str(record.get("id", "")) if isinstance(record, dict) else ""
+
+
+class Remembering:
+    """The records of a run on their way to memories, one after the other.
+
+    `lost` counts those that no memory has taken, also of the executions before.
+    """
+
+    def __init__(self, beginning: Beginning) -> None:
+        self._run, self._queue = beginning.run, beginning.queue
+        self._records: list[tuple[str, Record]] = []
+        self.lost = beginning.lost_records
+
+    @property
+    def is_busy(self) -> bool:
+        return bool(self._records)
+
+    def add(self, number: int, event: Event, hidden: list[str]) -> None:
+        """Takes what an entry of the run says is to be remembered, without what is `hidden`."""
+        redaction = redaction_of(hidden)
+        body = event.body if redaction is None else redacted(event.body, redaction)
+        records = records_in([replace(event, body=body)])
+        self._records += ((f"{self._run} {number}", each) for each in records)
+
+    async def tell(self) -> None:
+        """Tells memories of all records."""
+        while self._records:
+            once, record = self._records[0]
+            if not await self._is_kept(once, record):
+                self.lost += 1
+                words = "the memory %r takes no record of run %s"
+                workflow.logger.error(words, record.key, self._run)
+            self._records.pop(0)
+
+    async def _is_kept(self, once: str, record: Record) -> bool:
+        """Whether a memory was told of a record; where there is none, one is made."""
+        name = messages.memory_id(self._queue, record.key)
+        # Where one was lost, nobody waits long for the others.
+        for attempt in range(TELL_MAX if not self.lost else 2):
+            if attempt > 1:
+                await workflow.sleep(TELL_S * 2 ** (attempt - 2))
+            if attempt:
+                with suppress(FailureError):  # there is one already
+                    await workflow.start_child_workflow(
+                        messages.MEMORY,
+                        {},
+                        id=name,
+                        task_queue=self._queue,
+                        memo={"key": record.key},
+                        parent_close_policy=workflow.ParentClosePolicy.ABANDON,
+                    )
+            with suppress(FailureError):  # there is none yet, it was forgotten, or it is full
+                memory = workflow.get_external_workflow_handle(name)
+                await memory.signal(messages.ADD, args=[record.record, once, record.keep])
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)

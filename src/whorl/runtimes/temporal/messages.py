@@ -67,8 +67,9 @@ class Beginning:
     `intents_max` intents for it at a stretch, or any number (0). `effects` are the kinds of
     tasks whose intents need no worker. `queue` takes calls, unless `queues` has another one for
     their kind. With `at_once`, only so many of its workflow run at
-    once, of which it may have a place already. `rate` is how much faster than the server's its time
-    goes from `epoch` on: tests are in a hurry.
+    once, of which it may have a place already. No memory has taken so many `lost_records` of those
+    that came before. `rate` is how much faster than the server's its time goes from `epoch` on:
+    tests are in a hurry.
     """
 
     run: str
@@ -98,6 +99,7 @@ class Beginning:
     before: str = ""
     at_once: int = 0
     has_place: bool = False
+    lost_records: int = 0
     epoch: float = 0.0
     rate: float = 1.0
 
@@ -137,6 +139,7 @@ class Beginning:
             before=before,
             # A run that goes on after its end waits for nobody.
             at_once=0 if before else self.at_once,
+            lost_records=0,
         )
 
     def memory_keys(self) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from contextlib import suppress
 from dataclasses import field, replace
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ BUSY_S = 0.02
 AT_ONCE = 16
 # A value that is closed to those who read here, and a history that another version has made.
 UNREADABLE = ("R920", "R921")
+_LOST = "run %s wanted to keep %d records that the memory of loops has not taken"
 log = logging.getLogger("whorl")
 _ENDED = frozenset({"succeeded", "failed", "cancelled"})
 _RUNS = f"WorkflowType = '{messages.RUN}'"
@@ -89,10 +91,13 @@ class Mirror:
 
     async def bring_all(self) -> None:
         """Brings all that is new of all runs, and the schedules."""
-        stale = []
+        stale, pruned = [], self.store.pruned_runs()
         async for execution in self.client.list_workflows(_RUNS):
+            pruned.pop(RunId(execution.id), None)
             if self._is_stale(execution):
                 stale.append((execution.start_time.timestamp(), RunId(execution.id)))
+        # The server has deleted these, too.
+        await self.store.forget_pruned(pruned)
         places = asyncio.Semaphore(AT_ONCE)
         runs = list(dict.fromkeys(run for _, run in sorted(stale)))
         ends = [asyncio.Event() for _ in runs]
@@ -123,17 +128,24 @@ class Mirror:
         return None
 
     def _has_all(self, run: RunId, started_at: float) -> bool:
-        """Whether a run that has ended is here to its end: its last execution has told it."""
+        """Whether a run that has ended is here to its end, or was: its last execution has told it.
+
+        One that was deleted here comes again when it goes on.
+        """
         try:
             row = self.store.run(run)
         except UsageError:
-            return False
+            return self._is_pruned(run, started_at)
         return row.status in _ENDED and row.updated_at >= started_at
+
+    def _is_pruned(self, run: RunId, started_at: float) -> bool:
+        return self.store.pruned_runs().get(run, -math.inf) >= started_at
 
     async def bring(self, run: RunId, *, wait: bool = False) -> Decoder | None:
         """Brings all that is new of a run; with `wait`, also what comes, until it has ended.
 
-        Gives the decoder of its last execution; None: the server has no such run.
+        Gives the decoder of its last execution; None: the server has no such run, or it was
+        deleted here.
         """
         unread, decoder = await self._unread(run), None
         while unread:
@@ -143,23 +155,32 @@ class Mirror:
                     await decoder.take(event)
                 await self._keep(decoder)
                 self.brought(run)
+            if decoder.lost_records:
+                log.warning(_LOST, run, decoder.lost_records)
             if decoder.next and decoder.next not in unread:
                 unread.append(decoder.next)
         return decoder
 
     async def newest(self, run: RunId) -> str:
         """The execution that has the run; an empty text: the server has none."""
+        about = await self._about(run)
+        return "" if about is None else str(about.run_id)
+
+    async def _about(self, run: RunId) -> WorkflowExecutionAbout | None:
         try:
-            return str((await self.client.get_workflow_handle(run).describe()).run_id)
+            return await self.client.get_workflow_handle(run).describe()
         except RPCError as fault:
             if fault.status == RPCStatusCode.NOT_FOUND:
-                return ""
+                return None
             raise
 
     async def _unread(self, run: RunId) -> list[str]:
         """The executions from the one on that has the first entry that is not here."""
-        execution, known = await self.newest(run), self.last_seq(run)
+        about, known = await self._about(run), self.last_seq(run)
         unread: list[str] = []
+        if about is None or (not known and self._is_pruned(run, about.start_time.timestamp())):
+            return unread
+        execution = str(about.run_id)
         while execution:
             unread.insert(0, execution)
             decoder = Decoder(self.client.data_converter)
@@ -195,8 +216,14 @@ class Mirror:
                 return
 
     async def _keep(self, decoder: Decoder) -> None:
-        """Writes the entries that are not here yet."""
+        """Writes the entries that are not here yet.
+
+        A run that remembers for later ones has ended when all of that is kept: its execution has
+        ended then, too, and whoever starts another run because this one is over finds it.
+        """
         pilot, run = decoder.pilot, RunId(decoder.beginning.run)
+        if pilot.machine.done and not decoder.is_ended and decoder.beginning.memory_keys():
+            return
         sealing = RunSealing(run, pilot.machine, self.store.seals, self.redacted)
         events = [sealing.entry(self._clean(event)) for event in pilot.take_entries()]
         first = pilot.seq - len(events)

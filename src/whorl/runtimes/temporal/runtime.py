@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from contextlib import asynccontextmanager, suppress
 from dataclasses import KW_ONLY, replace
 from typing import TYPE_CHECKING, Any
 
-from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
@@ -26,17 +23,18 @@ from whorl.runtimes.local import raise_objection
 from whorl.runtimes.starting import Start, new_run_id
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.connection import answering
+from whorl.runtimes.temporal.following import Following
 from whorl.runtimes.temporal.limits import check_runnable
 from whorl.runtimes.temporal.memory import ClusterMemories
 from whorl.runtimes.temporal.messages import Beginning, id_of
 from whorl.runtimes.temporal.mirror import Mirror
-from whorl.runtimes.temporal.schedules import bring_schedules
-from whorl.runtimes.temporal.streams import shown_text
 from whorl.runtimes.temporal.workers.worker import has_pollers
 from whorl.runtimes.temporal.workflow import how_to_begin
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+
+    from temporalio.client import Client
 
     from whorl.interpreter.events import Event
     from whorl.ir import Workflow
@@ -47,20 +45,11 @@ if TYPE_CHECKING:
     from whorl.runtimes.sqlite import SqliteStore
 
 
-# Whoever waits for news looks at the store that often, too, which others may have written to.
-NEWS_S = 0.5
-STREAM_S = 0.2
 # How long somebody waits for a worker who tells what has become of a start or a request.
 PATIENCE_S = 30.0
 # How long a run that should have gone on by now is looked at.
 LATE_S = 2.0
-# How often a server looks for runs that others have started, and how many it follows.
-LOOK_S = 1.0
-FOLLOWED_MAX = 500
-# How late a server may tell that a run has ended.
-LAG_S = 15.0
 PLANS_MAX = 64
-log = logging.getLogger("whorl")
 
 
 @dataclass(eq=False)
@@ -85,15 +74,10 @@ class TemporalRuntime:
 
     def __post_init__(self) -> None:
         heard = self.watcher.entries if self.watcher is not None else lambda run, entries: None
-        self.mirror = Mirror(self.client, self.store, heard, self.redacted, self._tell)
-        # Who waits for news of a run.
-        self._waiting: dict[RunId, set[asyncio.Future[None]]] = {}
+        self.mirror = Mirror(self.client, self.store, heard, self.redacted)
+        self._following = Following(self.mirror, self.watcher, self.is_watched)
         self._memories = ClusterMemories(self.client, self.settings)
         self._plans: dict[str, Plan] = {}
-        self._following: dict[RunId, tuple[int, asyncio.Task[None]]] = {}
-        # The runs that `follow_all` has joined those who follow them; None: it is not asked to.
-        self._kept: set[RunId] | None = None
-        self._unreadable: set[RunId] = set()
         self._stopping = asyncio.Event()
 
     async def start(self, workflow: Workflow, start: Start) -> tuple[RunId, bool]:
@@ -113,9 +97,15 @@ class TemporalRuntime:
             if not start.cold:
                 beginning = await self._memories.begun(beginning)
             is_new = await self._begin(beginning)
-            self._keep(run)
-            await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
+            await self._await_start(run, is_new=is_new)
         return run, is_new
+
+    async def _await_start(self, run: RunId, *, is_new: bool) -> None:
+        if not is_new:
+            # It may have been deleted here, and is wanted again.
+            await self.store.forget_pruned([run])
+        self._following.keep(run)
+        await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
 
     def _ways(self) -> dict[str, Any]:
         epoch = time.time() if self.rate != 1.0 else 0.0
@@ -146,13 +136,13 @@ class TemporalRuntime:
             await self.request(run, event)
         before = self.store.run(run).last_seq
         deadline = time.monotonic() + (LATE_S if at_least else 0.0)
-        async with self._followed(run) as following:
+        async with self._following.followed(run) as following:
             while not self._stopping.is_set():
                 row = self.store.run(run)
                 is_late = row.last_seq == before and time.monotonic() < deadline
                 if following.done() or (not is_late and self._is_at_rest(row)):
                     return self.store.run(run).status
-                await self._news(run, following)
+                await self._following.news(run, following)
         return "stopped"
 
     def _is_at_rest(self, row: RunRow) -> bool:
@@ -178,7 +168,7 @@ class TemporalRuntime:
             later = (entry.event for entry in self.store.read(run, after=before))
             return any(e.kind == event.kind and e.body.get("request") == wanted for e in later)
 
-        self._keep(run)
+        self._following.keep(run)
         await self._await_entry(run, is_there)
         return True
 
@@ -212,8 +202,7 @@ class TemporalRuntime:
         with answering(self.settings):
             await self.refresh(source)
             made, is_new = await fork_run(journal, source, fork, run=run, now=now)
-            self._keep(run)
-            await self._await_entry(run, lambda: self.mirror.last_seq(run) > 0)
+            await self._await_start(run, is_new=is_new)
         return made, is_new
 
     async def _begin_fork(self, made: NewRun, events: Sequence[Event]) -> bool:
@@ -248,7 +237,7 @@ class TemporalRuntime:
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
         """The entries of a run as they come, until it ends or waits for a person."""
-        async with self._followed(run) as following:
+        async with self._following.followed(run) as following:
             while not self._stopping.is_set():
                 is_over = following.done()
                 version = self.store.version()
@@ -261,46 +250,11 @@ class TemporalRuntime:
                 while self.store.version() == version and not following.done():
                     if self._stopping.is_set():
                         return
-                    await self._news(run, following)
+                    await self._following.news(run, following)
 
     async def follow_all(self) -> None:
         """Brings what comes of all runs, until it is cancelled."""
-        kept = self._kept = set()
-        since = 0.0
-        try:
-            while True:
-                try:
-                    now = time.time()
-                    if not since:
-                        await self.mirror.bring_all()
-                    await bring_schedules(self.client, self.store)
-                    for run in await self.mirror.stale_runs(FOLLOWED_MAX, since or now):
-                        self._keep(run)
-                    since = now - LAG_S
-                except (RPCError, StoreError) as fault:
-                    log.warning("the runs of the cluster cannot be followed: %s", fault)
-                for run in [run for run in kept if self._following[run][1].done()]:
-                    await self._part(run)
-                await asyncio.sleep(LOOK_S)
-        finally:
-            self._kept = None
-            await asyncio.gather(*map(self._leave, kept), return_exceptions=True)
-
-    def _keep(self, run: RunId) -> None:
-        """Where all runs are followed, follows this one to its end."""
-        if self._kept is not None and run not in self._kept | self._unreadable:
-            self._kept.add(run)
-            self._join(run)
-
-    async def _part(self, run: RunId) -> None:
-        """Follows a run no longer that has ended, or that cannot be read."""
-        assert self._kept is not None
-        self._kept.discard(run)
-        fault = self._following[run][1].exception()
-        if fault is not None:
-            self._unreadable.add(run)
-            log.warning("run %s cannot be followed: %s", run, fault)
-        await self._leave(run)
+        await self._following.follow_all()
 
     def plan(self, run: RunId) -> Plan:
         encoded = self.store.workflow(run)
@@ -323,98 +277,15 @@ class TemporalRuntime:
     def stop(self) -> None:
         self._stopping.set()
 
-    def _tell(self, run: RunId) -> None:
-        for waiting in self._waiting.pop(run, ()):
-            if not waiting.done():
-                waiting.set_result(None)
-
-    async def _news(self, run: RunId, following: asyncio.Task[None]) -> None:
-        """Waits until something of a run was brought, or it is followed no longer; not for long."""
-        waiting = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(run, set()).add(waiting)
-        try:
-            await asyncio.wait(
-                {waiting, following}, timeout=NEWS_S, return_when=asyncio.FIRST_COMPLETED
-            )
-        finally:
-            others = self._waiting.get(run, set())
-            others.discard(waiting)
-            if not others:
-                self._waiting.pop(run, None)
-
-    @asynccontextmanager
-    async def _followed(self, run: RunId) -> AsyncIterator[asyncio.Task[None]]:
-        """Brings what comes of a run, once for all who want it, by a task that ends with it.
-
-        Raises what has kept the task from doing so.
-        """
-        task = self._join(run)
-        try:
-            yield task
-            if task.done():
-                task.result()
-        finally:
-            await self._leave(run)
-
-    def _join(self, run: RunId) -> asyncio.Task[None]:
-        count, task = self._following.get(run, (0, None))
-        if task is None or task.done():
-            task = asyncio.create_task(self._bring(run))
-        self._following[run] = (count + 1, task)
-        return task
-
-    async def _leave(self, run: RunId) -> None:
-        count, task = self._following[run]
-        self._following[run] = (count - 1, task)
-        if count == 1:
-            del self._following[run]
-            task.cancel()
-            await asyncio.wait({task})
-
-    async def _bring(self, run: RunId) -> None:
-        streaming = asyncio.create_task(self._stream(run))
-        try:
-            while True:
-                try:
-                    await self.mirror.bring(run, wait=True)
-                    return
-                except RPCError as fault:
-                    log.warning("run %s cannot be followed at present: %s", run, fault)
-                    await asyncio.sleep(LOOK_S)
-        finally:
-            streaming.cancel()
-            with suppress(asyncio.CancelledError):
-                await streaming
-
-    async def _stream(self, run: RunId) -> None:
-        """Tells the watcher what tasks of a run have streamed."""
-        if self.watcher is None:
-            return
-        shown: dict[str, str] = {}
-        while True:
-            await asyncio.sleep(STREAM_S)
-            if not self.is_watched(run):
-                continue
-            with suppress(RPCError):
-                about = await self.client.get_workflow_handle(run).describe()
-                if about.status != WorkflowExecutionStatus.RUNNING:
-                    return
-                texts = await shown_text(about, self.client.data_converter)
-                for address, text in texts.items():
-                    new = _new_part(shown.get(address, ""), text)
-                    if new:
-                        self.watcher.text(run, address, new)
-                shown = texts
-
     async def _await_entry(self, run: RunId, is_there: Callable[[], bool]) -> None:
         """Waits until a worker has told of what was asked of it."""
         deadline = time.monotonic() + self.patience_s
         while not is_there():
-            async with self._followed(run) as following:
+            async with self._following.followed(run) as following:
                 while not is_there() and not following.done():
                     if time.monotonic() > deadline:
                         raise await self._unheard(run)
-                    await self._news(run, following)
+                    await self._following.news(run, following)
 
     async def _unheard(self, run: RunId) -> StoreError:
         queue = messages.run_queue(self.settings.queue)
@@ -437,11 +308,3 @@ class _Forking:
 
     async def create(self, made: NewRun, *events: Event) -> tuple[RunId, bool]:
         return made.id, await self.begin(made, events)
-
-
-def _new_part(before: str, text: str) -> str:
-    """What has been streamed since; only the end of it is known."""
-    if text.startswith(before):
-        return text[len(before) :]
-    size = next((n for n in range(len(text), 0, -1) if before.endswith(text[:n])), 0)
-    return text[size:]

@@ -10,7 +10,7 @@ import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from temporalio import workflow
 from temporalio.common import (
@@ -29,14 +29,10 @@ from temporalio.exceptions import TimeoutError as OutOfTime
 
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
-    from whorl.runtimes.journal.fields import records_in
-    from whorl.runtimes.journal.sealing import redacted, redaction_of
     from whorl.runtimes.pilot import Arrival, Call
     from whorl.runtimes.temporal import messages
+    from whorl.runtimes.temporal.memory import Remembering
     from whorl.runtimes.temporal.messages import Beginning
-
-if TYPE_CHECKING:
-    from whorl.runtimes.journal.journal import Record
 
 STATUS = SearchAttributeKey.for_keyword("WhorlStatus")
 WORKFLOW = SearchAttributeKey.for_keyword("WhorlWorkflow")
@@ -79,8 +75,7 @@ class Run:
         # Tasks whose intents are put off until the worker's task has ended.
         self._held: list[Perform] = []
         self._is_rested = False
-        # What loops remember for later runs, and nobody has been told yet.
-        self._records: list[tuple[str, Record]] = []
+        self._remembering = Remembering(self._beginning)
 
     @workflow.signal(name=messages.TURN)
     def turn(self) -> None:
@@ -152,18 +147,27 @@ class Run:
                 self._go_on()
             self._show_status()
             self._remember()
-            is_heard = not self._parting and not self._records
+            is_heard = not self._parting and not self._remembering.is_busy
             if self._machine.done and not self._calls and is_heard:
-                pilot = self._pilot
-                return {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
+                return self._result()
             if self._is_full() and not self._is_under_way():
                 after = self._after()
                 workflow.continue_as_new(after.to_json(), task_queue=after.run_queue)
 
+    def _result(self) -> dict[str, Any]:
+        pilot = self._pilot
+        result = {"status": self._status, "seq": pilot.seq, "hash": pilot.digest}
+        lost = self._remembering.lost
+        return result | ({"lost_records": lost} if lost else {})
+
     def _after(self) -> Beginning:
-        at_once = self._beginning.at_once if self._is_in_lane else 0
         after = self._beginning.go_on(self._pilot)
-        return replace(after, at_once=at_once, has_place=self._has_place)
+        return replace(
+            after,
+            at_once=self._beginning.at_once if self._is_in_lane else 0,
+            has_place=self._has_place,
+            lost_records=self._remembering.lost,
+        )
 
     def _now(self) -> float:
         return self._beginning.time(workflow.time())
@@ -176,7 +180,7 @@ class Run:
     def _is_under_way(self) -> bool:
         """Whether something was promised that a restored machine would not ask for again."""
         machine = self._machine
-        is_busy = self._calls or self._preparing or self._parting or self._records
+        is_busy = self._calls or self._preparing or self._parting or self._remembering.is_busy
         return bool(is_busy or machine.done or machine.in_flight())
 
     def _arrive(self, event: Event) -> None:
@@ -194,39 +198,17 @@ class Run:
             asyncio.create_task(self._part())  # noqa: RUF006 - the SDK keeps it
 
     def _remember(self) -> None:
-        """Has kept what loops remember across runs, one record after the other."""
-        entries, was_busy = self._pilot.take_entries(), bool(self._records)
+        """Has kept what loops remember across runs."""
+        entries, was_busy = self._pilot.take_entries(), self._remembering.is_busy
         before = self._pilot.seq - len(entries)
         for number, event in enumerate(entries, start=before + 1):
-            if "remember" not in event.body:
-                continue
-            redaction = redaction_of(self._secrets())
-            body = event.body if redaction is None else redacted(event.body, redaction)
-            records = records_in([replace(event, body=body)])
-            self._records += ((f"{self._beginning.run} {number}", each) for each in records)
-        if self._records and not was_busy:
+            if "remember" in event.body:
+                self._remembering.add(number, event, self._secrets())
+        if self._remembering.is_busy and not was_busy:
             asyncio.create_task(self._tell_memories())  # noqa: RUF006 - the SDK keeps it
 
     async def _tell_memories(self) -> None:
-        while self._records:
-            once, record = self._records[0]
-            name = messages.memory_id(self._beginning.queue, record.key)
-            memory = workflow.get_external_workflow_handle(name)
-            try:
-                await memory.signal(messages.ADD, args=[record.record, once, record.keep])
-            except FailureError:
-                # There is none yet, or it was forgotten.
-                with suppress(WorkflowAlreadyStartedError):
-                    await workflow.start_child_workflow(
-                        messages.MEMORY,
-                        {},
-                        id=name,
-                        task_queue=self._beginning.queue,
-                        memo={"key": record.key},
-                        parent_close_policy=workflow.ParentClosePolicy.ABANDON,
-                    )
-                continue
-            self._records.pop(0)
+        await self._remembering.tell()
         self._awake = True
 
     def _carry_out(self, at: float | None = None) -> None:

@@ -18,6 +18,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.sqlite.connection import fetch
 from whorl.runtimes.sqlite.listing import EXPERIMENT, RunListing, Which
+from whorl.runtimes.sqlite.tables.pruned import PrunedTable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -72,7 +73,7 @@ class Pruned:
     dry_run: bool
 
 
-class Pruning(RunListing):
+class Pruning(RunListing, PrunedTable):
     """What is deleted of a store."""
 
     _ask: Callable[..., Awaitable[Any]]
@@ -128,6 +129,9 @@ class Pruning(RunListing):
         size, entries = self._reader.rows(_SIZE, (run,))[0]
         if dry_run:
             return run, entries, size
+        if self.is_mirror:
+            # First, so that nobody brings it back in between.
+            await self.note_pruned(run)
         number = await self._ask(partial(delete, run=run, status=status, older_than=older_than))
         await self._sweep([number] if number else [])
         return (run, entries, size) if number else (RunId(""), 0, 0)

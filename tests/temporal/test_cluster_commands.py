@@ -1,0 +1,124 @@
+"""Commands print of runs of a cluster with two workers what they print of local ones."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+import pytest
+
+from temporal.cluster import worker
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from temporal.cluster import Server
+
+pytestmark = pytest.mark.slow
+
+PROJECT = """
+[defaults]
+provider = "fake"
+[providers.fake]
+kind = "scripted"
+model = "m"
+[[providers.fake.replies]]
+match = "version 1"
+replies = ["a first draft"]
+[[providers.fake.replies]]
+match = "version 2"
+replies = ["a better draft"]
+[[providers.fake.replies]]
+match = "Write about"
+replies = ["the best draft"]
+[[providers.fake.replies]]
+match = "Rate: a"
+replies = ["5"]
+[[providers.fake.replies]]
+match = "Rate"
+replies = ["9"]
+"""
+CLUSTER = """
+[runtime]
+kind = "temporal"
+[runtime.temporal]
+address = "{address}"
+queue = "commands"
+"""
+WORKFLOW = """
+whorl: 1
+name: polish
+inputs: {topic: string}
+steps:
+  polish:
+    repeat:
+      until: {score: {from: "{{ rate }}", at_least: 10}}
+      at_most: 3
+      return: best
+      steps:
+        both:
+          together:
+            write: {ask: "Write about {{ topic }}, version {{ iteration }}"}
+            aside: {ask: "Write about {{ topic }}, version 2"}
+        rate: {ask: "Rate: {{ both.write }}"}
+  all:
+    each: [1, 2, 3]
+    steps:
+      say: {ask: "Write about {{ item }}"}
+outputs: {text: "{{ polish.both.write }}", said: "{{ all }}"}
+"""
+COMMANDS = [
+    ["run", "polish.yaml", "topic=bees", "--json"],
+    ["ls"],
+    ["show", "last"],
+    ["show", "last/polish[2]/both/write"],
+    ["show", "last", "--json"],
+    ["why", "last"],
+    ["why", "last", "--json"],
+    ["diff", "last", "1", "2"],
+    ["cost", "last", "--by", "iteration"],
+    ["continue", "last", "--iterations", "1", "--json"],
+    ["why", "last"],
+    ["fork", "last", "--at", "polish[2]", "--set", "topic=wasps", "--json"],
+    ["show", "last/polish[2]/both/write"],
+    ["ls"],
+]
+# What is different each time: ids, and what the clock tells.
+_VARIES = [
+    (r"\b1[0-9a-hjkmnp-tv-z]{16}\b", "RUN"),
+    (r"\d{4}-\d\d-\d\d[T ][\d:.]+Z?", "TIME"),
+    (r'("\w*(?:seconds|_s|_at|at)"): -?[\d.e-]+', r"\1: N"),
+    (r"\b\d+(\.\d+)?\s?(ms|s|m|h|min)\b", "SPAN"),
+    (r"[ ─-]+", " "),
+]
+
+
+def _printed(folder: Path, words: list[str]) -> str:
+    command = [sys.executable, "-m", "whorl.interfaces.cli", *words]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    text = f"{done.returncode}\n{done.stdout}"
+    assert done.returncode == 0, text + done.stderr
+    text = text.replace(str(folder), "FOLDER")
+    for pattern, name in _VARIES:
+        text = re.sub(pattern, name, text)
+    return text
+
+
+def test_commands_print_the_same_as_of_local_runs(server: Server, tmp_path: Path) -> None:
+    printed = []
+    for more in ("", CLUSTER.format(address=server.address)):
+        folder = tmp_path / ("cluster" if more else "local")
+        folder.mkdir()
+        (folder / "whorl.toml").write_text(PROJECT + more)
+        (folder / "polish.yaml").write_text(WORKFLOW)
+        with ExitStack() as stack:
+            for _ in range(2 if more else 0):
+                stack.enter_context(worker(folder))
+            printed.append([_printed(folder, words) for words in COMMANDS])
+
+    # Of calls that are made together either may be answered first.
+    for words, local, cluster in zip(COMMANDS, *printed, strict=True):
+        assert sorted(cluster.splitlines()) == sorted(local.splitlines()), words
