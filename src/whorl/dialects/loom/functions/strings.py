@@ -38,16 +38,8 @@ def concat(run: Run, values: list[Value], between: str = "", function: str = "co
     return between.join(parts)
 
 
-@STRINGS(
-    "startsWith(text:str, search:str)",
-    "whether it begins with the search text; case is ignored",
-    str.startswith,
-)
-@STRINGS(
-    "endsWith(text:str, search:str)",
-    "whether it ends with the search text; case is ignored",
-    str.endswith,
-)
+@STRINGS("startsWith(text:str, search:str)", "whether it starts so, ignoring case", str.startswith)
+@STRINGS("endsWith(text:str, search:str)", "whether it ends so, ignoring case", str.endswith)
 def _ends(test: Callable[[str, str], bool], run: Run, text: str, search: str) -> bool:
     return test(_recased(text, str.lower), _recased(search, str.lower))
 
@@ -111,9 +103,7 @@ STRINGS("length(collection:sequence)", "how many characters or items there are")
 )
 
 
-@STRINGS(
-    "replace(text:str, old:str, new:str)", "the text with every old part replaced; case matters"
-)
+@STRINGS("replace(text:str, old:str, new:str)", "each old part replaced; case matters")
 def _replace(run: Run, text: str, old: str, new: str) -> str:
     if not old:
         raise not_valid("replace", "the text to replace is empty")

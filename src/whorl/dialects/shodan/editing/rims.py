@@ -27,10 +27,8 @@ _LEAVE = "change the reader first, or use `readers: leave`"
 def _port(item: Value, end: str) -> str:
     kind, mark, port = text_of(at(item, f"{end}Handle")).partition(":")
     if kind == "dock":
-        raise refuse(
-            CONNECTED,
-            "edges at the dock slots of a loop cannot be moved into or out of another loop",
-        )
+        reason = "edges at the dock slots of a loop cannot be moved into or out of another loop"
+        raise refuse(CONNECTED, reason)
     return port if mark else kind
 
 
