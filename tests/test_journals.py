@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.recording import contradictions, records_in
-from journals.recorded import notes, read, result
+from journals.recorded import notes, read, result, wordless
 from threats import tally
 from whorl.interpreter.events import FED_KINDS, NOTE_KINDS
 from whorl.ir import loop_rules, nodes, values
@@ -48,16 +48,9 @@ IR_CLASSES: dict[str, Any] = {
 COMMON = frozenset(field.name for field in fields(NodeFields))
 
 
-def _wordless(value: Any) -> Any:
-    """A value without texts for people, which later versions may say better."""
-    if isinstance(value, dict):
-        return {name: _wordless(part) for name, part in value.items() if name != "message"}
-    return [_wordless(part) for part in value] if isinstance(value, list) else value
-
-
 def _is_said(recorded: Event, said: Event) -> bool:
     """Whether a note says all that was recorded; later versions may say more."""
-    mine, theirs = _wordless(recorded.body), _wordless(said.body)
+    mine, theirs = wordless(recorded.body), wordless(said.body)
     return (recorded.kind, recorded.address) == (said.kind, said.address) and all(
         name in theirs and theirs[name] == value for name, value in mine.items()
     )

@@ -159,3 +159,10 @@ def result(journal: MemoryJournal, run: RunId) -> dict[str, Any]:
 def notes(entries: list[Entry]) -> list[Event]:
     """The notes among the entries of a journal."""
     return [entry.event for entry in entries if entry.event.kind not in FED_KINDS]
+
+
+def wordless(value: Any) -> Any:
+    """A value without texts for people, which later versions may say better."""
+    if isinstance(value, dict):
+        return {name: wordless(part) for name, part in value.items() if name != "message"}
+    return [wordless(part) for part in value] if isinstance(value, list) else value

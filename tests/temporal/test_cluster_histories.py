@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from temporalio.worker import Replayer, UnsandboxedWorkflowRunner
 
+from journals.recorded import wordless
 from temporal.histories import CONVERTER, FOLDER, beginning_of, entries_of, read
 from whorl.interpreter import BEHAVIOUR
 from whorl.runtimes.temporal.workers.worker import DRIVEN
@@ -51,7 +52,7 @@ def test_every_history_is_replayed_with_the_same_commands() -> None:
 def test_a_history_gives_the_entries_that_it_gave(file: Path) -> None:
     recorded = read(file)
 
-    assert asyncio.run(entries_of(recorded)) == recorded.entries
+    assert wordless(asyncio.run(entries_of(recorded))) == wordless(recorded.entries)
 
 
 def test_what_is_recorded_is_continued_reopened_and_forked() -> None:
