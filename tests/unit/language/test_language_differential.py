@@ -375,7 +375,7 @@ def test_templates_mean_what_they_mean_in_jinja2(seed: int) -> None:
         except REFUSALS:
             refused += 1
             continue
-        if " object at 0x" in expected:  # `~` writes an iterator of Jinja2 as Python does
+        if " object at 0x" in expected.lower():  # an iterator of Jinja2, as Python writes it
             refused += 1
             continue
 
