@@ -2717,6 +2717,13 @@ export interface components {
         Pinned: {
             /** File */
             file: string;
+            /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
             /** Pins */
             pins: {
                 [key: string]: components["schemas"]["Pin"];
