@@ -72,7 +72,9 @@ def test_a_pin_of_a_step_that_is_not_there_is_refused_or_stale(client: Client) -
 
 def test_a_try_knows_new_files_that_are_not_saved(client: Client) -> None:
     name, moved = "polish.yaml", {"operation": "extract", "at": "polish/review", "file": "new.yaml"}
-    made = client.post("/workflows/edit", {"name": name, "text": POLISH, "operations": [moved]}, 200)
+    made = client.post(
+        "/workflows/edit", {"name": name, "text": POLISH, "operations": [moved]}, 200
+    )
     draft = {"text": made["text"], "others": {"new.yaml": made["others"]["new.yaml"]["text"]}}
     pins = {"polish/write": {"value": "A draft."}}
     put = client.http.put("/api/pins", json={"file": name, "pins": pins, **draft})

@@ -58,7 +58,10 @@ class Text:
         self.newline = "\r\n" if "\r\n" in source else "\n"
         self.is_padded = not source.endswith("\n")
         self.text = source + self.newline if self.is_padded else source
-        self.lines = Lines(self.text, self.document.file)
+
+    @cached_property
+    def lines(self) -> Lines:
+        return Lines(self.text, self.document.file)
 
     @cached_property
     def shape(self) -> Shape:
