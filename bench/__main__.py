@@ -18,6 +18,7 @@ from bench import (
     experiments,
     fair,
     first_token,
+    frames,
     growth,
     langgraph_side,
     logic_apps,
@@ -135,6 +136,7 @@ BENCHMARKS: dict[str, Callable[[bool], None]] = {
     "records": records.measure,
     "experiments": experiments.measure,
     "editor": editor.measure,
+    "frames": frames.measure,
     "soak": soak.measure,
     "cluster": cluster,
 }

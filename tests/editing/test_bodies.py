@@ -105,8 +105,8 @@ def test_a_called_loop_comes_back(folder: Folder) -> None:
     folder.keep(out)
     again = folder.apply(out.text, operation="inline", at="polish")
 
-    # The remark behind the order stood in the line that the call has not.
-    assert again.text.replace("    after: plan\n", "    after: plan   # never before\n") == NATIVE
+    assert "  polish:\n    after: plan   # never before\n    call: body.yaml\n" in out.text
+    assert again.text == NATIVE
     assert again.others == {}
 
 
@@ -130,6 +130,58 @@ def test_readers_of_a_whole_step_read_that_output(folder: Folder) -> None:
     assert 'result: "{{ plan }}"' in out.others["plan.yaml"]
     again = folder.apply(out.text, operation="inline", at="plan")
     assert again.text == NATIVE
+
+
+def test_steps_beside_each_other_go_together(folder: Folder) -> None:
+    out = folder.apply(NATIVE, operation="extract", at=["plan", "polish"], file="my-body.yaml")
+    folder.keep(out)
+
+    start, end = NATIVE.index("  plan:"), NATIVE.index("  # and tell")
+    body = out.others["my-body.yaml"]
+    assert NATIVE[start:end] in body
+    assert "inputs:\n  task: string\n" in body
+    assert body.endswith('outputs:\n  polish: "{{ polish }}"\n')
+    assert out.select == ["my_body"]
+    assert '  my_body:\n    call: my-body.yaml\n    with:\n      task: "{{ task }}"\n' in out.text
+    read = "{{ my_body.polish.write }} and {{ my_body.polish.review.feedback }}"
+    assert out.text.endswith(
+        NATIVE[end:].replace("{{ polish.write }} and {{ polish.review.feedback }}", read)
+    )
+    again = folder.apply(out.text, operation="inline", at="my_body")
+    assert again.text == NATIVE
+
+
+def test_readers_of_what_goes_are_found_wherever_they_read_it(folder: Folder) -> None:
+    out = folder.apply(NATIVE, operation="extract", at="polish/review", file="review.yaml")
+
+    assert "until: review.result.approved   # the reviewer says so" in out.text
+    assert 'carry: {feedback: "{{ review.result.feedback }}"}' in out.text
+    assert "{{ polish.review.result.feedback }}" in out.text
+
+
+def test_those_who_wait_for_one_of_several_wait_for_the_call(folder: Folder) -> None:
+    text = """\
+whorl: 1
+steps:
+  a: {ask: One}
+  b: {ask: "Two {{ a }}"}
+  c: {ask: Three, after: [a, b]}
+  d: {ask: "Four {{ b }}", after: b}
+outputs: {d: "{{ d }}"}
+"""
+    out = folder.apply(text, operation="extract", at=["a", "b"], file="ab.yaml", name="both")
+
+    assert "  c: {ask: Three, after: [both]}\n" in out.text
+    assert '  d: {ask: "Four {{ both.b }}", after: both}\n' in out.text
+
+
+def test_what_the_workflow_gives_stays_the_same(folder: Folder) -> None:
+    text = "whorl: 1\nsteps:\n  a: {ask: One}\n  b: {ask: Two}\n"
+    out = folder.apply(text, operation="extract", at="b", file="b.yaml")
+
+    assert out.text.endswith('outputs:\n  b: "{{ b.result }}"\n')
+    both = folder.apply(text, operation="extract", at=["a", "b"], file="ab.yaml")
+    assert both.text.endswith('outputs:\n  b: "{{ ab.b }}"\n')
 
 
 def test_what_a_call_is_given_is_written_where_it_was_read(folder: Folder) -> None:
@@ -197,6 +249,51 @@ def test_what_means_another_thing_elsewhere_stays(folder: Folder, at: str, words
         folder.apply(NATIVE, operation="extract", at=at, file="body.yaml")
 
     assert words in refused.value.diagnostic.message
+
+
+SKIPPED = """\
+whorl: 1
+inputs: {n: number}
+steps:
+  a: {ask: One}
+  b: {ask: Two, if: n > 1}
+  side: {together: {c: {ask: Three}, d: {ask: Four}}}
+  rest: {ask: "{{ b | default('none') }} {{ c }}"}
+  tries:
+    repeat:
+      until: {judge: "It is good."}
+      at_most: 3
+      steps:
+        e: {ask: Five}
+        f: {ask: Six, after: e}
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "words"),
+    [
+        (["a", "b"], "rest reads b, which may be skipped"),
+        (["side/c", "side/d"], "the steps of side run at the same time"),
+        (["tries/e", "tries/f"], "looks at its last step without naming it"),
+        (["tries/f"], "looks at its last step without naming it"),
+        (["a", "side"], "are not next to each other"),
+    ],
+)
+def test_several_that_would_mean_another_thing_stay(
+    folder: Folder, at: list[str], words: str
+) -> None:
+    with pytest.raises(EditRefused) as refused:
+        folder.apply(SKIPPED, operation="extract", at=at, file="body.yaml")
+
+    assert words in refused.value.diagnostic.message
+
+
+def test_a_canvas_gives_one_node_or_container_at_once(folder: Folder) -> None:
+    at = ["refine/write", "refine/critic"]
+    with pytest.raises(EditRefused) as refused:
+        folder.apply(STUDIO, "a.json", operation="extract", at=at, file="body.json")
+
+    assert "one at a time" in refused.value.diagnostic.message
 
 
 def test_a_file_that_is_there_is_not_overwritten(folder: Folder) -> None:

@@ -165,3 +165,14 @@ def test_the_inside_of_a_loop_goes_to_a_file_and_back(tmp_path: Path) -> None:
     assert {**before, "workflowRef": None} == {**after, "workflowRef": None}
     with pytest.raises(EditRefused):
         applied(text, operation="extract", at="review-loop", file="body.yaml")
+
+
+def test_an_edge_to_a_port_that_is_missing_becomes_no_mistake() -> None:
+    text = FLAT.replace("targetHandle: input:text", "targetHandle: input:input")
+    odd = read_workflow(text, "a.yaml").warnings
+    assert [one.severity for one in odd if "has no input 'input'" in one.message] == ["warning"]
+
+    with pytest.raises(EditRefused) as refused:
+        apply(text, {**WRAP, "at": ["report"], "fields": {}})
+
+    assert "the file would have a mistake" in refused.value.diagnostic.message

@@ -143,6 +143,29 @@ def test_new_items_of_json_are_written_as_their_neighbours_are() -> None:
     assert edited.text == JSON
 
 
+@pytest.mark.parametrize(
+    ("text", "change"),
+    [
+        (FILE, lambda e: e.set(["steps", "write", "ask"], "trail ")),
+        ("a: {b: 1}  # why\nc: 2\n", lambda e: e.set(["a"], {"d": {"e": 1}})),
+        (
+            "# all\none: 1\nlist:\n  - b: 2\n    c: 3\n",
+            lambda e: e.paste((0, 0), 0, e.cut((0,))),
+        ),
+    ],
+    ids=["a blank at the end", "a remark that moves", "a remark behind a dash"],
+)
+def test_what_stands_around_a_value_is_the_same_again(
+    text: str, change: Callable[[Editor], Any]
+) -> None:
+    edited = editor(text)
+    change(edited)
+    assert edited.text != text
+    edited.take_back()
+
+    assert edited.text == text
+
+
 def test_offsets_count_utf16_units_for_browsers() -> None:
     text = "a: '😀😀'\nb: 1\n"
     edited = editor(text)

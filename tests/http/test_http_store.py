@@ -94,6 +94,7 @@ def test_damage_that_nobody_reads_fails_the_health(client: Client, project: Path
     with closing(apsw.Connection(str(store))) as other:
         find = "SELECT rootpage FROM sqlite_schema WHERE name = 'journal'"
         page = other.execute(find).get
+        other.set_busy_timeout(60_000)
         other.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
     with open(os.open(store, os.O_WRONLY), "wb") as file:

@@ -70,6 +70,23 @@ def test_a_pin_of_a_step_that_is_not_there_is_refused_or_stale(client: Client) -
     assert client.http.put("/api/pins", json={"file": "polish.yaml", "pins": {}}).status_code == 200
 
 
+def test_a_try_knows_new_files_that_are_not_saved(client: Client) -> None:
+    name, moved = "polish.yaml", {"operation": "extract", "at": "polish/review", "file": "new.yaml"}
+    made = client.post(
+        "/workflows/edit", {"name": name, "text": POLISH, "operations": [moved]}, 200
+    )
+    draft = {"text": made["text"], "others": {"new.yaml": made["others"]["new.yaml"]["text"]}}
+    pins = {"polish/write": {"value": "A draft."}}
+    put = client.http.put("/api/pins", json={"file": name, "pins": pins, **draft})
+
+    tried = client.post("/tries", {"name": name, "at": "polish", **draft}, 201)
+    records = ended(client, tried["run"])
+
+    assert put.status_code == 200, put.text
+    assert records["polish[1]/review/review"]["inputs"]["prompt"] == "Review A draft."
+    assert client.http.put("/api/pins", json={"file": name, "pins": {}}).status_code == 200
+
+
 def test_effects_and_unknown_steps_are_refused(client: Client) -> None:
     text = "whorl: 1\nsteps:\n  a: {run: 'sh -c true'}\n"
     body = {"name": "new.yaml", "text": text, "at": "a"}

@@ -132,7 +132,7 @@ def test_a_step_goes_to_a_file_and_back(site: Site, page: Page) -> None:
     form.get_by_text("To a file…").click()
     form.get_by_label("new file").fill("part.yaml")
     form.get_by_role("button", name="Extract").click()
-    expect(form.get_by_role("button", name="Open part.yaml")).to_be_visible()
+    expect(form.get_by_role("button", name="Save and open part.yaml")).to_be_visible()
     expect(form.locator(".inspector-problems")).to_have_count(0)
     # Both texts are one step of undo, and nothing is on the disk yet.
     page.keyboard.press("Control+z")
@@ -148,3 +148,40 @@ def test_a_step_goes_to_a_file_and_back(site: Site, page: Page) -> None:
     expect(form.get_by_text("To a file…")).to_be_visible()
     assert saved(site, page, "drafts.yaml") == DRAFTS
     assert body.exists()
+
+
+def test_a_new_file_is_saved_when_it_is_opened(site: Site, page: Page) -> None:
+    body = site.project / "both.yaml"
+    opened(site, page, "drafts.yaml")
+    title(page, "write").click()
+    title(page, "review").click(modifiers=["Shift"])
+    form = page.get_by_role("region", name="inspector")
+    form.get_by_text("To a file…").click()
+    form.get_by_label("new file").fill("both.yaml")
+    form.get_by_role("button", name="Extract").click()
+    expect(step(page, "both")).to_be_visible()
+    title(page, "both").dblclick()
+    expect(page.get_by_text("both.yaml is not saved yet: save first")).to_be_visible()
+    assert not body.exists()
+    form.get_by_role("button", name="Save and open both.yaml").click()
+    expect(step(page, "review")).to_be_visible()
+
+    assert "edit/both.yaml" in page.url
+    assert 'ask: "Draft {{ task }}"   # short' in body.read_text()
+    assert "{{ both.write }}" in (site.project / "drafts.yaml").read_text()
+    body.unlink()
+
+
+def test_a_new_file_that_is_not_saved_can_be_tried(site: Site, page: Page) -> None:
+    opened(site, page, "drafts.yaml")
+    title(page, "write").click()
+    form = page.get_by_role("region", name="inspector")
+    form.get_by_text("To a file…").click()
+    form.get_by_label("new file").fill("first.yaml")
+    form.get_by_role("button", name="Extract").click()
+    form.get_by_text("Try this step").click()
+    form.get_by_label("task", exact=True).fill("a haiku")
+    form.get_by_role("button", name="Try", exact=True).click()
+
+    expect(form.get_by_text("succeeded")).to_be_visible()
+    assert not (site.project / "first.yaml").exists()

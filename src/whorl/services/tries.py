@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from whorl.language import Json
     from whorl.providers.settings import Settings
     from whorl.runtimes.journal.journal import Journal, RunId
+    from whorl.services.files.editing import Others
     from whorl.services.project import Project
 
 BUDGET_USD = 0.25
@@ -52,7 +53,7 @@ class Wanted:
     """What is tried: a step of a draft, with values by path; `pins` are results by path.
 
     A path inside of the step names a step that is not run, or what an iteration is given; any
-    other path names what the step sees.
+    other path names what the step sees. `others` are files beside the draft, not saved either.
     """
 
     text: str
@@ -63,11 +64,12 @@ class Wanted:
     pins: dict[str, Json] = field(default_factory=dict)
     source: Source | None = None
     budget_usd: float = BUDGET_USD
+    others: Others = None
 
 
 def prepare(project: Project, journal: Journal, wanted: Wanted) -> tuple[ir.Workflow, Start]:
     """The workflow of a try, and how it starts; raises InvalidWorkflow or UsageError."""
-    reading = project.read_text(wanted.text, wanted.file)
+    reading = project.read_text(wanted.text, wanted.file, others=wanted.others)
     nodes = nodes_by_path(reading.workflow)
     node = nodes.get(wanted.at)
     if node is None or isinstance(node, _ALONE):
@@ -217,10 +219,12 @@ class Pin:
     is_stale: bool = False
 
 
-def pins_of(project: Project, file: str, text: str | None = None) -> dict[str, Pin]:
+def pins_of(
+    project: Project, file: str, text: str | None = None, others: Others = None
+) -> dict[str, Pin]:
     """The pins of a file by path; `text` is a draft of it."""
     kept = _read_pins(_pins_path(project)).get(file)
-    nodes = _nodes(project, file, text) if kept else {}
+    nodes = _nodes(project, file, text, others) if kept else {}
     return {
         path: Pin(pin.get("value"), path not in nodes or mark_of(nodes[path]) != pin.get("mark"))
         for path, pin in (kept.items() if isinstance(kept, dict) else ())
@@ -228,9 +232,15 @@ def pins_of(project: Project, file: str, text: str | None = None) -> dict[str, P
     }
 
 
-def save_pins(project: Project, file: str, values: dict[str, Json], text: str | None) -> None:
+def save_pins(
+    project: Project,
+    file: str,
+    values: dict[str, Json],
+    text: str | None,
+    others: Others = None,
+) -> None:
     """Keeps the pins of a file, in the place of those that it had; unknown steps are refused."""
-    nodes = _nodes(project, file, text)
+    nodes = _nodes(project, file, text, others)
     for path in values:
         if path not in nodes:
             raise UsageError(f"there is no step {path[:120]!r}", help=did_you_mean(path, nodes),
@@ -248,9 +258,9 @@ def save_pins(project: Project, file: str, values: dict[str, Json], text: str | 
     os.replace(new, target)
 
 
-def _nodes(project: Project, file: str, text: str | None) -> dict[str, ir.Node]:
+def _nodes(project: Project, file: str, text: str | None, others: Others) -> dict[str, ir.Node]:
     path = str(project.root / file)
-    reading = project.read(path) if text is None else project.read_text(text, path)
+    reading = project.read(path) if text is None else project.read_text(text, path, others=others)
     return nodes_by_path(reading.workflow)
 
 

@@ -279,7 +279,9 @@ class _Builder:
         if header is not None and "+" in header.group():
             end = start + len(text[start:end].rstrip(" \t"))
             return end - len(_LAST_BREAK.search(text, start, end).group())  # type: ignore[union-attr]
-        return max(start + 1, start + len(text[start:end].rstrip(" \t\r\n\x85\u2028\u2029")))
+        last = max(start + 1, start + len(text[start:end].rstrip(" \t\r\n\x85\u2028\u2029")))
+        # Blanks at the end of the last line are a part of the text.
+        return last + len(text[last:end]) - len(text[last:end].lstrip(" \t"))
 
     def _content_start(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> int:
         """Return where the value itself begins, after its anchor and tag."""

@@ -2733,6 +2733,13 @@ export interface components {
         Pinned: {
             /** File */
             file: string;
+            /**
+             * Others
+             * @description files beside it that are not saved either
+             */
+            others?: {
+                [key: string]: string;
+            };
             /** Pins */
             pins: {
                 [key: string]: components["schemas"]["Pin"];

@@ -83,6 +83,10 @@ export type Editor = {
   select: (paths: string[]) => void;
   /** Opens the inside of a container. */
   drill: (path: string) => void;
+  /** The new files that are saved together with this one, and are not yet. */
+  others: string[];
+  /** Goes to the file that a step names. */
+  openFile: (node: SketchNode) => Promise<void>;
   /** Shows a line of the source. */
   showLine: (line: number) => void;
 };

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from whorl.dialects.editing.changes import Changes
+    from whorl.dialects.editing.operations import Operation
     from whorl.dialects.editing.sketch import Keys
+
+
+def only_node(changes: Changes, operation: Operation) -> SketchNode:
+    """The node that goes to a file, where several cannot."""
+    node = changes.node(operation.at[0])
+    if len(operation.at) > 1:
+        message = "nodes go to files one at a time"
+        changes.refuse_at(UNAVAILABLE, message, node.where, "put them into a loop first")
+    return node
 
 
 def check_new_file(changes: Changes, node: SketchNode, file: str) -> None:

@@ -210,9 +210,9 @@ class Changes:
                 raise EditRefused(Diagnostic(READ, message, span, each.label, advice))
 
 
-def _gist(diagnostic: Diagnostic) -> tuple[str, str]:
+def _gist(diagnostic: Diagnostic) -> tuple[str, str, str]:
     """A finding without the names and places that a change may change."""
-    return diagnostic.code, re.sub(r"'[^']*'|\d+", "", diagnostic.message)
+    return diagnostic.severity, diagnostic.code, re.sub(r"'[^']*'|\d+", "", diagnostic.message)
 
 
 def findings(read: Callable[[], object]) -> list[Diagnostic]:

@@ -39,7 +39,7 @@ _FIELDS: dict[str, dict[str, tuple[type, ...]]] = {
     "connect": _END,
     "disconnect": _END,
     "place": {"at": _TEXT} | dict.fromkeys(("x", "y", "width", "height"), (int, float)),
-    "extract": {"at": _TEXT, "file": _TEXT},
+    "extract": {"at": _PATHS, "file": _TEXT, "name": _TEXT},
     "inline": {"at": _TEXT},
 }
 _NEEDED = {

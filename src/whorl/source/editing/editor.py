@@ -14,7 +14,6 @@ from whorl.source.editing.shapes import (
     Path,
     Shape,
     changed_at,
-    scalar_shape,
     shape_of,
     shape_of_json,
     value_at,
@@ -139,14 +138,16 @@ class Editor:
         def grown(shape: Shape) -> Shape:
             return shape.with_new(index, piece.name, piece.shape)
 
-        # What is empty has no place of its own to come back to: it is written as it was.
-        spelled = None if not is_place else values.spelled(self.now, path)
+        # What is empty, or begins behind a dash, is written as it was when this is taken back.
+        is_kept = is_place or (path and not index and self.now.begins_behind_dash(path))
+        spelled = values.spelled(self.now, path) if is_kept else None
+        before = self.now.shape_at(path)
         wanted = changed_at(self.now.shape, path, grown)
         self._make(entries.paste(self.now, path, index, piece), wanted, at)
         if spelled is None:
             self.inverse.insert(0, Step("cut", ((*path, index),)))
         else:
-            self.inverse.insert(0, Step("put_back", (path, spelled, scalar_shape(None))))
+            self.inverse.insert(0, Step("put_back", (path, spelled, before)))
         return (*path, index)
 
     def insert(
@@ -287,9 +288,7 @@ class Editor:
             self.now.refuse(FLOW, message, place.at, "open the value around it first")
         if not value.layout.flow or not len(value):
             return
-        # A remark behind the brackets stands behind the key afterwards.
-        end = self.now.line_end(place.end) - len(self.now.newline)
-        written, shape = self.now.text[self.now.head(path) : end], shape_of(value)
+        written, shape = values.spelled(self.now, path), shape_of(value)
         self._make(values.opened(self.now, path), self.now.shape, place.at)
         self.inverse.insert(0, Step("put_back", (path, written, shape)))
 

@@ -134,9 +134,13 @@ def _paste_block(text: Text, holder: Container, index: int, piece: Piece) -> Ite
         yield [Patch(own.start, own.start, core + gap)]
         if gap:
             yield [Patch(own.start, own.start, core)]
-    elif core.startswith(" " * column) and not core.lstrip(" ").startswith("#"):
-        first = holder.layout.places[0].at
+        return
+    first = holder.layout.places[0].at
+    if core.startswith(" " * column) and not core.lstrip(" ").startswith("#"):
         yield [Patch(first, first, core[column:] + " " * column)]
+    # A remark cannot stand behind a dash: all of it goes below.
+    dash = len(text.text[:first].rstrip(" "))
+    yield [Patch(dash, first, text.newline + core + " " * column)]
 
 
 def _unfolded(text: Text, piece: Piece, column: int, is_named: bool) -> Piece:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from whorl.lazily import dataclass
 from whorl.source import Json, Mapping, Scalar, Sequence, Value
 
 if TYPE_CHECKING:
@@ -13,9 +12,11 @@ if TYPE_CHECKING:
 Path: TypeAlias = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A value without its spelling: a scalar with its type, or children; a list has no names."""
+class Shape(NamedTuple):
+    """A value without its spelling: a scalar with its type, or children; a list has no names.
+
+    Whole files are compared by it, so it is made and compared as tuples are.
+    """
 
     kind: str
     scalar: str | float | bool | None = None

@@ -58,7 +58,10 @@ class Text:
         self.newline = "\r\n" if "\r\n" in source else "\n"
         self.is_padded = not source.endswith("\n")
         self.text = source + self.newline if self.is_padded else source
-        self.lines = Lines(self.text, self.document.file)
+
+    @cached_property
+    def lines(self) -> Lines:
+        return Lines(self.text, self.document.file)
 
     @cached_property
     def shape(self) -> Shape:
@@ -229,6 +232,13 @@ class Text:
                 break
             start = before
         return Own(start, end, is_compact=False)
+
+    def begins_behind_dash(self, path: Path) -> bool:
+        """Whether the first entry of a block stands in the line of a dash."""
+        value = self.value(path)
+        if isinstance(value, Scalar) or value.layout.flow or not len(value):
+            return False
+        return self.own(value, 0).is_compact
 
     @cached_property
     def indent(self) -> Indent:

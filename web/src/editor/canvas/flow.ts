@@ -1,7 +1,7 @@
 /** The picture as nodes and edges of the canvas library; what has not changed stays the same object. */
 import { Position, type Edge, type Node } from "@xyflow/react";
 import type { PaletteKind } from "../contract";
-import { CARD, FIELDS_HEIGHT, type Box, type DrawnEdge, type EmptyPlace, type Picture, type Point } from "./model";
+import { CARD, FIELDS_HEIGHT, STEP, type Box, type DrawnEdge, type EmptyPlace, type Picture, type Point } from "./model";
 
 export interface PieceData extends Record<string, unknown> {
   box: Box;
@@ -28,12 +28,16 @@ const spread = (all: readonly string[], x: number, top: number, height: number, 
   return all.map((name, index) => ({ name, id: `${side}:${name}`, at: { x, y: top + (height * (index + 1)) / (all.length + 1) } }));
 };
 
+/** Where the rows of ports begin on a node that has some. */
+const ROWS_TOP = STEP.height - 8;
+
 /** The ports of a node: on its card where it has one, else on its rim. */
 export function portsOf({ node, card, width, height, form, outputs }: Box): { inputs: Port[]; outputs: Port[] } {
   const whole = card ?? { x: 0, y: 0, width, height };
   // On a card with fields they stand below these.
   const isCard = card !== null || (form === "collapsed" && height === CARD.height);
-  const rect = isCard ? { ...whole, y: whole.y + FIELDS_HEIGHT, height: whole.height - FIELDS_HEIGHT } : whole;
+  const top = isCard ? FIELDS_HEIGHT : form !== "container" && height > STEP.height ? ROWS_TOP : 0;
+  const rect = { ...whole, y: whole.y + top, height: whole.height - top };
   // Where a dialect has no ports, each step has one on either side, without a name.
   const [ins, outs] = node.ports.inputs.length + outputs.length === 0 ? [[""], [""]] : [node.ports.inputs, outputs];
   return {

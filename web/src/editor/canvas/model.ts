@@ -80,14 +80,15 @@ export function shownOutputs(node: SketchNode, edges: readonly SketchEdge[]): st
   return outputs.filter((name) => name === "output" || used.has(name));
 }
 
+/** Ports with names stand in rows below the head and the words of a node. */
+const withRows = (width: number, ports: number): Size => ({ width, height: STEP.height + (ports > 1 ? PORT_HEIGHT * ports : 0) });
+
 export function stepSize(node: SketchNode, edges: readonly SketchEdge[]): Size {
-  const ports = Math.max(node.ports.inputs.length, shownOutputs(node, edges).length);
-  return { width: STEP.width, height: Math.max(STEP.height, ports > 2 ? 30 + PORT_HEIGHT * ports : 0) };
+  return withRows(STEP.width, Math.max(node.ports.inputs.length, shownOutputs(node, edges).length));
 }
 
 export function collapsedSize(node: SketchNode): Size {
-  const ports = Math.max(node.ports.inputs.length, node.ports.outputs.length, 1);
-  return { width: STEP.width + 30, height: STEP.height + (ports > 1 ? PORT_HEIGHT * ports : 0) };
+  return withRows(STEP.width + 30, Math.max(node.ports.inputs.length, node.ports.outputs.length));
 }
 
 export const isIn = (path: string, holder: string): boolean => path === holder || path.startsWith(`${holder}/`);

@@ -20,16 +20,18 @@ type StepNode = Node<PieceData>;
 function Ports({ box, isConnectable }: { box: Box; isConnectable: boolean }) {
   const { inputs, outputs } = portsOf(box);
   const named = (ports: Port[], port: Port) => (ports.length > 1 || (box.form !== "step" && port.name) ? port.name : "");
+  // Inside of an open container there is no room beside what it holds.
+  const side = box.form === "container" && !box.card ? "port-name is-outside" : "port-name";
   return (
     <>
       {inputs.map((port) => (
         <Handle key={port.id} id={port.id} type="target" position={Position.Left} isConnectable={isConnectable} style={{ left: port.at.x, top: port.at.y }} className="edit-port">
-          {named(inputs, port) && <span className="port-name port-in">{visible(port.name)}</span>}
+          {named(inputs, port) && <span className={`${side} port-in`}>{visible(port.name)}</span>}
         </Handle>
       ))}
       {outputs.map((port) => (
         <Handle key={port.id} id={port.id} type="source" position={Position.Right} isConnectable={isConnectable} style={{ left: port.at.x, right: "auto", top: port.at.y }} className="edit-port">
-          {named(outputs, port) && <span className="port-name port-out">{visible(port.name)}</span>}
+          {named(outputs, port) && <span className={`${side} port-out`}>{visible(port.name)}</span>}
         </Handle>
       ))}
       {hasBack(box) && (

@@ -11,13 +11,13 @@ export function Actions({ editor, node }: { editor: Editor; node: SketchNode }) 
   return (
     <div className="inspector-actions">
       {canOpen && (
-        <button type="button" className="button" onClick={() => editor.drill(node.path)}>
-          {node.body === "file" ? `Open ${node.file}` : "Open the inside"}
+        <button type="button" className="button" onClick={() => (node.body === "file" ? void editor.openFile(node) : editor.drill(node.path))}>
+          {node.body !== "file" ? "Open the inside" : `${editor.others.includes(node.file) ? "Save and open" : "Open"} ${node.file}`}
         </button>
       )}
       <WrapForm editor={editor} paths={[node.path]} />
       {isHolder && <Unwrap editor={editor} node={node} />}
-      {canExtract(editor.dialect, node) && <ExtractForm editor={editor} node={node} />}
+      {canExtract(editor.dialect, node) && <ExtractForm editor={editor} paths={[node.path]} />}
       {canInline(editor.dialect, node) && <Inline editor={editor} node={node} />}
       <RemoveButton editor={editor} nodes={[node]} />
     </div>
@@ -63,14 +63,14 @@ export function WrapForm({ editor, paths }: { editor: Editor; paths: readonly st
   );
 }
 
-/** Moves a step to a file of its own, which is called in its place; both are saved together. */
-function ExtractForm({ editor, node }: { editor: Editor; node: SketchNode }) {
+/** Moves steps to a file of their own, which is called in their place; both are saved together. */
+export function ExtractForm({ editor, paths }: { editor: Editor; paths: readonly string[] }) {
   const ending = editor.file.slice(editor.file.lastIndexOf("."));
-  const usual = `${nameOf(node.path)}${editor.dialect === "studio" ? ".json" : ending}`;
+  const usual = `${nameOf(paths[0] ?? "")}${editor.dialect === "studio" ? ".json" : ending}`;
   const [file, setFile] = useState("");
   const [isOpen, setOpen] = useState(false);
   const extract = async () => {
-    if (await editor.apply([{ operation: "extract", at: node.path, file: file || usual }])) setOpen(false);
+    if (await editor.apply([{ operation: "extract", at: [...paths], file: file || usual }])) setOpen(false);
   };
   return (
     <details className="menu" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>

@@ -1,5 +1,6 @@
 /** What is selected, as a form and as text: a step, several steps, or the workflow itself. */
 import { useState, type KeyboardEvent } from "react";
+import { Icon } from "../canvas/icons";
 import type { Editor, SketchNode } from "../contract";
 import { Actions } from "./Actions";
 import { Edges } from "./Edges";
@@ -100,7 +101,7 @@ function Head({ editor, node, tab, onTab }: HeadProps) {
         <span className="badge tone-idle">{kind?.title ?? (node.kind || "unknown")}</span>
         {kind?.needs && (
           <span className="faint" title="what the operator must allow in whorl.toml">
-            <span aria-hidden="true">🔒 </span>
+            <Icon icon="lock" />{" "}
             <span className="sr-only">needs </span>
             {kind.needs}
           </span>

@@ -5,7 +5,7 @@ import { navigate } from "../../app/router";
 import { Command } from "../../dialogs/ActionForm";
 import { Modal } from "../../dialogs/Modal";
 import { useEditorState, useOpenFile } from "../state";
-import { editPath } from "./address";
+import { editPath } from "../paths";
 
 export function Banners({ onLine }: { onLine: (line: number) => void }) {
   return (

@@ -2,7 +2,8 @@
 import { navigate } from "../../app/router";
 import { useEditorState, useOpenFile } from "../state";
 import { errorsOf, isChanged, isDirty, isReadOnly, type Mode } from "../state/store";
-import { editPath, NEEDS_WIDTH } from "./address";
+import { editPath } from "../paths";
+import { NEEDS_WIDTH } from "./address";
 
 interface HeadProps {
   isNarrow: boolean;

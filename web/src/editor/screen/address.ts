@@ -1,10 +1,9 @@
 /** The address keeps what is looked at: the file, the opened container, the selection and the mode. */
 import { useEffect, useRef } from "react";
 import { navigate } from "../../app/router";
+import { editPath } from "../paths";
 import { useOpenFile, useEditorState } from "../state";
 import { drillIn, type Mode } from "../state/store";
-
-export const editPath = (file: string): string => `/edit/${encodeURIComponent(file)}`;
 
 /** What does not fit on a narrow screen. */
 export const NEEDS_WIDTH: ReadonlySet<Mode> = new Set(["canvas", "split"]);
@@ -44,14 +43,4 @@ export function useAddress(query: Record<string, string>): void {
     known.current = now;
     navigate(editPath(file), { at: drill, select: written(selected), mode }, { replace: !isStep });
   }, [file, drill, selected, mode]);
-}
-
-/** A file that is named in another one, as seen from the project. */
-export function fileBeside(file: string, named: string): string {
-  const parts = file.split("/").slice(0, -1);
-  for (const part of named.split("/")) {
-    if (part === "..") parts.pop();
-    else if (part !== "." && part !== "") parts.push(part);
-  }
-  return parts.join("/");
 }

@@ -12,7 +12,8 @@ import { holds, isPlacedDialect } from "../canvas/model";
 import { Source } from "../source";
 import { OpenFileProvider, showLine, useEditor, useEditorState, useOpenFile } from "../state";
 import { isReadOnly, type Mode } from "../state/store";
-import { editPath, fileBeside, modeFrom, pathsFrom, useAddress } from "./address";
+import { editPath, fileBeside } from "../paths";
+import { modeFrom, pathsFrom, useAddress } from "./address";
 import { Banners } from "./Banners";
 import { useClipboard } from "./clipboard";
 import { CanvasDialog } from "./dialogs";
@@ -182,12 +183,13 @@ function useOpening(ask: (question: CanvasAsk) => void) {
   const { store } = useOpenFile();
   return useCallback(
     (path: string) => {
-      const { sketch, file, selected } = store.getState();
+      const { sketch, file, others, selected } = store.getState();
       const [, into, name] = /^empty:(.*):([^:]*)$/.exec(path) ?? [];
       if (into !== undefined) return ask({ kind: "add", place: { into, case: name || null } });
       const node = nodeOf(sketch, path);
       if (!node) return;
       if (holds(node)) store.setState({ drill: path, selected: [] });
+      else if (node.body === "file" && node.file in others) store.setState({ notice: `${node.file} is not saved yet: save first (Ctrl+S), then open it` });
       else if (node.body === "file" && node.file) navigate(editPath(fileBeside(file, node.file)));
       else {
         if (!selected.includes(path)) store.setState({ selected: [path] });

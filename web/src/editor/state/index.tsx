@@ -2,7 +2,9 @@
 import { createContext, useContext, useEffect, useMemo, useState, type ReactNode } from "react";
 import { useStore } from "zustand";
 import { useClient } from "../../app/session";
-import type { Editor } from "../contract";
+import { navigate } from "../../app/router";
+import type { Editor, SketchNode } from "../contract";
+import { editPath, fileBeside } from "../paths";
 import { actionsOf, type Actions } from "./actions";
 import { callsOf, type Calls } from "./calls";
 import { savingOf, type Saving } from "./saving";
@@ -52,11 +54,19 @@ export function showLine(store: EditorStore, line: number): void {
   store.setState(({ shown }) => ({ shown: { line, turn: shown.turn + 1 } }));
 }
 
+/** Goes to the file that a step names; one that is new is saved first, together with this one. */
+async function openFile({ store, saving }: OpenFile, node: SketchNode): Promise<void> {
+  const { file, others } = store.getState();
+  if (node.file in others && !(await saving.save())) return;
+  navigate(editPath(fileBeside(file, node.file)));
+}
+
 /** The open file as the parts of the editor know it. */
 export function useEditor(onShowLine: (line: number) => void): Editor {
-  const { store, actions } = useOpenFile();
+  const open = useOpenFile();
+  const { store, actions } = open;
   const state = useEditorState((all) => all);
-  const { file, dialect, text, sketch, isBroken, diagnostics, palette, selected } = state;
+  const { file, dialect, text, others, sketch, isBroken, diagnostics, palette, selected } = state;
   const readOnly = isReadOnly(state);
   return useMemo(
     () => ({
@@ -71,8 +81,10 @@ export function useEditor(onShowLine: (line: number) => void): Editor {
       apply: (operations) => actions.apply(operations),
       select: (paths) => store.setState({ selected: paths }),
       drill: (path) => store.setState({ drill: path, selected: [] }),
+      others: Object.keys(others),
+      openFile: (node) => openFile(open, node),
       showLine: onShowLine,
     }),
-    [file, dialect, text, sketch, isBroken, diagnostics, palette, readOnly, selected, actions, store, onShowLine],
+    [file, dialect, text, others, sketch, isBroken, diagnostics, palette, readOnly, selected, actions, store, open, onShowLine],
   );
 }

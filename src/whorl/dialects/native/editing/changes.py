@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
-from whorl.dialects.editing.changes import Changes
 from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation, refuse
 from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode, at, joined
-from whorl.dialects.native.context import NAMES, RESERVED
+from whorl.dialects.native.context import RESERVED
 from whorl.dialects.native.editing import palette
-from whorl.dialects.native.editing.calls import extract, inline
+from whorl.dialects.native.editing.blocks import Blocks
+from whorl.dialects.native.editing.calls import inline
+from whorl.dialects.native.editing.extracting import extract
 from whorl.dialects.native.editing.rewiring import Rewiring
 from whorl.dialects.native.editing.scope import names_at
 from whorl.dialects.native.editing.sketch import draw
 from whorl.dialects.reading.fields import texts_of
 from whorl.source import Mapping, Scalar, Sequence
-from whorl.source.editing.text import TAKEN, UNKNOWN
+from whorl.source.editing.text import UNKNOWN
 
 if TYPE_CHECKING:
     from whorl.dialects.editing.changes import FormField
     from whorl.dialects.editing.names import Name
     from whorl.source import Document, Json
-    from whorl.source.editing.pieces import Piece
 
-_NAME = re.compile(NAMES["dashed"])
 _HOLDERS: dict[str, dict[str, Any]] = {
     "repeat": {"at_most": 5, "steps": {}},
     "each": {"each": "[1, 2, 3]", "steps": {}},
@@ -33,10 +31,9 @@ _HOLDERS: dict[str, dict[str, Any]] = {
 }
 
 
-class NativeChanges(Changes):
+class NativeChanges(Blocks):
     new, groups, titles, needs = palette.NEW, palette.GROUPS, palette.TITLES, palette.NEEDS
     looks, ports, empty = palette.LOOKS, palette.PORTS, palette.EMPTY
-    last = ("repeat", "together", "choose", "steps", "then", "else", "cases", "default", "outputs")
 
     @classmethod
     def form_of(cls, kind: str) -> list[FormField]:
@@ -48,53 +45,6 @@ class NativeChanges(Changes):
 
     def names_at(self, path: str) -> list[Name]:
         return names_at(self, path)
-
-    def slot(self, into: str, case: str | None) -> Keys:
-        """The keys of the steps inside of a holder, or of the workflow."""
-        if not into:
-            return ("steps",)
-        node = self.node(into)
-        if not node.slots:
-            self.refuse_at(UNKNOWN, f"{into!r} holds no steps", node.where)
-        wanted = case or ("" if "" in node.slots else next(iter(node.slots)))
-        if wanted not in node.slots:
-            known = ", ".join(filter(None, node.slots)) or "none"
-            message = f"{into!r} has no case {wanted!r}"
-            self.refuse_at(UNKNOWN, message, node.where, f"there is {known}")
-        return node.slots[wanted]
-
-    def names_in(self, where: Keys) -> list[str]:
-        block = at(self.editor.now.root, *where)
-        return [entry.name for entry in block] if isinstance(block, Mapping) else []
-
-    def check_name(self, name: str, where: Keys) -> None:
-        if name in RESERVED or not _NAME.fullmatch(name) or len(name) > 128:
-            advice = "letters, digits, '_' and '-', beginning with a letter"
-            self.refuse_at(TAKEN, f"a step cannot be called {name[:60]!r}", where, advice)
-
-    def index_in(self, where: Keys, operation: Operation) -> int:
-        """Where in a block something goes: behind a step, first (null), or last."""
-        names = self.names_in(where)
-        if "after" not in operation.fields:
-            return len(names)
-        after = operation.get("after")
-        if after is None:
-            return 0
-        name = str(self.node(after).where[-1]) if self.sketch.node(after) else after
-        if name not in names:
-            self.refuse_at(UNKNOWN, f"there is no step {after!r} in this place", where)
-        return names.index(name) + 1
-
-    def put_in(self, where: Keys, index: int, what: Piece | tuple[str, Json]) -> None:
-        """Puts a piece or a new step into a block; a block that is missing is made."""
-        editor = self.editor
-        if editor.now.find(where) is None:
-            editor.set(list(where), {})
-        path = self.path(where)
-        if isinstance(what, tuple):
-            editor.insert(path, index, *what)
-        else:
-            editor.paste(path, index, what)
 
     def make_add(self, operation: Operation) -> None:
         where = self.slot(operation.get("into"), operation.get("case"))
@@ -140,14 +90,6 @@ class NativeChanges(Changes):
         self.soundly(change)
         self.outcome.select = [path]
 
-    def selected(self, operation: Operation) -> list[SketchNode]:
-        """The steps that an operation is about, all of one block, in its order."""
-        nodes = [self.node(path) for path in dict.fromkeys(operation.at)]
-        if not nodes or len({node.where[:-1] for node in nodes}) > 1:
-            raise refuse(UNKNOWN, "the steps do not all have the same parent")
-        names = self.names_in(nodes[0].where[:-1])
-        return sorted(nodes, key=lambda node: names.index(str(node.where[-1])))
-
     def make_move(self, operation: Operation) -> None:
         nodes, into = self.selected(operation), operation.get("into")
         if any(into == node.path or into.startswith(f"{node.path}/") for node in nodes):
@@ -178,15 +120,13 @@ class NativeChanges(Changes):
         return moved
 
     def make_wrap(self, operation: Operation) -> None:
-        nodes, kind = self.selected(operation), operation.get("kind")
+        nodes, kind = self.neighbours(operation), operation.get("kind")
         if kind not in _HOLDERS:
             known = f"known: {', '.join(_HOLDERS)}"
             raise refuse(UNKNOWN, f"steps cannot be wrapped in {kind!r}", known)
         block = nodes[0].where[:-1]
         names = self.names_in(block)
         first = names.index(str(nodes[0].where[-1]))
-        if [node.where[-1] for node in nodes] != names[first : first + len(nodes)]:
-            raise refuse(UNKNOWN, "the steps are not next to each other")
         name = self.free_name(operation.get("name") or "loop_1", set(names) | RESERVED)
         self.check_name(name, block)
         given = operation.get("fields", {})
@@ -222,7 +162,7 @@ class NativeChanges(Changes):
         self.outcome.select = list(moved.values())
 
     def make_extract(self, operation: Operation) -> None:
-        extract(self, self.node(operation.at[0]), operation.get("file"))
+        extract(self, self.neighbours(operation), operation.get("file"), operation.get("name", ""))
 
     def make_inline(self, operation: Operation) -> None:
         node = self.node(operation.at[0])

@@ -204,6 +204,12 @@ def _tokens(text: str, offset: int, use: NameUse) -> list[tuple[int, int]]:
     return tokens
 
 
+def part_behind(text: str, end: int) -> str:
+    """The part of a result that is read behind an offset, where it has a plain name."""
+    token = _TOKEN.match(text, end)
+    return (token["member"] or "") if token else ""
+
+
 def spelled(names: list[str], *, is_first: bool) -> str:
     """Names as an expression spells them, one in the result of the other."""
     text = ""

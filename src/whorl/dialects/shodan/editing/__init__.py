@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
+from whorl.dialects.editing.bodies import only_node
 from whorl.dialects.editing.canvas import CanvasChanges
 from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation, refuse
 from whorl.dialects.editing.sketch import Keys, Sketch, SketchNode, at, joined, number_pair
@@ -301,7 +302,7 @@ class ShodanChanges(CanvasChanges):
                     self.editor.set(list(where), value)
 
     def make_extract(self, operation: Operation) -> None:
-        extract(self, self.node(operation.at[0]), operation.get("file"))
+        extract(self, only_node(self, operation), operation.get("file"))
 
     def make_inline(self, operation: Operation) -> None:
         inline(self, self.node(operation.at[0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.dialects.editing.bodies import only_node
 from whorl.dialects.editing.canvas import CanvasChanges
 from whorl.dialects.editing.operations import CONNECTED, UNAVAILABLE, Operation, refuse
 from whorl.dialects.editing.sketch import Sketch, SketchNode, at, joined
@@ -222,7 +223,7 @@ class StudioChanges(CanvasChanges):
         self.append((), "nodes", end | {"data": dict(self.new[closing[1]])})
 
     def make_extract(self, operation: Operation) -> None:
-        extract(self, self.node(operation.at[0]), operation.get("file"))
+        extract(self, only_node(self, operation), operation.get("file"))
 
     def make_inline(self, operation: Operation) -> None:
         node = self.node(operation.at[0])

@@ -28,7 +28,8 @@ async def start_try(state: State, request: schemas.Try) -> schemas.Tried:
 def _prepared(state: ServerState, request: schemas.Try) -> tuple[Workflow, Start, list[str]]:
     path, given = str(state.file(request.name)), request.source
     run = given and state.store.run(given.run).id
-    pins = tries.pins_of(state.project, request.name, request.text) if request.pins else {}
+    draft = request.name, request.text, request.others
+    pins = tries.pins_of(state.project, *draft) if request.pins else {}
     wanted = tries.Wanted(
         request.text,
         path,
@@ -38,6 +39,7 @@ def _prepared(state: ServerState, request: schemas.Try) -> tuple[Workflow, Start
         {at: pin.value for at, pin in pins.items() if not pin.is_stale},
         tries.Source(run, given.loop, given.iteration) if given and run else None,
         tries.BUDGET_USD if request.budget_usd is None else request.budget_usd,
+        request.others,
     )
     workflow, start = tries.prepare(state.project, state.store, wanted)
     if not request.effects:
@@ -60,6 +62,6 @@ def save_pins(state: State, request: schemas.Pinned) -> schemas.PinList:
     """Keeps results for steps of a file, instead of those kept before; none: deletes them."""
     state.file(request.file)
     values = {at: pin.value for at, pin in request.pins.items()}
-    tries.save_pins(state.project, request.file, values, request.text)
+    tries.save_pins(state.project, request.file, values, request.text, request.others)
     shown = {at: schemas.Pin(value=value) for at, value in values.items()}
     return schemas.PinList(file=request.file, pins=shown)

@@ -167,6 +167,9 @@ class Pinned(PinList):
 
     file: FileName
     text: Source | None = None
+    others: dict[FileName, Source] = Field(
+        default_factory=dict, max_length=10, description="files beside it that are not saved either"
+    )
 
 
 class Etag(Closed):

@@ -74,8 +74,8 @@ function InnerWorkflow({ editor, node }: LoopProps) {
           Select file <span aria-hidden="true">▾</span>
         </button>
         {node.body === "file" && (
-          <button type="button" className="button" onClick={() => editor.drill(node.path)}>
-            Open it
+          <button type="button" className="button" onClick={() => void editor.openFile(node)}>
+            {editor.others.includes(node.file) ? "Save and open it" : "Open it"}
           </button>
         )}
       </div>

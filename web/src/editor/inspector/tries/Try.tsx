@@ -25,10 +25,11 @@ interface TryProps {
 export function Try({ editor, node }: TryProps) {
   const kept = useLoad((client) => ask<{ pins: Pins }>(client, `/api/pins?file=${encodeURIComponent(editor.file)}`).catch(() => null), [editor.file]);
   const client = useClient();
+  const others = useEditorState((state) => state.others);
   if (!kept.value || editor.isReadOnly) return null;
   const { pins } = kept.value;
   const save = async (next: Pins) => {
-    await send(client, "PUT", "/api/pins", { file: editor.file, pins: next, text: editor.text });
+    await send(client, "PUT", "/api/pins", { file: editor.file, pins: next, text: editor.text, others });
     kept.reload();
   };
   const keep = (path: string, value: Json) => void save({ ...pins, [path]: { value, stale: false } });
@@ -73,9 +74,10 @@ function TryPart({ editor, node, pins, onKeep }: TryProps & { pins: Pins; onKeep
   const [error, setError] = useState<unknown>(null);
   const runs = useLoad((api, signal) => api.runs({ limit: 50 }, signal), []);
   const found = usable(runs.value?.runs ?? [], editor.file);
+  const others = useEditorState((state) => state.others);
   const start = (effects: boolean) => {
     setError(null);
-    send<{ run: string }>(client, "POST", "/api/tries", requestOf(editor, node, wish, effects)).then((made) => setRun(made.run), setError);
+    send<{ run: string }>(client, "POST", "/api/tries", requestOf(editor, others, node, wish, effects)).then((made) => setRun(made.run), setError);
   };
   const isAsked = error instanceof ApiError && error.code === HAS_EFFECTS;
   const part = useAsked(node.path);

@@ -3,6 +3,7 @@ import type { RecordItem, RunItem } from "../../../api";
 import { isRecord, parsedAs } from "../../../app/values";
 import { quoted } from "../../../dialogs/commands";
 import type { Editor, Json, SketchNode } from "../../contract";
+import type { Others } from "../../state/calls";
 
 export interface Pin {
   value: Json;
@@ -37,12 +38,12 @@ export function inputNames(editor: Editor): string[] {
 }
 
 /** The body of the request. */
-export function requestOf(editor: Editor, node: SketchNode, wish: Wish, effects: boolean): Record<string, Json> {
+export function requestOf(editor: Editor, others: Others, node: SketchNode, wish: Wish, effects: boolean): Record<string, Json> {
   const typed = Object.entries(wish.inputs).filter(([, text]) => text !== "");
   const inputs = Object.fromEntries(typed.map(([name, text]) => [name, (parsedAs("any", text).value ?? text) as Json]));
   const loop = loopFor(editor, node);
   const from = wish.run && loop ? { from: { run: wish.run, loop: loop.path, iteration: Number(wish.iteration) || 1 } } : {};
-  return { name: editor.file, text: editor.text, at: node.path, inputs, ...from, budget_usd: Number(wish.budget) || Number(BUDGET), effects };
+  return { name: editor.file, text: editor.text, others, at: node.path, inputs, ...from, budget_usd: Number(wish.budget) || Number(BUDGET), effects };
 }
 
 /** The same in the terminal, for a file that is saved. */

@@ -39,7 +39,7 @@ _OPERATIONS_BYTES_MAX = 1_000_000
 @click.option("--case", metavar="NAME", help="For add, move: which branch of the holder.")
 @click.option("--after", metavar="STEP", help="For add, move: after which step.")
 @click.option("--first", is_flag=True, help="For add, move: before all others.")
-@click.option("--name", metavar="NAME", help="For add, wrap, connect: what it is called.")
+@click.option("--name", metavar="NAME", help="For add, wrap, connect, extract: what it is called.")
 @click.option("--kind", metavar="KIND", help="For wrap: repeat (the default), each, together, if. "
               "For connect: order, data or feedback.")  # fmt: skip
 @click.option("--port", metavar="PORT", help="For rename: the port of the step that gets the name, "
@@ -306,6 +306,11 @@ def _rename(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
     return {"at": words[0], "name": words[1], **port}
 
 
+def _extract(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
+    name = {"name": options["name"]} if options["name"] else {}
+    return {"at": words[:-1], "file": words[-1], **name}
+
+
 def _remove(words: list[str], options: dict[str, Any]) -> dict[str, Any]:
     inside = "keep" if options["keep"] else "with"
     return {"at": words[0], "inside": inside, "bridge": options["bridge"]}
@@ -325,7 +330,7 @@ _WORDS: dict[str, tuple[range, str, Callable[[list[str], dict[str, Any]], dict[s
     "unwrap": (range(1, 2), "STEP", lambda w, _: {"at": w[0]}),
     "connect": (range(2, 3), "FROM[:PORT] TO[:PORT]", _connect),
     "disconnect": (range(2, 3), "FROM[:PORT] TO[:PORT]", _connect),
-    "extract": (range(2, 3), "STEP FILE", lambda w, _: {"at": w[0], "file": w[1]}),
+    "extract": (range(2, 100), "STEP... FILE", _extract),
     "inline": (range(1, 2), "STEP", lambda w, _: {"at": w[0]}),
     "place": (range(3, 4), "STEP X Y", _numbers),
 }
