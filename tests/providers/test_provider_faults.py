@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.providers.task import Emit, Reply, Request
+    from whorl.runtimes.turns import Turns
 
 pytestmark = pytest.mark.threat(row="T5")
 
@@ -126,6 +127,7 @@ class HastyLoop(asyncio.SelectorEventLoop):
         # How many requests have come to somebody who lets them wait.
         self.dawdling = 0
         self.store: CountingStore | None = None
+        self.turns: Turns | None = None
         super().__init__(selector)
 
     def time(self) -> float:
@@ -136,7 +138,8 @@ class HastyLoop(asyncio.SelectorEventLoop):
 
     def is_busy(self) -> bool:
         is_calling = self.calls > 0 and self.dawdling < self.begun
-        return is_calling or (self.store is not None and self.store.under_way > 0)
+        at_work = (self.store, self.turns)
+        return is_calling or any(one is not None and one.under_way > 0 for one in at_work)
 
 
 class Workers(ProviderWorkers):
@@ -185,6 +188,7 @@ def _drive(fault: Fault, dialect: str, path: Path) -> tuple[str, list[Event], Se
             settings = settings_for(server.url, **provider, **fault.provider)
             providers = Providers(settings)
             runtime = LocalRuntime(store, Workers(providers, loop), clock=loop.time)
+            loop.turns = runtime.turns
             given: dict[str, Json] = {p.name: "x" for p in workflow.inputs}
             run, _ = await runtime.start(workflow, Start(input=given))
             status = await runtime.drive(run)
