@@ -9,6 +9,7 @@ import codecs
 import json
 import os
 import signal
+import time
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import deque
 from contextlib import suppress
@@ -184,12 +185,18 @@ async def end_group(
             _signal_group(transport, number)
         with suppress(TimeoutError):
             await asyncio.wait_for(exited.wait(), GRACE_S)
-    _signal_group(transport, signal.SIGKILL)
+    # What is killed needs a moment to be gone; what nobody reaps is never gone.
+    last = time.monotonic() + GRACE_S
+    while _signal_group(transport, signal.SIGKILL) and time.monotonic() < last:
+        await asyncio.sleep(0.01)
 
 
-def _signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals) -> None:
+def _signal_group(transport: asyncio.SubprocessTransport, number: signal.Signals) -> bool:
+    """Sends a signal to all of a group; tells whether there is anybody."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(transport.get_pid(), number)
+        return True
+    return False
 
 
 class _Output:
