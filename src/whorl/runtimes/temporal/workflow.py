@@ -43,6 +43,8 @@ PREPARE_S = 30.0
 # How long a worker may take for what one or several events lead to.
 TASK_S = 20.0
 LEAVE_S = 0.001
+# The lane of a workflow may end just when a run wants to enter it.
+ENTER_AGAIN_S = 1.0
 # A kind of task keeps to its own time limit; the server's comes after it.
 LATE_S = 15.0
 CALL_MAX_S = 7 * 86_400.0
@@ -99,6 +101,7 @@ class Run:
                 begun = workflow.info().workflow_start_time.timestamp()
                 await lane.signal(messages.ENTER, args=[beginning.run, begun, beginning.at_once])
                 return
+            await workflow.sleep(ENTER_AGAIN_S)
 
     async def _part(self) -> None:
         """Gives its place to others; where the lane is gone, there is nobody who waits."""
