@@ -1,44 +1,162 @@
-"""The connection to a server of Temporal."""
+"""The connection to a server of Temporal: for those who only look, without most of its SDK."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import (
+    DescribeWorkflowExecutionRequest,
+    GetWorkflowExecutionHistoryRequest,
+    ListWorkflowExecutionsRequest,
+)
+from temporalio.service import ConnectConfig, RPCError, RPCStatusCode, ServiceClient
 
 from whorl.errors import StoreError
+from whorl.lazily import dataclass
+from whorl.runtimes.journal.journal import RunId
 from whorl.runtimes.temporal.values.payloads import converter
 from whorl.runtimes.temporal.values.places import place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator
+
+    from temporalio.api.history.v1 import HistoryEvent
+    from temporalio.api.workflow.v1 import WorkflowExecutionInfo
+    from temporalio.client import Client
+    from temporalio.converter import DataConverter
+    from temporalio.service import WorkflowService
 
     from whorl.providers.settings import TemporalSettings
 
 
 CONNECT_S = 10.0
+PAGE = 1_000
 
 
-async def connect(settings: TemporalSettings) -> Client:
-    """A client of the server. Raises StoreError R922 where it does not answer."""
+class Connection(Protocol):
+    """What it takes to read what a server keeps: a client has it, too."""
+
+    @property
+    def service_client(self) -> ServiceClient: ...
+    @property
+    def workflow_service(self) -> WorkflowService: ...
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def data_converter(self) -> DataConverter: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    service_client: ServiceClient
+    namespace: str
+    data_converter: DataConverter
+
+    @property
+    def workflow_service(self) -> WorkflowService:
+        return self.service_client.workflow_service
+
+
+async def connect_to_read(settings: TemporalSettings) -> Connection:
+    """A connection without a client. Raises StoreError R922 where the server does not answer."""
     place = place_of(settings)
     key = settings.encrypt_with.reveal() if settings.encrypt_with is not None else ""
+    config = ConnectConfig(
+        settings.address,
+        api_key=None if settings.api_key is None else settings.api_key.reveal(),
+        tls=settings.tls,
+    )
     try:
         async with asyncio.timeout(CONNECT_S):
-            return await Client.connect(
-                settings.address,
-                namespace=settings.namespace,
-                tls=settings.tls,
-                api_key=None if settings.api_key is None else settings.api_key.reveal(),
-                data_converter=converter(place, key),
-            )
+            service = await ServiceClient.connect(config)
     except (RuntimeError, TimeoutError) as fault:
         words = f"Temporal does not answer at {settings.address!r}: {fault or 'no answer in time'}"
         advice = "check [runtime.temporal] address; `temporal server start-dev` starts one to try"
         raise StoreError(words, code="R922", help=advice) from fault
+    return _Reader(service, settings.namespace, converter(place, key))
+
+
+async def connect(settings: TemporalSettings) -> Client:
+    """A client of the server. Raises StoreError R922 where it does not answer."""
+    return client_of(await connect_to_read(settings))
+
+
+def client_of(connection: Connection) -> Client:
+    """A client that uses a connection."""
+    from temporalio.client import Client
+
+    service, namespace = connection.service_client, connection.namespace
+    return Client(service, namespace=namespace, data_converter=connection.data_converter)
+
+
+class Execution(NamedTuple):
+    """A part of a run that has a history of its own."""
+
+    run: RunId
+    execution: str
+    started_at: float
+    ended_at: float | None
+
+
+def _execution(info: WorkflowExecutionInfo) -> Execution:
+    started_at, own = info.start_time.ToMicroseconds() / 1e6, info.execution
+    ended_at = info.close_time.ToMicroseconds() / 1e6 if info.HasField("close_time") else None
+    return Execution(RunId(own.workflow_id), own.run_id, started_at, ended_at)
+
+
+async def execution_of(connection: Connection, run: RunId) -> Execution | None:
+    """The newest execution of a run; None: the server has none."""
+    asked = DescribeWorkflowExecutionRequest(
+        namespace=connection.namespace, execution=WorkflowExecution(workflow_id=run)
+    )
+    try:
+        found = await connection.workflow_service.describe_workflow_execution(asked, retry=True)
+    except RPCError as fault:
+        if fault.status == RPCStatusCode.NOT_FOUND:
+            return None
+        raise
+    return _execution(found.workflow_execution_info)
+
+
+async def executions(
+    connection: Connection, query: str, *, size: int = PAGE
+) -> AsyncIterator[Execution]:
+    """The executions that a query finds, the newest first."""
+    asked = ListWorkflowExecutionsRequest(
+        namespace=connection.namespace, query=query, page_size=min(size, PAGE)
+    )
+    while True:
+        page = await connection.workflow_service.list_workflow_executions(asked, retry=True)
+        for each in page.executions:
+            yield _execution(each)
+        asked.next_page_token = page.next_page_token
+        if not page.next_page_token:
+            return
+
+
+async def history(
+    connection: Connection, run: str, execution: str, *, wait: bool = False, size: int = PAGE
+) -> AsyncIterator[list[HistoryEvent]]:
+    """The events of an execution, a page at a time; with `wait`, also those that come."""
+    token = b""
+    while True:
+        asked = GetWorkflowExecutionHistoryRequest(
+            namespace=connection.namespace,
+            execution=WorkflowExecution(workflow_id=run, run_id=execution),
+            maximum_page_size=size,
+            next_page_token=token,
+            wait_new_event=wait,
+            skip_archival=True,
+        )
+        page = await connection.workflow_service.get_workflow_execution_history(asked, retry=True)
+        if page.history.events:
+            yield list(page.history.events)
+        token = page.next_page_token
+        if not token:
+            return
 
 
 @contextmanager

@@ -9,13 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from temporalio.api.enums.v1 import EventType
+from temporalio.exceptions import CancelledError
+from temporalio.exceptions import TimeoutError as OutOfTime
 
 from whorl.errors import StoreError
 from whorl.interpreter.events import Cancel, Event, SetTimer
 from whorl.runtimes.pilot import Arrival
 from whorl.runtimes.temporal import messages
 from whorl.runtimes.temporal.messages import Beginning
-from whorl.runtimes.temporal.workflow import lost
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _PREFIX = "EVENT_TYPE_"
 # How the SDK names the marker of a local activity.
 _LOCAL = "core_local_activity"
+# How it names the end of an activity whose worker leaves.
+_LEFT = "WorkerShutdown"
 
 
 class Decoder:
@@ -204,3 +207,12 @@ _TAKEN: dict[str, Callable[[Decoder, HistoryEvent, Any], Awaitable[None]]] = {
         "WORKFLOW_EXECUTION_CANCELED": Decoder._cut_off,
     }.items()
 }
+
+
+def lost(address: str, at: float, cause: BaseException | None) -> Event:
+    """A call of which no worker has told what came of it, or one that a worker got wrong."""
+    is_left = getattr(cause, "type", "") == _LEFT
+    if is_left or isinstance(cause, OutOfTime | CancelledError):
+        return Event("task.in_doubt", address, at)
+    message = str(getattr(cause, "message", cause))
+    return Event("task.failed", address, at, messages.fault_of_worker(message))

@@ -13,7 +13,7 @@ from temporalio.service import RPCError
 
 from whorl.errors import StoreError
 from whorl.lazily import dataclass
-from whorl.runtimes.temporal.schedules import bring_schedules
+from whorl.runtimes.temporal.connection import client_of
 from whorl.runtimes.temporal.streams import stream
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Following:
                     now = time.time()
                     if not since:
                         await self.mirror.bring_all()
-                    await bring_schedules(self.mirror.client, self.mirror.store)
+                    await self.mirror.bring_schedules()
                     for run in await self.mirror.stale_runs(FOLLOWED_MAX, since or now):
                         self.keep(run)
                     since = now - LAG_S
@@ -138,8 +138,8 @@ class Following:
             await asyncio.wait({task})
 
     async def _bring(self, run: RunId) -> None:
-        client, watcher, is_watched = self.mirror.client, self.watcher, self.is_watched
-        streaming = asyncio.create_task(stream(client, run, watcher, is_watched))
+        client, watcher = client_of(self.mirror.server), self.watcher
+        streaming = asyncio.create_task(stream(client, run, watcher, self.is_watched))
         try:
             while True:
                 try:

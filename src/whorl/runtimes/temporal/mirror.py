@@ -15,31 +15,26 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.workflowservice.v1 import GetWorkflowExecutionHistoryRequest
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.api.workflowservice.v1 import ListSchedulesRequest
 
 from whorl.errors import Fenced, StoreError, UsageError
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import Entry, NewRun, RunId
 from whorl.runtimes.journal.sealing import RunSealing
+from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.runtimes.temporal import messages
+from whorl.runtimes.temporal.connection import client_of, execution_of, executions, history
 from whorl.runtimes.temporal.decoder import Decoder, underivable
-from whorl.runtimes.temporal.schedules import bring_schedules
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-
-    from temporalio.api.history.v1 import HistoryEvent
-    from temporalio.client import Client
-    from temporalio.client import WorkflowExecution as WorkflowExecutionAbout
+    from collections.abc import Callable, Coroutine
 
     from whorl.interpreter.events import Event
     from whorl.language import Json
     from whorl.runtimes.sqlite import SqliteStore
+    from whorl.runtimes.temporal.connection import Connection, Execution
 
 
-PAGE = 1_000
 SNAPSHOT_EVERY = 256
 # How long another process may take to write what both have read.
 BUSY_S = 0.02
@@ -60,7 +55,7 @@ class Mirror:
     `redacted` takes the operator's secrets out of what was not fed, or not by a worker.
     """
 
-    client: Client
+    server: Connection
     store: SqliteStore
     heard: Callable[[RunId, list[Entry]], None] = lambda run, entries: None
     redacted: Callable[[Json], Json] = lambda value: value
@@ -72,12 +67,16 @@ class Mirror:
         """The runs of which more may come: the newest that have not ended, or have ended since."""
         ended = datetime.fromtimestamp(since, UTC).isoformat()
         query = f"{_RUNS} AND (ExecutionStatus = 'Running' OR CloseTime >= '{ended}')"
-        listed = self.client.list_workflows(query, limit=limit)
-        return [RunId(each.id) async for each in listed if self._is_stale(each)]
+        stale: list[RunId] = []
+        async for each in executions(self.server, query, size=limit):
+            stale += [each.run] if self._is_stale(each) else []
+            limit -= 1
+            if not limit:
+                break
+        return stale
 
-    def _is_stale(self, execution: WorkflowExecutionAbout) -> bool:
-        started_at = execution.start_time.timestamp()
-        return execution.close_time is None or not self._has_all(RunId(execution.id), started_at)
+    def _is_stale(self, execution: Execution) -> bool:
+        return execution.ended_at is None or not self._has_all(execution.run, execution.started_at)
 
     async def lag(self) -> tuple[int, float]:
         """How many runs have ended and are not here to their end, and when the first of them did.
@@ -85,17 +84,17 @@ class Mirror:
         Of those that have not ended there is always more to come.
         """
         query = f"{_RUNS} AND ExecutionStatus NOT IN ('Running', 'ContinuedAsNew')"
-        listed = [each async for each in self.client.list_workflows(query) if self._is_stale(each)]
-        ends = [each.close_time.timestamp() for each in listed if each.close_time is not None]
+        listed = [each async for each in executions(self.server, query) if self._is_stale(each)]
+        ends = [each.ended_at for each in listed if each.ended_at is not None]
         return len(ends), min(ends, default=0.0)
 
     async def bring_all(self) -> None:
         """Brings all that is new of all runs, and the schedules."""
         stale, pruned = [], self.store.pruned_runs()
-        async for execution in self.client.list_workflows(_RUNS):
-            pruned.pop(RunId(execution.id), None)
+        async for execution in executions(self.server, _RUNS):
+            pruned.pop(execution.run, None)
             if self._is_stale(execution):
-                stale.append((execution.start_time.timestamp(), RunId(execution.id)))
+                stale.append((execution.started_at, execution.run))
         # The server has deleted these, too.
         await self.store.forget_pruned(pruned)
         places = asyncio.Semaphore(AT_ONCE)
@@ -110,7 +109,7 @@ class Mirror:
         if faults := [fault for fault in found if fault is not None]:
             words = "%d of the runs on the cluster cannot be read here, the first: %s"
             log.warning(words, len(faults), faults[0])
-        await bring_schedules(self.client, self.store)
+        await self.bring_schedules()
 
     async def _bring(
         self, places: asyncio.Semaphore, run: RunId, end: asyncio.Event
@@ -149,8 +148,8 @@ class Mirror:
         """
         unread, decoder = await self._unread(run), None
         while unread:
-            execution, decoder = unread.pop(0), Decoder(self.client.data_converter)
-            async for events in self._history(run, execution, wait=wait):
+            execution, decoder = unread.pop(0), Decoder(self.server.data_converter)
+            async for events in history(self.server, run, execution, wait=wait):
                 for event in events:
                     await decoder.take(event)
                 await self._keep(decoder)
@@ -163,28 +162,29 @@ class Mirror:
 
     async def newest(self, run: RunId) -> str:
         """The execution that has the run; an empty text: the server has none."""
-        about = await self._about(run)
-        return "" if about is None else str(about.run_id)
+        about = await execution_of(self.server, run)
+        return "" if about is None else about.execution
 
-    async def _about(self, run: RunId) -> WorkflowExecutionAbout | None:
-        try:
-            return await self.client.get_workflow_handle(run).describe()
-        except RPCError as fault:
-            if fault.status == RPCStatusCode.NOT_FOUND:
-                return None
-            raise
+    async def bring_schedules(self) -> None:
+        """Brings the schedules; where there are none, and never were, nothing is imported."""
+        asked = ListSchedulesRequest(namespace=self.server.namespace, maximum_page_size=1)
+        page = await self.server.workflow_service.list_schedules(asked, retry=True)
+        if page.schedules or ScheduleTable(self.store).all():
+            from whorl.runtimes.temporal import schedules
+
+            await schedules.bring_schedules(client_of(self.server), self.store)
 
     async def _unread(self, run: RunId) -> list[str]:
         """The executions from the one on that has the first entry that is not here."""
-        about, known = await self._about(run), self.last_seq(run)
+        about, known = await execution_of(self.server, run), self.last_seq(run)
         unread: list[str] = []
-        if about is None or (not known and self._is_pruned(run, about.start_time.timestamp())):
+        if about is None or (not known and self._is_pruned(run, about.started_at)):
             return unread
-        execution = str(about.run_id)
+        execution = about.execution
         while execution:
             unread.insert(0, execution)
-            decoder = Decoder(self.client.data_converter)
-            async for events in self._history(run, execution, size=1):
+            decoder = Decoder(self.server.data_converter)
+            async for events in history(self.server, run, execution, size=1):
                 await decoder.take(events[0])
                 before = events[0].workflow_execution_started_event_attributes
                 break
@@ -192,28 +192,6 @@ class Mirror:
             earlier = before.continued_execution_run_id or beginning.before
             execution = earlier if beginning.seq > known else ""
         return unread
-
-    async def _history(
-        self, run: str, execution: str, *, wait: bool = False, size: int = PAGE
-    ) -> AsyncIterator[list[HistoryEvent]]:
-        token = b""
-        while True:
-            asked = GetWorkflowExecutionHistoryRequest(
-                namespace=self.client.namespace,
-                execution=WorkflowExecution(workflow_id=run, run_id=execution),
-                maximum_page_size=size,
-                next_page_token=token,
-                wait_new_event=wait,
-                skip_archival=True,
-            )
-            page = await self.client.workflow_service.get_workflow_execution_history(
-                asked, retry=True
-            )
-            if page.history.events:
-                yield list(page.history.events)
-            token = page.next_page_token
-            if not token:
-                return
 
     async def _keep(self, decoder: Decoder) -> None:
         """Writes the entries that are not here yet.

@@ -25,12 +25,12 @@ from temporalio.exceptions import (
     FailureError,
     WorkflowAlreadyStartedError,
 )
-from temporalio.exceptions import TimeoutError as OutOfTime
 
 with workflow.unsafe.imports_passed_through():
     from whorl.interpreter.events import Cancel, Event, Perform, SetTimer
     from whorl.runtimes.pilot import Arrival, Call
     from whorl.runtimes.temporal import messages
+    from whorl.runtimes.temporal.decoder import lost
     from whorl.runtimes.temporal.memory import Remembering
     from whorl.runtimes.temporal.messages import Beginning
 
@@ -48,8 +48,6 @@ ENTER_AGAIN_S = 1.0
 # A kind of task keeps to its own time limit; the server's comes after it.
 LATE_S = 15.0
 CALL_MAX_S = 7 * 86_400.0
-# How the SDK calls the end of an activity whose worker leaves.
-LEFT = "WorkerShutdown"
 
 
 @workflow.defn(name=messages.RUN)
@@ -338,12 +336,3 @@ def how_to_begin(beginning: Beginning) -> dict[str, Any]:
         "search_attributes": TypedSearchAttributes(pairs),
         "task_timeout": timedelta(seconds=TASK_S),
     }
-
-
-def lost(address: str, at: float, cause: BaseException | None) -> Event:
-    """A call of which no worker has told what came of it, or one that a worker got wrong."""
-    is_left = getattr(cause, "type", "") == LEFT
-    if is_left or isinstance(cause, OutOfTime | CancelledError):
-        return Event("task.in_doubt", address, at)
-    message = str(getattr(cause, "message", cause))
-    return Event("task.failed", address, at, messages.fault_of_worker(message))

@@ -98,13 +98,13 @@ def _with_mirror(
     async def done() -> T:
         from whorl.providers.redaction import redact
         from whorl.runtimes.sqlite import SqliteStore
-        from whorl.runtimes.temporal.connection import answering, connect
+        from whorl.runtimes.temporal.connection import answering, connect_to_read
         from whorl.runtimes.temporal.mirror import Mirror
 
-        client = await connect(settings)
+        server = await connect_to_read(settings)
         async with SqliteStore(path, seals=seals, is_mirror=True) as store:
             with answering(settings):
-                return await work(Mirror(client, store, redacted=lambda v: redact(v, secrets)))
+                return await work(Mirror(server, store, redacted=lambda v: redact(v, secrets)))
 
     found: list[T] = []
     faults: list[Exception] = []
