@@ -35,7 +35,7 @@ input.type         type      =  string, number, integer, boolean, json, list, fi
     secret: a text that is never shown, and is stored only encrypted
 input.default      raw       =  the value if none is given
 input.required     truth     =  whether it must be given
-input.description  text      =  what it is for, for people
+input.description  text      =  what the input is for
 input.secret       truth     =  whether its value is never shown; default: as the type says
 budget.cost        number 0 1000000  cost_usd  dollars
 budget.tokens      count     =  tokens, read and written
