@@ -21,10 +21,10 @@ demo: .venv/.installed
 		$(BIN)/whorl --config examples/demo.toml run examples/polish.yaml "a haiku about rain"; \
 		$(BIN)/whorl why last; \
 		if $(BIN)/python -c 'import xllamacpp' 2>/dev/null; then \
-			echo; echo "The same loop with a toy model in this process: real replies, poor verse."; \
+			echo; echo "The same loop with a toy model in this process: the replies are real, the poems are poor."; \
 			$(BIN)/whorl run examples/polish.yaml "a haiku about rain"; \
 		fi; \
-		echo; echo "Look around: .venv/bin/whorl serve   Go on: docs/start.md   A real model: export OPENAI_API_KEY=..."; \
+		echo; echo "In the browser: .venv/bin/whorl serve   Next: docs/start.md   A real model: export OPENAI_API_KEY=..."; \
 	fi
 
 # All parts, also when one of them fails.

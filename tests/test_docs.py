@@ -11,6 +11,7 @@ import pytest
 
 from threats import COLLECTED, FILES, NUMBERS, PAGE, files_of, rows_of
 from waiting import PATIENCE_S
+from whorl import testing
 from whorl.dialects import read_workflow
 from whorl.ir import Loop, Score, Task
 from whorl.ir.expressions import conditions_in
@@ -61,6 +62,34 @@ def test_the_comparison_shows_programs_that_are_run() -> None:
     for word, file in (("langgraph", "bench/peers/essay.py"), ("py", "examples/python/essay.py")):
         [program] = re.findall(rf"^```{word}\n(.*?)^```", page, re.S | re.M)
         assert program == (ROOT / file).read_text()
+
+
+def test_the_two_loops_of_the_guide_for_logic_apps_do_the_same(tmp_path: Path) -> None:
+    page = (ROOT / "docs/guides/coming-from-logic-apps.md").read_text()
+    [definition] = re.findall(r"^```json\n(.*?)^```", page, re.S | re.M)
+    [native] = re.findall(r"^```yaml\n(whorl: 1\n.*?)^```", page, re.S | re.M)
+    for name, text in (("workflow.json", definition), ("approve.yaml", native)):
+        (tmp_path / name).write_text(text)
+    verdicts = [{"approved": False, "feedback": "shorter"}, {"approved": True, "feedback": ""}]
+    theirs = testing.run(
+        tmp_path / "workflow.json",
+        {"body": {"task": "a haiku"}},
+        mocks={
+            "Write": {"sequence": [{"outputs": {"body": {"text": word}}} for word in "ab"]},
+            "Review": {"sequence": [{"outputs": {"body": verdict}} for verdict in verdicts]},
+        },
+    )
+    ours = testing.run(
+        tmp_path / "approve.yaml",
+        {"task": "a haiku"},
+        mocks={"write": ["a", "b"], "review": [{"outputs": verdict} for verdict in verdicts]},
+    )
+
+    for outcome, loop in ((theirs, "Polish"), (ours, "polish")):
+        assert outcome.loop(loop).iterations == 2
+        assert outcome.loop(loop).exit_reason == "condition_met"
+    assert theirs.calls("Write")[1].inputs["body"] == {"task": "a haiku", "feedback": "shorter"}
+    assert "Feedback: shorter" in ours.calls("write")[1].inputs["prompt"]
 
 
 def test_each_end_in_the_tables_has_its_case() -> None:

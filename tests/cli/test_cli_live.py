@@ -113,12 +113,12 @@ steps:
 def test_q_leaves_a_run_that_is_watched(project: Path, terminal: Terminal) -> None:
     terminal.read_until("/9000")
     watching = Terminal("watch")
-    watching.read_until("q leave it alone")
+    watching.read_until("q stop watching")
     assert "╭─ whorl watch" in watching.shown
 
     watching.press("q")
 
-    watching.read_until("goes on without you")
+    watching.read_until("continues; to watch it again")
     assert watching.code() == 0
     watching.close()
 

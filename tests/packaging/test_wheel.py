@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import tomllib
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -174,6 +175,39 @@ def test_the_wheel_runs_without_being_installed(wheel: Path, tmp_path: Path, nam
     assert done.returncode == 0, done.stderr
     assert whorl.__version__ in done.stdout
     assert f"{name} " in (ROOT / "docs" / "start.md").read_text()
+
+
+# What each extra brings: a module that is there after `pip install whorl[EXTRA]`.
+EXTRAS = {
+    "local": "xllamacpp",
+    "mcp": "mcp",
+    "otel": "opentelemetry.sdk.trace",
+    "s3": "obstore",
+    "temporal": "temporalio.client",
+    "xslt": "lxml.etree",
+}
+
+
+def test_pip_installs_the_wheel_with_its_extras(wheel: Path, tmp_path: Path) -> None:
+    """With pip itself, in an empty environment, as the documents say it."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert set(settings["project"]["optional-dependencies"]) == set(EXTRAS)
+    own = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    pip = [str(own), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    # Of the engine of the toy model there are no wheels for some platforms.
+    names = [name for name in EXTRAS if name != "local"]
+    subprocess.run([*pip, "install", f"{wheel}[{','.join(names)}]"], check=True)
+    modules = "; ".join(f"import {EXTRAS[name]}" for name in names)
+    for words in (
+        [*pip, "check"],
+        [str(own), "-c", modules],
+        [str(own.parent / "whorl"), "--help"],
+    ):
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+    start = (ROOT / "docs" / "start.md").read_text()
+    assert [name for name in EXTRAS if f"`whorl[{name}]`" not in start] == []
 
 
 def test_one_command_brings_the_toy_model_with_its_weights(wheel: Path, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_nothing_more_is_not_sent(page: Page, run: str) -> None:
     dialog.get_by_label("More iterations").fill("")
 
     expect(dialog.get_by_role("button", name="Continue")).to_be_disabled()
-    expect(dialog).to_contain_text("Say how much more")
+    expect(dialog).to_contain_text("Enter more iterations")
     assert run in dialog.locator(".same-command").inner_text()
 
 
@@ -221,7 +221,7 @@ def test_words_for_a_gate_are_kept_when_somebody_else_answers(site: Site, page: 
     expect(dialog.get_by_role("alert")).to_contain_text("W905")
     dialog.get_by_role("button", name="Try again").click()
 
-    expect(dialog).to_contain_text("Nothing is asked at check any more")
+    expect(dialog).to_contain_text("There is no open question at check any more")
     expect(dialog).to_contain_text("not before Monday")
     assert site.wait(run, "succeeded")["result"]["outputs"] == {"ok": False, "words": ""}
 

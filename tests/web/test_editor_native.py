@@ -103,7 +103,7 @@ def test_a_loop_is_built_by_mouse(
     page.get_by_label("Name").fill("polish")
     page.get_by_role("button", name="Wrap", exact=True).click()
     expect(step(page, "polish/review")).to_be_visible()
-    expect(said(page)).to_contain_text("write, review wrapped in polish; 1 reader rewired")
+    expect(said(page)).to_contain_text("write, review wrapped in polish; 1 reference updated")
     type_until(page)
     settle(page)
     start = step(page, "polish/review").locator(".react-flow__handle-right")

@@ -147,7 +147,7 @@ def test_a_run_is_asked_what_another_rule_would_have_done(site: Site, page: Page
     trials = site.get("/experiments/describe/cases")["cases"][0]["cells"]["patient"]["trials"]
     site.open(page, f"/runs/{trials[0]['run']}")
 
-    page.get_by_text("What if it had another rule?").click()
+    page.get_by_text("What if the loop had another rule?").click()
     page.get_by_label("at most").fill("1")
     page.get_by_role("status").filter(has_text="1 iteration, returns #1").wait_for()
     page.get_by_text(f"whorl what-if {trials[0]['run']} --at-most 1").wait_for()

@@ -149,7 +149,7 @@ def test_the_next_question_is_gone_to_and_takes_no_click_in_its_first_second(
 ) -> None:
     page.get_by_role("button", name="Accept and finish").click()
     link = answered(page).get_by_role("link", name="next question →")
-    way_on = page.get_by_role("group", name="the way on")
+    way_on = page.get_by_role("group", name="what comes next")
     expect(way_on).to_have_attribute("aria-disabled", "false")
     # However busy the machine is, that second is not over before the clicks.
     page.clock.install()
@@ -183,7 +183,7 @@ def test_words_are_kept_when_another_tab_answers(
     answered(other)
 
     card = answered(page)
-    expect(card).to_contain_text("Somebody else answered: Another iteration “shorter, please”")
+    expect(card).to_contain_text("Someone else answered: Another iteration “shorter, please”")
     expect(card).to_contain_text("What you wrote was not sent.")
     expect(card.get_by_label("what you wrote")).to_have_text("Half of what I wanted to")
     picture(page, "gate-answered-elsewhere")
@@ -228,7 +228,7 @@ def test_an_answer_that_comes_too_late_is_refused_and_kept(
 
     assert answer.value.status == 409
     card = answered(page)
-    expect(card).to_contain_text("Somebody else answered: Another iteration “too long”")
+    expect(card).to_contain_text("Someone else answered: Another iteration “too long”")
     expect(card.get_by_label("what you wrote")).to_have_text("Fine with me")
     assert [one["approved"] for one in decisions(site, letter)] == [False]
 
@@ -262,7 +262,7 @@ def test_a_question_that_is_asked_again_does_not_take_the_place_of_the_first(
 
     card.get_by_role("link", name="next question →").click()
     page.get_by_role("heading", name="its limit of 2 iterations").wait_for()
-    page.get_by_role("button", name="Accept what there is").click()
+    page.get_by_role("button", name="Accept the result so far").click()
     answered(page)
     assert site.wait(run, "succeeded")["exit_reason"] == "accepted"
 
@@ -296,7 +296,7 @@ def test_edits_are_kept_when_somebody_else_answers(site: Site, page: Page) -> No
     site.post(f"/runs/{run}/approve", {"address": "check", "value": "Theirs."})
     card = answered(page)
 
-    expect(card).to_contain_text("Somebody else answered: Approve with edits")
+    expect(card).to_contain_text("Someone else answered: Approve with edits")
     expect(card.get_by_label("what you wrote")).to_have_text("Mine.")
 
 
@@ -309,7 +309,7 @@ def test_another_iteration_is_asked_for_with_feedback(site: Site, page: Page) ->
 
     assert decisions(site, run)[0]["feedback"] == "longer, please"
     expect(page.get_by_role("region", name="what it is about")).to_contain_text("A second, longer")
-    page.get_by_label("difference to #1").check(force=True)
+    page.get_by_label("changes since #1").check(force=True)
     expect(page.locator(".diff-text.diff-added")).to_contain_text("A second, longer draft.")
     picture(page, "gate-iteration")
     page.emulate_media(color_scheme="dark")
@@ -356,7 +356,7 @@ def test_a_gate_in_a_loop_shows_what_has_changed_since_it_was_rejected(
     page.get_by_role("button", name="Reject").click()
     answered(page).get_by_role("link", name="next question →").click()
     page.get_by_text("work[2]/check").first.wait_for()
-    page.get_by_label("difference to #1").check(force=True)
+    page.get_by_label("changes since #1").check(force=True)
 
     expect(page.locator(".diff-text.diff-added")).to_contain_text("A second, longer draft.")
     page.get_by_role("button", name="Approve", exact=True).click()
@@ -442,16 +442,16 @@ def test_a_decision_elsewhere_is_seen_at_once(site: Site, page: Page) -> None:
     run = asked(site, page, "gated.yaml")
     site.cli("approve", run)
 
-    expect(answered(page)).to_contain_text("Somebody else answered: Approve")
+    expect(answered(page)).to_contain_text("Someone else answered: Approve")
 
 
 def test_a_run_that_asks_nothing_says_so(site: Site, page: Page) -> None:
     run = site.ran("order.yaml", {"topic": "x"})
     site.open(page, f"/runs/{run}/gate")
 
-    expect(page.get_by_role("heading", name="Nothing waits for you")).to_be_visible()
+    expect(page.get_by_role("heading", name="No question waits for you")).to_be_visible()
     site.open(page, f"/runs/{run}/gate?address=draft")
-    expect(page.get_by_role("heading", name="Nothing is asked at draft")).to_be_visible()
+    expect(page.get_by_role("heading", name="There is no question at draft")).to_be_visible()
 
 
 def test_the_answer_is_reached_by_keys(site: Site, page: Page) -> None:

@@ -83,7 +83,7 @@ def saved(site: Site, page: Page, file: str) -> str:
 def test_a_form_is_made_from_the_palette(site: Site, page: Page) -> None:
     form = native(site, page, "publish ask")
 
-    expect(form.get_by_label("Prompt needed")).to_have_value("Publish {{ polish.write }}")
+    expect(form.get_by_label("Prompt required")).to_have_value("Publish {{ polish.write }}")
     form.get_by_text("More fields").click()
     form.get_by_label("temperature").fill("0.2")
     form.get_by_label("temperature").press("Enter")
@@ -101,7 +101,7 @@ def test_what_forms_do_not_know_is_listed_and_left_alone(site: Site, page: Page)
     expect(form.get_by_label("problems of the step")).to_contain_text("line 22")
     form.get_by_text("Also in the file (1)").click()
     expect(form.get_by_text("x_note", exact=True)).to_be_visible()
-    form.get_by_label("Prompt needed").fill("Print {{ polish.write }}")
+    form.get_by_label("Prompt required").fill("Print {{ polish.write }}")
     form.get_by_label("name of the step").focus()
 
     assert saved(site, page, "odd.yaml") == text.replace("Publish {{", "Print {{")
@@ -110,7 +110,7 @@ def test_what_forms_do_not_know_is_listed_and_left_alone(site: Site, page: Page)
 def test_a_text_changes_where_it_was_typed_into(site: Site, page: Page) -> None:
     form = native(site, page, "write ask")
     prompt = "Write {{ task }} well.\nMind: {{ feedback | default('') }}\n"
-    form.get_by_label("Prompt needed").fill(prompt)
+    form.get_by_label("Prompt required").fill(prompt)
     form.get_by_label("name of the step").focus()
     text = saved(site, page, "polish.yaml")
 
@@ -243,12 +243,12 @@ def test_edges_are_cut_and_made_by_menus(site: Site, page: Page) -> None:
 def test_a_canvas_loop_has_its_three_fields_and_its_clamps(site: Site, page: Page) -> None:
     form = opened(site, page, "self-refine.json", "loop")
     form.get_by_label("Exit").select_option("evaluator")
-    expect(form.get_by_text("No router is in this loop")).to_be_visible()
+    expect(form.get_by_text("This loop has no router")).to_be_visible()
     expect(form.get_by_label("Stability threshold")).to_have_count(0)
     most = form.get_by_label("Max iterations")
     most.fill("70")
     expect(most).to_have_value("50")
-    expect(form.get_by_text("may take from 1 to 50 iterations")).to_be_visible()
+    expect(form.get_by_text("can have from 1 to 50 iterations")).to_be_visible()
     most.fill("4")
     most.press("Enter")
     form.get_by_label("Exit").select_option("stable_output")
@@ -336,12 +336,12 @@ def test_new_files_are_made(site: Site, page: Page) -> None:
     choice.check()
     expect(dialog.get_by_label("File", exact=True)).to_have_value("agentic-search.json")
     picture(page, "new-dialog")
-    dialog.get_by_role("button", name="Make it").click()
+    dialog.get_by_role("button", name="Create").click()
     page.get_by_role("heading", name="agentic-search.json").wait_for()
     page.get_by_role("button", name="New…").click()
     dialog.get_by_role("radio", name="Empty native").check()
     dialog.get_by_label("File", exact=True).fill("flows/fresh.yaml")
-    dialog.get_by_role("button", name="Make it").click()
+    dialog.get_by_role("button", name="Create").click()
     page.get_by_role("heading", name="flows/fresh.yaml").wait_for()
 
     assert site.cli("validate", "agentic-search.json").returncode == 0

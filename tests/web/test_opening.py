@@ -50,7 +50,7 @@ def test_without_a_session_the_page_asks_for_the_token(site: Site, browser: Brow
     page.get_by_label("Token").fill("wrong")
     page.keyboard.press("Enter")
 
-    page.get_by_role("alert").filter(has_text="does not take this token").wait_for()
+    page.get_by_role("alert").filter(has_text="does not accept this token").wait_for()
     page.get_by_label("Token").fill(site.token)
     page.keyboard.press("Enter")
     page.locator(".run-title", has_text="gated").wait_for()

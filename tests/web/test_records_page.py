@@ -245,10 +245,10 @@ def test_a_question_with_a_timeout_says_when_that_is_over(site: Site, page: Page
     site.wait(run, "waiting")
     site.open(page, f"/runs/{run}")
 
-    page.locator(".banner", has_text="goes on by itself at").get_by_text("in 1h 59m").wait_for()
+    page.locator(".banner", has_text="continues by itself at").get_by_text("in 1h 59m").wait_for()
     step(page, "first", "succeeded")
     site.open(page, "/")
-    page.get_by_role("row", name=run).get_by_text("goes on in 1h").wait_for()
+    page.get_by_role("row", name=run).get_by_text("continues in 1h").wait_for()
 
 
 def test_a_wait_under_way_says_until_when(site: Site, page: Page) -> None:

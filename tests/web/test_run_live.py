@@ -154,7 +154,7 @@ def test_a_run_whose_process_died_is_taken_up_again(site: Site, page: Page) -> N
     process.communicate()
 
     page.locator(".run-title").filter(has_text="interrupted").wait_for()
-    page.locator(".banner").filter(has_text="Nobody drives this run").wait_for()
+    page.locator(".banner").filter(has_text="The process that drove this run has ended").wait_for()
     page.get_by_role("button", name="Resume").click()
     page.locator(".run-title").filter(has_text="running").wait_for()
     site.post(f"/runs/{run}/cancel")

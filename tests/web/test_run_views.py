@@ -144,7 +144,7 @@ def test_items_that_run_at_once_stand_under_each_other_over_a_time_axis(
     bars.nth(3).wait_for()
     assert len({bars.nth(index).get_attribute("y") for index in range(4)}) == 4
     assert page.locator(".gantt .tick").first.text_content() == "0.0s"
-    sums = page.get_by_role("table").filter(has_text="Where the time and the money went")
+    sums = page.get_by_role("table").filter(has_text="Time and cost of each step")
     sums.get_by_role("row").filter(has_text="all › work").filter(has_text="4").wait_for()
     picture(page, "run-timeline-items")
 

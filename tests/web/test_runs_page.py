@@ -140,7 +140,7 @@ def test_filters_are_kept_in_the_address(site: Site, shown: Page, runs: dict[str
     assert row(shown, runs["review"]).is_visible()
 
     shown.get_by_label("Search").fill("nothing of the kind")
-    shown.get_by_text("No run fits these filters").wait_for()
+    shown.get_by_text("No run matches these filters").wait_for()
     shown.get_by_role("button", name="Show all runs").click()
     row(shown, runs["gated"]).wait_for()
     assert shown.url.endswith("#/")
@@ -159,7 +159,7 @@ def test_a_run_is_found_by_its_input_its_day_and_its_cost(
     row(shown, runs["gated"]).wait_for()
 
     shown.get_by_label("To", exact=True).fill("2020-01-31")
-    shown.get_by_text("No run fits these filters").wait_for()
+    shown.get_by_text("No run matches these filters").wait_for()
     shown.get_by_label("To", exact=True).fill("")
     shown.get_by_label("From", exact=True).fill("2020-01-31")
     row(shown, runs["gated"]).wait_for()
@@ -176,11 +176,11 @@ def test_runs_are_sorted_and_counted(site: Site, shown: Page, runs: dict[str, st
     row(shown, runs["gated"]).wait_for()
     total = site.get("/runs")["total"]
     shown.get_by_role("button", name="Cost / budget").click()
-    shown.get_by_label("most first").wait_for()
+    shown.get_by_label("highest first").wait_for()
     listed = site.get("/runs", sort="cost")["runs"]
     shown.locator("tbody tr").first.filter(has_text=listed[0]["id"]).wait_for()
     shown.get_by_role("button", name="Cost / budget").click()
-    shown.get_by_label("least first").wait_for()
+    shown.get_by_label("lowest first").wait_for()
     shown.locator("tbody tr").first.filter(has_not_text=listed[0]["id"]).wait_for()
 
     assert "sort=cost&reverse=1" in shown.url

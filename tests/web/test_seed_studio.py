@@ -116,7 +116,7 @@ def test_both_templates_are_in_new(site: Site, page: Page, template: str) -> Non
     radios = dialog.get_by_role("radio", name=template)
     radios.and_(dialog.get_by_role("radio", name="studio")).check()
     dialog.get_by_label("File", exact=True).fill(f"{template}-new.json")
-    dialog.get_by_role("button", name="Make it").click()
+    dialog.get_by_role("button", name="Create").click()
     page.get_by_role("heading", name=f"{template}-new.json").wait_for()
 
     bundled = ROOT / "src" / "whorl" / "templates" / "studio" / f"{template}.json"

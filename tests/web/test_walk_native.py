@@ -50,11 +50,11 @@ def fill_steps(hands: Hands) -> None:
     hands.write(form.get_by_label("name of the step"), "review")
     page.keyboard.press("Enter")
     expect(step(page, "review")).to_be_visible()
-    hands.write(form.get_by_label("Prompt needed"), REVIEW)
+    hands.write(form.get_by_label("Prompt required"), REVIEW)
     hands.press(form.get_by_text("More fields"))
     hands.write(form.get_by_label("Fields of the answer"), RETURNS)
     hands.select("write")
-    hands.write(form.get_by_label("Prompt needed"), WRITE)
+    hands.write(form.get_by_label("Prompt required"), WRITE)
 
 
 def fill_loop(hands: Hands) -> None:

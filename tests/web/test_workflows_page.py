@@ -123,7 +123,7 @@ def test_typed_inputs_make_a_form_that_starts_a_run(site: Site, page: Page) -> N
     page.get_by_label("strict").uncheck()
     page.get_by_label("tags").fill('["x", "y"]')
     page.get_by_label("Budget").fill("0.9")
-    page.get_by_label("Most iterations").fill("2")
+    page.get_by_label("Max iterations").fill("2")
     command = (
         "whorl run order.yaml -i topic=mayflies -i pages:=4 -i strict:=false "
         '-i \'tags:=["x","y"]\' --budget 0.9 --max-iterations 2'

@@ -105,7 +105,7 @@ class Hands:
         dialog.get_by_label("File", exact=True).wait_for()
         self.pick(dialog.get_by_role("radio", name=f"Empty {dialect}"))
         self.write(dialog.get_by_label("File", exact=True), file)
-        self.press(dialog.get_by_role("button", name="Make it"))
+        self.press(dialog.get_by_role("button", name="Create"))
         expect(page.locator(".edit-head h1")).to_contain_text(file)
         expect(page.locator(".edit-canvas .react-flow__node").first).to_be_visible()
         settle(page)

@@ -74,7 +74,7 @@ describe("ScoreCurve", () => {
   });
 
   it("says so when there is nothing to draw", () => {
-    expect(html(<ScoreCurve scores={[null]} />)).toContain("No scores");
+    expect(html(<ScoreCurve scores={[null]} />)).toContain("This loop has no scores");
     expect(html(<ScoreCurve scores={[0.5]} />)).not.toContain("NaN");
   });
 });
@@ -189,7 +189,7 @@ describe("the timeline", () => {
     const shown = html(<Gantt spans={spansOfDraft(journal)} now={journal.lastAt} onSelect={nothing} />);
 
     expect(shown).toContain('draft[1]/fix[2]/check: succeeded');
-    expect(html(<Gantt spans={[]} now={0} />)).toContain("Nothing that takes time has run");
+    expect(html(<Gantt spans={[]} now={0} />)).toContain("No step that takes time has run");
   });
 });
 

@@ -51,7 +51,7 @@ describe("a question", () => {
     const first = journal.gates.get("work/:limit")!;
     told(journal, ["run.continued", "", { at: "work", iterations: 1 }]);
     expect(open(journal)).toEqual([]);
-    expect(sameQuestion(first, journal.gates.get("work/:limit"))?.gone).toBe("its loop was given more");
+    expect(sameQuestion(first, journal.gates.get("work/:limit"))?.gone).toBe("its loop was continued");
 
     told(journal, ["gate.waiting", "work/:limit", { reason: "limit", message: "two?" }]);
     const second = journal.gates.get("work/:limit")!;
@@ -65,7 +65,7 @@ describe("a question", () => {
   it("says who answered what", () => {
     expect(answerWords("iteration", false)).toBe("Another iteration");
     expect(answererWords("person", true)).toBe("You answered");
-    expect(answererWords("person", false)).toBe("Somebody else answered");
+    expect(answererWords("person", false)).toBe("Someone else answered");
     expect(answererWords("python", false)).toBe("A Python program answered");
   });
 });

@@ -80,7 +80,7 @@ describe("the list of runs", () => {
     const done = { status: "succeeded", exit_reason: "condition_met", stopped_by: "score" } as const;
     expect(exitWords(item("r1", done))).toBe("score reached");
     expect(exitWords(item("r1", { ...done, status: "waiting" }))).toBe("–");
-    expect(exitWords(item("r1", { status: "waiting", due: 160 }), 100)).toBe("goes on in 1m");
+    expect(exitWords(item("r1", { status: "waiting", due: 160 }), 100)).toBe("continues in 1m");
     expect(exitWords(item("r1", { status: "interrupted", held: "W908 not trusted" }))).toBe("W908 not trusted");
     expect(exitWords(item("r1", { held: "waits for its turn, as number 2", position: 2 }))).toBe("waits for its turn, as number 2");
     expect(exitWords(item("r1", { status: "failed", error: "'code' failed" }))).toBe("'code' failed");

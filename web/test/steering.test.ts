@@ -99,7 +99,7 @@ describe("inputs of a workflow", () => {
   it("are given where they differ from the default", () => {
     const texts = { ...textsFor(item, {}), topic: "x", strict: "true" };
     expect(inputsFrom(item, texts)).toEqual({ inputs: { topic: "x", strict: true }, problem: "" });
-    expect(inputsFrom(item, { ...texts, topic: "" }).problem).toBe("topic is needed");
+    expect(inputsFrom(item, { ...texts, topic: "" }).problem).toBe("topic is required");
     expect(inputsFrom(item, { ...texts, [MORE]: '{"a": 1}' }).inputs).toEqual({ a: 1, topic: "x", strict: true });
     expect(inputsFrom(item, { ...texts, [MORE]: "[]" }).problem).toContain("not an object");
   });

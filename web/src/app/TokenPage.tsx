@@ -12,7 +12,7 @@ export function TokenPage({ isRefused, onToken }: { isRefused: boolean; onToken:
       <h1>Whorl</h1>
       {isRefused && (
         <p role="alert" className="notice-error">
-          <span aria-hidden="true">✗ </span>The server does not take this token. It has a new one each time it starts.
+          <span aria-hidden="true">✗ </span>The server does not accept this token. It makes a new one each time it starts.
         </p>
       )}
       <form onSubmit={submit}>
@@ -29,8 +29,8 @@ export function TokenPage({ isRefused, onToken }: { isRefused: boolean; onToken:
         <button className="button button-main">Open</button>
       </form>
       <p className="help">
-        <code>whorl serve</code> prints an address with the token in it; open that, or paste the token here.
-        It opens a session for all tabs of this browser, and is not kept.
+        <code>whorl serve</code> prints an address that contains the token. Open it, or paste the token here.
+        This signs in all tabs of this browser. The token itself is not stored.
       </p>
     </main>
   );

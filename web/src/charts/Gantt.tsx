@@ -24,7 +24,7 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
     () => timelineOf(spans, { width: width - NAMES - 8, now }),
     [spans, now, width],
   );
-  if (rows.length === 0) return <p className="faint">Nothing that takes time has run.</p>;
+  if (rows.length === 0) return <p className="faint">No step that takes time has run yet.</p>;
   const tops = lanes.map((_, index) => HEAD + ROW * lanes.slice(0, index).reduce((sum, count) => sum + count, 0));
   const bottom = HEAD + ROW * lanes.reduce((sum, count) => sum + count, 0) + 2;
   const height = bottom + FOOT;

@@ -51,7 +51,7 @@ export const ScoreCurve = memo(function ScoreCurve(props: ScoreCurveProps) {
   const points = withMarks(sample(all, POINTS_MAX), marks);
   const behind = others.map((curve) => ({ ...curve, points: sample(pointsOf(curve.scores, curve.first), POINTS_MAX) }));
   const shown = [...points, ...behind.flatMap((curve) => curve.points)];
-  if (shown.length + outside.length === 0) return <p className="faint">No scores: this loop is not scored.</p>;
+  if (shown.length + outside.length === 0) return <p className="faint">This loop has no scores.</p>;
   const allowed = shown.length === 0 ? outside.flatMap((one) => [one.low, one.high]) : [];
   const [low, high] = rangeOf([...shown.map((point) => point.score), ...allowed, ...(target === null ? [] : [target])]);
   const range: [number, number] = low >= 0 && high <= 1 ? [0, 1] : [low, high];

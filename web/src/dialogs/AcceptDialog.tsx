@@ -60,7 +60,7 @@ function AcceptForm({ run, request, onClose, onReload }: AcceptFormProps) {
           </select>
         )}
       </Field>
-      <p className="help">The loop ends with this result. Steps after the loop run (again) with it.</p>
+      <p className="help">The loop ends with this result. The steps after the loop then run with it, even if they have run before.</p>
     </ActionForm>
   );
 }

@@ -70,7 +70,7 @@ export function ContinueForm({ run, seen, loop, iterations, onCancel, onReload, 
     <ActionForm
       label="Continue"
       command={commands.continue(run.id, { loop: at, iterations: asked.iterations, budget: asked.budget_usd })}
-      problem={hasSome ? "" : "Say how much more: iterations, budget, or both."}
+      problem={hasSome ? "" : "Enter more iterations, more budget, or both."}
       act={act}
       {...(onCancel ? { onCancel } : {})}
       {...(onReload ? { onReload } : {})}
@@ -80,8 +80,8 @@ export function ContinueForm({ run, seen, loop, iterations, onCancel, onReload, 
         <AmountField label="More budget" unit="dollars" text={money} onText={setMoney} help={used} />
       </div>
       <p className="help">
-        <code>{at}</code> goes on after its last iteration
-        {run.exit_reason === "condition_met" && at === run.loop ? "; its condition was met, so it stops when it is met again" : ""}. Steps after
+        <code>{at}</code> continues after its last iteration
+        {run.exit_reason === "condition_met" && at === run.loop ? "; its condition was already met, so it stops when it is met again" : ""}. Steps after
         the loop run again.
       </p>
     </ActionForm>

@@ -28,7 +28,7 @@ export function DecisionDialog({ request, onClose }: DecisionProps) {
       {!run.value && !run.error && <Loading what="the question" />}
       {run.value && gate && <DecisionForm run={run.value} gate={gate} feedback={feedback} onFeedback={setFeedback} request={request} onClose={onClose} onReload={run.reload} />}
       {run.value && !gate && (
-        <Empty title={`Nothing is asked at ${visible(request.address)} any more`}>
+        <Empty title={`There is no open question at ${visible(request.address)} any more`}>
           {feedback && (
             <>
               <p>What you wrote was not sent:</p>

@@ -73,7 +73,7 @@ function ForkForm({ run, iterations, marked, steps, request, onClose }: ForkForm
     setNumber(next);
     setEdits({});
   };
-  const kept = number === 1 ? "Nothing is kept: the loop begins anew." : `Iterations 1 to ${number - 1} are kept as they are; #${number} is done again.`;
+  const kept = number === 1 ? "Nothing is kept: the loop starts again." : `Iterations 1 to ${number - 1} are kept; #${number} runs again.`;
   return (
     <ActionForm label="Fork" command={commands.fork(run.id, at, set, budget_usd, changed)} problem={problem} act={act} onCancel={onClose}>
       <div className="field-row">
@@ -91,12 +91,12 @@ function ForkForm({ run, iterations, marked, steps, request, onClose }: ForkForm
             </select>
           )}
         </Field>
-        <AmountField label="Budget of the new run" unit="dollars" text={budget} onText={setBudget} help={run.budget_usd === null ? "none if empty" : `as before (${budgetWords(run.budget_usd)}) if empty`} />
+        <AmountField label="Budget of the new run" unit="dollars" text={budget} onText={setBudget} help={run.budget_usd === null ? "empty: none" : `empty: as before (${budgetWords(run.budget_usd)})`} />
       </div>
       {iterations.some((one) => one.score !== null) && (
         <ScoreCurve scores={scoresBy(iterations)} target={run.target} {...marked} chosen={number} others={others} onChoose={choose} height={96} width={560} />
       )}
-      <ValueGroup title={`What iteration ${number} is given`} empty={emptyWords(given)} values={carried} edits={edits} onEdit={setEdits} isOpen />
+      <ValueGroup title={`Values for iteration ${number}`} empty={emptyWords(given)} values={carried} edits={edits} onEdit={setEdits} isOpen />
       <ValueGroup title="Inputs of the run" empty="The workflow has no inputs." values={inputs} edits={edits} onEdit={setEdits} />
       {steps.length > 0 && <StepGroup steps={steps} edits={stepEdits} onEdit={setStepEdits} />}
     </ActionForm>
@@ -105,7 +105,7 @@ function ForkForm({ run, iterations, marked, steps, request, onClose }: ForkForm
 
 function emptyWords({ error, isLoading }: { error: unknown; isLoading: boolean }): string {
   if (isLoading) return "Loading…";
-  return error ? "This iteration has not ended: what it was given is kept as it is." : "Nothing is carried into this iteration.";
+  return error ? "This iteration has not ended, so its values cannot be changed." : "Nothing is carried into this iteration.";
 }
 
 interface ValueGroupProps {

@@ -19,15 +19,15 @@ export type Choices = Record<"approve" | "reject", Choice>;
 
 const CHOICES: Record<string, Choices> = {
   gate: {
-    approve: { label: "Approve", tone: "main", help: "The run goes on." },
-    reject: { label: "Reject", tone: "bad", help: "The run learns that it was rejected, and why." },
+    approve: { label: "Approve", tone: "main", help: "The run continues." },
+    reject: { label: "Reject", tone: "bad", help: "The run gets your rejection and your feedback." },
   },
   iteration: {
     approve: { label: "Accept and finish", tone: "main", help: "The loop ends with this iteration." },
-    reject: { label: "Another iteration", tone: "main", help: "The next iteration is given your words." },
+    reject: { label: "Another iteration", tone: "main", help: "The next iteration gets your feedback." },
   },
   limit: {
-    approve: { label: "Accept what there is", tone: "main", help: "The loop ends with what it has." },
+    approve: { label: "Accept the result so far", tone: "main", help: "The loop ends with the result so far." },
     reject: { label: "Reject", tone: "bad", help: "The loop ends as rejected." },
   },
   in_doubt: {
@@ -48,7 +48,7 @@ export function answerWords(reason: string, approved: boolean): string {
 const ANSWERERS: Record<string, string> = { python: "A Python program answered", "dry run": "The dry run answered" };
 
 export function answererWords(by: string, isMine: boolean): string {
-  return isMine ? "You answered" : (ANSWERERS[by] ?? "Somebody else answered");
+  return isMine ? "You answered" : (ANSWERERS[by] ?? "Someone else answered");
 }
 
 export const isOpen = (gate: GateState): boolean => gate.decided === null && gate.gone === "";

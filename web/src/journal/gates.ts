@@ -49,7 +49,7 @@ export const gateChanges: Record<string, Change> = {
   "iteration.finished": (journal, { address }) => close(journal, placeOf(address), "its iteration has ended"),
   "loop.finished": (journal, { address }) => close(journal, placeOf(address), "its loop has ended"),
   "node.finished": (journal, { address }) => close(journal, placeOf(address), "its step has ended"),
-  "run.continued": (journal, { body }) => close(journal, `${placeOf(textFrom(body["at"]))}/:limit`, "its loop was given more"),
+  "run.continued": (journal, { body }) => close(journal, `${placeOf(textFrom(body["at"]))}/:limit`, "its loop was continued"),
   "run.cancelled": (journal) => close(journal, "", "the run was cancelled"),
   "run.finished": (journal) => close(journal, "", "the run has ended"),
 };

@@ -11,14 +11,14 @@ TABLE = """
 [file]
 whorl*             whole 1 1  format  the version of the format: 1
 name               label     =  what it is called; default: the name of the file
-description        text      =  for people
+description        text      =  what the workflow does, for its readers
 ~dialect           dialect   =  the format that it was converted from
 ~expressions       library   =  the functions of its expressions; {expr: ..., in: ..., library:
     ...} is an expression of another kind, {literal: ...} a plain value, and names may be any texts
-inputs             inputs    =  what a run is given, by name; a ? behind the type makes it optional
+inputs             inputs    =  what a run is given, by name; a ? after the type makes it optional
 ~main_input        text      =  the input that a run is given without a name
-model              model     inputs.model  the default for all steps: provider/model; a list is
-    fail-over in order
+model              model     inputs.model  the default for all steps: provider/model; in a
+    list, the next one is used when one fails
 system             template  inputs.system  the default system prompt of all `ask` steps
 ~defaults          defaults  =  inputs that tasks have by default, by their kind
 budget             budget    limits  dollars for the whole run, or {cost, tokens, calls, time}
@@ -35,7 +35,7 @@ input.type         type      =  string, number, integer, boolean, json, list, fi
     secret: a text that is never shown, and is stored only encrypted
 input.default      raw       =  the value if none is given
 input.required     truth     =  whether it must be given
-input.description  text      =  for people
+input.description  text      =  what the input is for
 input.secret       truth     =  whether its value is never shown; default: as the type says
 budget.cost        number 0 1000000  cost_usd  dollars
 budget.tokens      count     =  tokens, read and written
@@ -48,7 +48,7 @@ if                 expression  when    the step is skipped if this is false
 retry              retry       =       how often and when it is tried again after a failure
 timeout            duration    timeout_s  the longest time that one attempt may take
 on_failure         on_failure  *       halt (default), continue, or {retry: n}
-description        text        =       for people
+description        text        =       what the step does, for its readers
 ~secure_outputs    truth       =       hides its outputs
 retry.times*       whole 0 100  =      how often it is tried again
 retry.wait         duration    wait_s  before the first new try; default 1s
@@ -66,9 +66,10 @@ secure           truth   =         hides its inputs and outputs
 ~inputs          fields  inputs.*  inputs that have no field of their own
 
 [ask: asks a model]
-ask*         prompt       inputs.prompt  the prompt, or {file: a file that holds it}
+ask*         prompt       inputs.prompt  the prompt, or {file: a file that contains it}
 system       prompt       inputs.system  the system prompt
-model        model        inputs.model  provider/model; a list is fail-over in order
+model        model        inputs.model  provider/model; in a list, the next one is
+    used when one fails
 returns      returns      =  a typed answer, which is checked; its fields are read as step.field
 temperature  number 0 10  inputs.temperature  how freely the model chooses its words
 top_p        number 0 1   inputs.top_p  the share of the most likely words that it chooses from
@@ -85,9 +86,10 @@ session      name         =  steps with the same session continue one conversati
 
 [agent: runs an agent program]
 agent*   template  inputs.agent  claude-code, codex, gemini or a configured one
-prompt*  prompt    inputs.prompt  what it is asked to do, or {file: a file that holds it}
+prompt*  prompt    inputs.prompt  what it is asked to do, or {file: a file that contains it}
 system   prompt    inputs.system  the system prompt
-model    model     inputs.model  provider/model; a list is fail-over in order
+model    model     inputs.model  provider/model; in a list, the next one is
+    used when one fails
 returns  returns   =             a typed answer, which is checked; its fields are read as step.field
 folder   template  inputs.folder  where it works, relative to the project
 tools    tools     inputs.tools  tools that it may use
@@ -205,7 +207,7 @@ memory              memory      =  records of past iterations, seen as `past`
 session             one of fresh continue  =  whether conversations with agents and models go on
     over iterations
 ~facts              facts       =  what an iteration is told about the loop, by name
-~history_keep       whole       =  how many iterations `history` holds
+~history_keep       whole       =  how many iterations `history` has
 steps*              steps       body  what is repeated
 ~block              block       *  how its steps run together
 limits.iterations   iterations  =  default 10
@@ -236,7 +238,8 @@ score.at_least     number      =        the loop stops at this score; without it
 score.low          number      =        a lower score never counts
 score.high         number      =        a higher score never counts
 judge.question*    template    =        a model answers yes or no to it
-judge.model        model       =        provider/model; a list is fail-over in order
+judge.model        model       =        provider/model; in a list, the next one is
+    used when one fails
 judge.votes        whole 1 99  =        how many answers; the majority counts
 judge.of           of          subject  what it reads; default: the last step
 judge.reason       truth       =        whether it says why; by default it does

@@ -223,10 +223,10 @@ class RunSession:
         try:
             with self._watched(run) as known:
                 following = asyncio.create_task(watch(0 if from_start else known))
-                self.watcher.offer({"q": ("leave it alone", following.cancel)})
+                self.watcher.offer({"q": ("stop watching", following.cancel)})
                 await following
         except asyncio.CancelledError:
-            say(f"run {run} goes on without you; next: whorl watch {run}")
+            say(f"run {run} continues; to watch it again: whorl watch {run}")
             return False
         return True
 

@@ -154,7 +154,7 @@ _TEST = _object(
     "one test",
     {
         **_GIVEN,
-        "description": _of("string", "for people"),
+        "description": _of("string", "what it tests, for its readers"),
         "cassette": _of("string", "a recording that answers where no mock does"),
         "max_iterations": _of("integer", "a limit for all loops", minimum=1),
         "budget": _of("number", "dollars for the run", minimum=0),

@@ -35,7 +35,7 @@ function Ports({ box, isConnectable }: { box: Box; isConnectable: boolean }) {
         </Handle>
       ))}
       {hasBack(box) && (
-        <Handle id={`in:${BACK}`} type="target" position={Position.Bottom} isConnectable={isConnectable} className="edit-port edit-back" title="feed back: what arrives here is for the next iteration">
+        <Handle id={`in:${BACK}`} type="target" position={Position.Bottom} isConnectable={isConnectable} className="edit-port edit-back" title="feedback: what you connect here goes to the next iteration">
           <span aria-hidden="true">↺</span>
         </Handle>
       )}

@@ -12,7 +12,7 @@ export function Actions({ editor, node }: { editor: Editor; node: SketchNode }) 
     <div className="inspector-actions">
       {canOpen && (
         <button type="button" className="button" onClick={() => (node.body === "file" ? void editor.openFile(node) : editor.drill(node.path))}>
-          {node.body !== "file" ? "Open the inside" : `${editor.others.includes(node.file) ? "Save and open" : "Open"} ${node.file}`}
+          {node.body !== "file" ? "Show its steps" : `${editor.others.includes(node.file) ? "Save and open" : "Open"} ${node.file}`}
         </button>
       )}
       <WrapForm editor={editor} paths={[node.path]} />
@@ -53,7 +53,7 @@ export function WrapForm({ editor, paths }: { editor: Editor; paths: readonly st
           )}
         </Field>
         <Field label="called">
-          {(id) => <input id={id} value={name} placeholder="a free name" onChange={(event) => setName(event.target.value)} />}
+          {(id) => <input id={id} value={name} placeholder="an unused name" onChange={(event) => setName(event.target.value)} />}
         </Field>
         <button type="button" className="button button-main" onClick={() => void wrap()}>
           Wrap
@@ -74,13 +74,13 @@ export function ExtractForm({ editor, paths }: { editor: Editor; paths: readonly
   };
   return (
     <details className="menu" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary className="button">To a file…</summary>
+      <summary className="button">Move to a file…</summary>
       <div className="menu-body">
-        <Field label="new file" help="beside this one; saved together with it">
+        <Field label="new file" help="in the same folder; saved together with this file">
           {(id) => <input id={id} className="mono" value={file} placeholder={usual} onChange={(event) => setFile(event.target.value)} />}
         </Field>
         <button type="button" className="button button-main" onClick={() => void extract()}>
-          Extract
+          Move
         </button>
       </div>
     </details>
@@ -94,7 +94,7 @@ function Inline({ editor, node }: { editor: Editor; node: SketchNode }) {
     if (made) editor.select(made.select);
   };
   return (
-    <button type="button" className="button" title={`puts what ${node.file} holds here; the file stays as it is`} onClick={() => void inline()}>
+    <button type="button" className="button" title={`copies the steps of ${node.file} into this file; ${node.file} does not change`} onClick={() => void inline()}>
       Inline
     </button>
   );
@@ -117,7 +117,7 @@ function Unwrap({ editor, node }: { editor: Editor; node: SketchNode }) {
     <details className="menu">
       <summary className="button">Unwrap…</summary>
       <div className="menu-body">
-        <p>What only {nameOf(node.path)} says is lost: {lost.join(", ")}.</p>
+        <p>These settings of {nameOf(node.path)} are lost: {lost.join(", ")}.</p>
         <button type="button" className="button button-main" onClick={() => void unwrap()}>
           Unwrap
         </button>

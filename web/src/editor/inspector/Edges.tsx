@@ -77,8 +77,8 @@ function Connect({ editor, node }: EdgesProps) {
           </select>
         )}
       </Field>
-      {target && node.ports.outputs.length > 1 && <PortChoice label="from its" names={node.ports.outputs} value={ports[0]} onValue={(port) => setPorts([port, ports[1]])} />}
-      {target && target.ports.inputs.length > 1 && <PortChoice label="into" names={target.ports.inputs} value={ports[1]} onValue={(port) => setPorts([ports[0], port])} />}
+      {target && node.ports.outputs.length > 1 && <PortChoice label="from output" names={node.ports.outputs} value={ports[0]} onValue={(port) => setPorts([port, ports[1]])} />}
+      {target && target.ports.inputs.length > 1 && <PortChoice label="to input" names={target.ports.inputs} value={ports[1]} onValue={(port) => setPorts([ports[0], port])} />}
       {target && (
         <button type="button" className="button" onClick={() => void connect()}>
           Connect
@@ -116,7 +116,7 @@ function FeedBack({ editor, node }: EdgesProps) {
     <details className="menu" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="button">Feed back to {nameOf(loop.path)}…</summary>
       <div className="menu-body">
-        <Field label="the field" help="empty: its whole result">
+        <Field label="field" help="empty: the whole result">
           {(id) => <input id={id} value={port} placeholder="feedback" onChange={(event) => setPort(event.target.value)} />}
         </Field>
         <button type="button" className="button button-main" onClick={() => void feed()}>

@@ -18,7 +18,7 @@ export function Several({ editor, nodes }: { editor: Editor; nodes: readonly Ske
       </ul>
       {!editor.isReadOnly && (
         <div className="inspector-actions">
-          {isOneParent ? <WrapForm editor={editor} paths={nodes.map((node) => node.path)} /> : <p className="faint">Steps of one parent can be wrapped together.</p>}
+          {isOneParent ? <WrapForm editor={editor} paths={nodes.map((node) => node.path)} /> : <p className="faint">Only steps with the same parent can be wrapped together.</p>}
           {isOneParent && editor.dialect === "native" && <ExtractForm editor={editor} paths={nodes.map((node) => node.path)} />}
           <RemoveButton editor={editor} nodes={nodes} />
         </div>

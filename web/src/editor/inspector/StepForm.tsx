@@ -49,7 +49,7 @@ export function FormRow({ editor, at, row: { field, value } }: { editor: Editor;
   };
   const label = (
     <>
-      {field.label} {isNeeded && <span className="faint">needed</span>}
+      {field.label} {isNeeded && <span className="faint">required</span>}
     </>
   );
   const usual = field.default === undefined || field.default === null ? "" : textOf(field.default);

@@ -14,9 +14,9 @@ const field = (keys: string[], label: string, type: string, help = ""): Field =>
 const FORMS: Record<string, Field[]> = {
   native: [
     field(["name"], "name", "text"),
-    field(["description"], "description", "long text", "for people"),
-    field(["model"], "model", "any", "the default of all steps: provider/model; a list is fail-over in order"),
-    field(["system"], "system", "long text", "the default system prompt of all ask steps"),
+    field(["description"], "description", "long text", "what the workflow does, for its readers"),
+    field(["model"], "model", "any", "the default for all steps: provider/model; in a list, the next one is used when one fails"),
+    field(["system"], "system", "long text", "default system prompt for all ask steps"),
     field(["budget"], "budget", "any", "dollars for the whole run, or {cost, tokens, calls, time}"),
   ],
   shodan: [field(["metadata", "name"], "name", "text"), field(["metadata", "description"], "description", "long text")],

@@ -23,7 +23,7 @@ export function Inspector({ editor }: { editor: Editor }) {
     <section className="inspector" aria-label="inspector">
       <NamesProvider editor={editor}>
         {!editor.sketch ? (
-          <p className="faint">The text cannot be read; its source says where.</p>
+          <p className="faint">The file has an error; the source view shows where.</p>
         ) : nodes.length > 1 ? (
           <Several editor={editor} nodes={nodes} />
         ) : node ? (

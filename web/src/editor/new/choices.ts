@@ -50,10 +50,10 @@ export function freeName(wanted: string, taken: readonly string[]): string {
 /** What is wrong with a name, before the server is asked. */
 export function problemOf(file: string, beginning: Beginning, taken: readonly string[]): string {
   const ending = /\.(ya?ml|json)$/.exec(file)?.[0] ?? "";
-  if (file === "") return "a name is needed";
-  if (ending === "") return "the name ends with .yaml, .yml or .json";
-  if (taken.includes(file)) return `there is a ${file} already`;
-  if (beginning.from === "template" && ending !== endingOf(beginning.dialect)) return `a ${beginning.dialect} template is a ${endingOf(beginning.dialect)} file`;
+  if (file === "") return "enter a file name";
+  if (ending === "") return "the name must end with .yaml, .yml or .json";
+  if (taken.includes(file)) return `${file} already exists`;
+  if (beginning.from === "template" && ending !== endingOf(beginning.dialect)) return `a ${beginning.dialect} template needs a name that ends with ${endingOf(beginning.dialect)}`;
   return "";
 }
 

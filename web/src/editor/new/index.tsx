@@ -45,9 +45,9 @@ function NewForm({ listed, workflows, onMade, onClose }: NewFormProps) {
     onMade(made.file);
   };
   return (
-    <ActionForm label="Make it" command={commandOf(beginning, file)} problem={problemOf(file, beginning, taken)} act={act} onCancel={onClose}>
+    <ActionForm label="Create" command={commandOf(beginning, file)} problem={problemOf(file, beginning, taken)} act={act} onCancel={onClose}>
       <Beginnings listed={listed} workflows={workflows} beginning={beginning} onBeginning={setBeginning} />
-      <Field label="File" help="in a folder of the project that is there">
+      <Field label="File" help="in an existing folder of the project">
         {(id) => <input id={id} value={file} onChange={(event) => setTyped(event.target.value)} />}
       </Field>
     </ActionForm>

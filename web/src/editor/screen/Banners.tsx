@@ -50,7 +50,7 @@ function AsText() {
   };
   return (
     <div className="edit-banner">
-      <p>Files of {dialect} are edited as text.</p>
+      <p>{dialect} files are edited as text.</p>
       <button type="button" className="button" onClick={() => void convert()}>
         Make a native copy
       </button>
@@ -67,10 +67,10 @@ function DraftOffer() {
   return (
     <div className="edit-banner" role="alert">
       <p>
-        There is a draft of {new Date(offer.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}; {counted(offer.changes)}.
+        There is an unsaved draft from {new Date(offer.at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}; {counted(offer.changes)}.
       </p>
       <button type="button" className="button button-main" onClick={saving.resume}>
-        Go on
+        Restore the draft
       </button>
       <button type="button" className="button" onClick={saving.discard}>
         Discard
@@ -105,19 +105,19 @@ function ConflictDialog({ onClose }: { onClose: () => void }) {
   };
   return (
     <Modal title="Two versions of the file" onClose={onClose}>
-      <p className="faint">From what is on the disk (-) to what is here (+).</p>
+      <p className="faint">Lines with - are in the file on the disk; lines with + are here.</p>
       <div className="conflict-diff" tabIndex={0} role="region" aria-label="difference">
         <Diff before={theirs} after={mine} label="from the disk to here" />
       </div>
       <div className="action-row">
         <button type="button" className="button" onClick={choose(saving.takeTheirs)}>
-          Take theirs
+          Use theirs
         </button>
         <button type="button" className="button" onClick={choose(saving.keepMine)}>
           Keep mine
         </button>
         <button type="button" className="button button-main" onClick={choose(() => void saving.replayMine())}>
-          Replay my {counted(count)} on theirs
+          Apply my {counted(count)} on theirs
         </button>
         <button type="button" className="button" onClick={onClose}>
           Later
@@ -161,7 +161,7 @@ function Refusal({ onLine }: { onLine: (line: number) => void }) {
       )}
       {code === READ_BY_OTHERS && (
         <button type="button" className="button" onClick={() => void actions.apply(operations, "leave")}>
-          Do it, leave the readers
+          Do it, and do not change the steps that use it
         </button>
       )}
       <button type="button" className="button" onClick={() => store.setState({ refused: null })}>
@@ -179,10 +179,10 @@ function Broken({ onLine }: { onLine: (line: number) => void }) {
   return (
     <div className="edit-banner edit-banner-bad" role="alert">
       <p>
-        The text cannot be read{line === null ? "" : `, line ${line}`}: {first?.message ?? "it is not a workflow"}. The picture is of the last text that could.
+        The file has an error{line === null ? "" : ` in line ${line}`}: {first?.message ?? "it is not a workflow"}. The picture shows the last version without an error.
       </p>
       <button type="button" className="button" onClick={() => onLine(line ?? 1)}>
-        Mend it in the source
+        Fix it in the source
       </button>
     </div>
   );

@@ -23,7 +23,7 @@ export function RunDialog({ onStarted, onClose }: { onStarted: (run: string) => 
   const saved = useLoad(
     async (client, signal) => {
       // Running is always what is saved, so that the run shows the file as it is.
-      if (isChanged(store.getState()) && !(await saving.save())) throw new Error("the file could not be saved, and so it was not started");
+      if (isChanged(store.getState()) && !(await saving.save())) throw new Error("the file could not be saved, so the run was not started");
       const { workflows } = await client.workflows(signal);
       return workflows.find((one) => one.file === file) ?? null;
     },

@@ -72,7 +72,7 @@ export function useClipboard(): void {
       const found = own ? (JSON.parse(own) as Copied) : { dialect: state.dialect, steps: fromText(event.clipboardData?.getData("text/plain") ?? "", state) };
       if (found.steps.length === 0) return;
       event.preventDefault();
-      if (found.dialect !== state.dialect) return say(store, `steps of a ${found.dialect} file cannot be put into a ${state.dialect} file`);
+      if (found.dialect !== state.dialect) return say(store, `steps of a ${found.dialect} file cannot be pasted into a ${state.dialect} file`);
       void actions.apply(pasted(state, found));
     };
     document.addEventListener("copy", copy);

@@ -115,14 +115,14 @@ function RenameDialog({ question, onClose }: AskedProps<"rename">) {
   const operations = () => (name && name !== old ? [{ operation: "rename", at: question.path, name }] : []);
   return (
     <AskForm title={`Rename ${old}`} label="Rename" operations={operations} onClose={onClose}>
-      <Field label="Name" help="whoever reads the step is given the new name">
+      <Field label="Name" help="steps that use it get the new name">
         {(id) => <input id={id} value={name} autoFocus required onChange={(event) => setName(event.target.value)} onFocus={(event) => event.target.select()} />}
       </Field>
     </AskForm>
   );
 }
 
-const HOLDERS = { repeat: "a loop", each: "for each of a list", together: "together: at the same time", if: "if: only where a condition holds" };
+const HOLDERS = { repeat: "repeat: a loop", each: "each: for every item of a list", together: "together: at the same time", if: "if: only when a condition is true" };
 
 function WrapDialog({ question, onClose }: AskedProps<"wrap">) {
   const dialect = useEditorState((state) => state.dialect);
@@ -164,7 +164,7 @@ function UnwrapDialog({ question, onClose }: AskedProps<"unwrap">) {
   const lost = onlyOf(nodeOf(sketch, question.path));
   return (
     <AskForm title={`Unwrap ${question.path}`} label="Unwrap" operations={() => [{ operation: "unwrap", at: question.path }]} onClose={onClose}>
-      <p>{lost.length > 0 ? `Its steps stay. What only it says is lost: ${lost.join(", ")}.` : "Its steps stay where it was."}</p>
+      <p>{lost.length > 0 ? `Its steps stay. These settings are lost: ${lost.join(", ")}.` : "Its steps stay where it was."}</p>
     </AskForm>
   );
 }
@@ -180,7 +180,7 @@ function RemoveDialog({ question, onClose }: AskedProps<"remove">) {
   };
   return (
     <AskForm title={`Remove ${question.paths.join(", ")}?`} label="Remove with its steps" tone="bad" operations={() => remove(question.paths, isPlaced)} onClose={onClose}>
-      <p>It holds {held === 1 ? "1 step" : `${held} steps`}.</p>
+      <p>It contains {held === 1 ? "1 step" : `${held} steps`}.</p>
       <button type="button" className="button" onClick={keep}>
         Remove it, keep its steps
       </button>
@@ -226,7 +226,7 @@ function FeedbackDialog({ question, onClose }: AskedProps<"feedback">) {
   };
   return (
     <AskForm title={`Feed back ${from}`} label="Feed back" operations={operations} onClose={onClose}>
-      <Field label="What of it" help="empty: the whole result">
+      <Field label="Field" help="empty: the whole result">
         {(id) => (
           <>
             <input id={id} value={port} list={`${id}-given`} autoFocus onChange={(event) => setPort(event.target.value)} />
@@ -242,7 +242,7 @@ function FeedbackDialog({ question, onClose }: AskedProps<"feedback">) {
       <Field label="Written into" help="at the end of its text">
         {(id) => (
           <select id={id} value={reader} onChange={(event) => setReader(event.target.value)}>
-            <option value="">no text, only carried</option>
+            <option value="">no prompt: only carry it</option>
             {readers.map((node) => (
               <option key={node.path}>{node.path}</option>
             ))}

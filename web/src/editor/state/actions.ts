@@ -141,7 +141,7 @@ export function actionsOf(store: EditorStore, calls: Calls) {
     const state = store.getState();
     if (operations.length === 0) return Promise.resolve(null);
     if (isReadOnly(state) || state.isBroken) {
-      say(store, state.isBroken ? "the text cannot be read: mend it in the source first" : "this file is read-only");
+      say(store, state.isBroken ? "the file has an error: fix it in the source first" : "this file is read-only");
       return Promise.resolve(null);
     }
     count(1);
@@ -177,7 +177,7 @@ export function actionsOf(store: EditorStore, calls: Calls) {
         return null;
       }
     }
-    if (!isQuiet) refuse(new Error("the text was changed again and again meanwhile"), operations);
+    if (!isQuiet) refuse(new Error("the text kept changing in the meantime: try again"), operations);
     return null;
   }
 

@@ -20,7 +20,7 @@ export async function replay(calls: Calls, name: string, onto: string, changes: 
   for (const change of changes) {
     if (!("operations" in change)) {
       const merged = applyPatch(text, createPatch(name, change.before, change.after), { fuzzFactor: 2 });
-      if (merged === false) refused.push("what was typed: the lines around it are others by now");
+      if (merged === false) refused.push("what you typed: the lines around it have changed");
       else text = merged;
       continue;
     }

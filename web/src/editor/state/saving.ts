@@ -35,7 +35,7 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
     const { text, others, saved, history, project, file } = state;
     const before = history.past.at(-1)?.shot.text ?? saved.text;
     const draft = isDirty(state) ? { text, before, base: saved.text, etag: saved.etag, changes: changes().length, others, at: Date.now() } : null;
-    if (!keepDraft(project, file, draft)) store.setState({ notice: "the browser has no room to keep a draft: save soon" });
+    if (!keepDraft(project, file, draft)) store.setState({ notice: "the browser has no space for a draft: save soon" });
   }
 
   /** Goes on with the draft that was kept. */
@@ -46,7 +46,7 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
     if (offer.before !== saved.text && offer.before !== offer.text) actions.replaceText(offer.before);
     actions.replaceText(offer.text);
     if (offer.etag !== saved.etag) store.setState({ saved: { text: offer.base, etag: offer.etag }, conflict: saved });
-    say(store, "going on with the draft");
+    say(store, "the draft is restored");
   }
 
   function discard(): void {
@@ -87,7 +87,7 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
     if (current.text === state.text) store.setState({ saved: current, conflict: null });
     else if (isDirty(state)) store.setState({ conflict: current });
     else {
-      store.setState({ saved: current, notice: "the file has changed on the disk: this is its new text" });
+      store.setState({ saved: current, notice: "the file has changed on the disk: the new text is shown" });
       actions.replaceText(current.text);
     }
   }
@@ -104,7 +104,7 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
       if (!now.isSaving && !now.isDragging && now.saved === saved) differ({ text: found.text, etag: found.etag });
     } catch (fault) {
       if (!(fault instanceof ApiError) || fault.status !== 404) return;
-      store.setState({ saved: { text: "", etag: null }, notice: "the file is gone from the disk: saving makes it anew" });
+      store.setState({ saved: { text: "", etag: null }, notice: "the file is gone from the disk: saving creates it again" });
     }
   }
 
@@ -127,7 +127,7 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
     const { conflict, file } = store.getState();
     if (!conflict) return;
     const { text, others, refused } = await replay(calls, file, conflict.text, changes());
-    const left = refused.length > 0 ? `could not be made again: ${refused.join("; ")}` : "";
+    const left = refused.length > 0 ? `could not be applied: ${refused.join("; ")}` : "";
     store.setState({ saved: conflict, conflict: null, notice: left, others });
     actions.replaceText(text);
   }

@@ -40,7 +40,7 @@ function said(operation: Operation): string {
     case "extract":
       return `${at} moved to ${String(operation["file"])}`;
     case "inline":
-      return `${at} put in its place`;
+      return `${at} replaced by the steps of its file`;
     case "place":
       return `${at} placed`;
     default:
@@ -52,7 +52,7 @@ function said(operation: Operation): string {
 export function happened(operations: readonly Operation[], { rewired }: Pick<Edited, "rewired">): string {
   const words = [...new Set(operations.map(said))];
   const shown = words.length > 3 ? [...words.slice(0, 2), `${words.length - 2} more changes`] : words;
-  if (rewired.length > 0) shown.push(rewired.length === 1 ? "1 reader rewired" : `${rewired.length} readers rewired`);
+  if (rewired.length > 0) shown.push(rewired.length === 1 ? "1 reference updated" : `${rewired.length} references updated`);
   return shown.join("; ");
 }
 

@@ -86,7 +86,7 @@ function Verdicts({ side, name }: { side: CompareSide; name: string }) {
   return (
     <>
       <h2>Verdict of {name}</h2>
-      {side.verdicts.length === 0 && <p className="faint">No condition was looked at.</p>}
+      {side.verdicts.length === 0 && <p className="faint">No condition was checked.</p>}
       <ul className="verdicts">
         {side.verdicts.map((verdict, index) => (
           <li key={index} className={verdict.met ? "tone-good" : "tone-idle"}>

@@ -51,7 +51,7 @@ function CostTable({ by, days }: { by: "workflow" | "day"; days: string }) {
 
 function CostLines({ costs, by }: { costs: CostList; by: "workflow" | "day" }) {
   const most = Math.max(...costs.lines.map((line) => line.cost_usd), Number.MIN_VALUE);
-  if (costs.lines.length === 0) return <p className="faint">Nothing was charged by {by}.</p>;
+  if (costs.lines.length === 0) return <p className="faint">There are no costs by {by} in this period.</p>;
   return (
     <table className="cost-table" aria-label={`costs by ${by}`}>
       <thead>
@@ -87,7 +87,7 @@ function CostLines({ costs, by }: { costs: CostList; by: "workflow" | "day" }) {
         <tr>
           <th scope="row">
             {costs.runs} {costs.runs === 1 ? "run" : "runs"}
-            {costs.more ? ", without older ones" : ""}
+            {costs.more ? "; older runs are not counted" : ""}
           </th>
           <Figures {...costs.total} />
         </tr>

@@ -77,7 +77,7 @@ function Head({ detail }: { detail: ExperimentDetail }) {
         )}
         {!isRunning && detail.state !== "done" && file && (
           <button type="button" className="button button-main" title={`whorl experiment run ${file}`} onClick={() => act(() => client.runExperiment(file))}>
-            {detail.done === 0 ? "Run" : "Go on"}
+            {detail.done === 0 ? "Run" : "Continue"}
           </button>
         )}
       </header>
@@ -94,7 +94,7 @@ function Head({ detail }: { detail: ExperimentDetail }) {
 
 function Progress({ detail }: { detail: ExperimentDetail }) {
   return (
-    <ul className="experiment-progress" aria-label="how far each variant is">
+    <ul className="experiment-progress" aria-label="progress of each variant">
       {detail.progress.map((one) => (
         <li key={one.name}>
           <Meter label={one.name} value={one.done} max={one.trials} format={(count) => String(count)} /> {words.visible(one.name)}

@@ -12,13 +12,13 @@ export function Grade({ detail }: { detail: ExperimentDetail }) {
   const [answered, setAnswered] = useState<ReadonlySet<string>>(new Set());
   const [skipped, setSkipped] = useState<readonly string[]>([]);
   if (queue.error) return <ErrorNotice error={queue.error} onRetry={queue.reload} />;
-  if (!queue.value) return <Loading what="what waits for a grade" />;
+  if (!queue.value) return <Loading what="the results to grade" />;
   const keyOf = (one: { run: string; address: string }) => `${one.run} ${one.address}`;
   const left = queue.value.gradings.filter((one) => !answered.has(keyOf(one)));
   // What was skipped comes again after the others.
   const turns = left.toSorted((one, other) => skipped.lastIndexOf(keyOf(one)) - skipped.lastIndexOf(keyOf(other)));
   const first = turns[0];
-  if (!first) return <p className="faint">Nothing waits for a person.</p>;
+  if (!first) return <p className="faint">There are no results for a person to grade.</p>;
   return (
     <Grading
       key={keyOf(first)}
@@ -58,7 +58,7 @@ function Grading({ item, left, onAnswered, onSkip }: GradingProps) {
         {left === 1 ? "1 result waits" : `${left} results wait`} · grader {words.visible(item.grader)}
       </p>
       <h2>{words.visible(item.message)}</h2>
-      <Value run={item.run} value={(item.show ?? null) as Json} empty="It shows nothing." />
+      <Value run={item.run} value={(item.show ?? null) as Json} empty="There is nothing to show." />
       <label htmlFor="grading-feedback">Feedback</label>
       <textarea id="grading-feedback" rows={3} value={feedback} onChange={(event) => setFeedback(event.target.value)} />
       <div className="grading-answers">

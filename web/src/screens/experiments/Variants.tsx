@@ -16,7 +16,7 @@ export function Variants({ detail }: { detail: ExperimentDetail }) {
   const report = useLoad((client, signal) => client.report<Report>(name, signal), [name], [done, graded]);
   const cases = useLoad((client, signal) => client.cases(name, signal), [name], [done, graded]);
   if (report.error) return <ErrorNotice error={report.error} onRetry={report.reload} />;
-  if (!report.value) return <Loading what="what was found" />;
+  if (!report.value) return <Loading what="the results" />;
   if (done === 0) return <p className="faint">Nothing has run yet.</p>;
   return (
     <>
@@ -92,8 +92,8 @@ function Notes({ report, name }: { report: Report; name: string }) {
   return (
     <ul className="experiment-notes">
       {report.extra_usd > 0 && <li>Cost and iterations are those of each variant’s own rule; exploring cost {words.dollars(report.extra_usd)} more.</li>}
-      {report.rho !== null && <li>The score that the loop sees goes with the grade: rho {report.rho.toFixed(2)}.</li>}
-      {report.left_out.length > 0 && <li>{report.left_out.length} trials are left out, because the outside failed.</li>}
+      {report.rho !== null && <li>Correlation of the loop’s score with the grade: rho {report.rho.toFixed(2)}.</li>}
+      {report.left_out.length > 0 && <li>{report.left_out.length} trials are left out, because something outside the workflow failed.</li>}
       <li>
         The same in a terminal: <code>whorl experiment report {name}</code>
       </li>

@@ -154,7 +154,7 @@ function Recommended({ sweep, name }: { sweep: Sweep; name: string }) {
     <div className="experiment-notes">
       {sweep.recommended && sweep.honest && (
         <p>
-          Recommended: {words.visible(sweep.recommended)}. On cases that it was not chosen with: grade {gradeWords(sweep.honest.grade)}, {words.dollars(sweep.honest.cost_usd)}; chosen {sweep.honest.times} times of {sweep.honest.of}.
+          Recommended: {words.visible(sweep.recommended)}. On cases that were not used to choose it: grade {gradeWords(sweep.honest.grade)}, {words.dollars(sweep.honest.cost_usd)}; chosen {sweep.honest.times} times of {sweep.honest.of}.
         </p>
       )}
       {sweep.use.length > 0 && <pre className="value" tabIndex={0} aria-label="to use it">{words.visible(sweep.use.join("\n"))}</pre>}

@@ -38,7 +38,7 @@ export function Answered({ run, gate, isMine, unsent, onDiscard, next, onNext }:
           {gate.decided.feedback && <span className="pre"> “{words.visible(gate.decided.feedback)}”</span>}
         </p>
       )}
-      <Guarded key={next?.seq ?? 0} label="the way on">
+      <Guarded key={next?.seq ?? 0} label="what comes next">
         {unsent && (
           <div className="unsent">
             <p role="status">
@@ -61,7 +61,7 @@ export function Answered({ run, gate, isMine, unsent, onDiscard, next, onNext }:
           </>
         ) : (
           <p>
-            {AFTER[status] ?? "The run goes on."} <Link to={runPath(run)}>To the run</Link>
+            {AFTER[status] ?? "The run continues."} <Link to={runPath(run)}>To the run</Link>
           </p>
         )}
       </Guarded>

@@ -86,7 +86,7 @@ export function Answers({ run, gate, subject, seen, feedback, onFeedback, edits,
               isDisabled={isBusy}
               onCancel={() => send(CANCEL, () => client.cancel(run.id, { feedback, seen }))}
             />
-            <p className="help">It ends here; what it has made stays.</p>
+            <p className="help">The run ends here. Its results so far are kept.</p>
             <Command text={commands.cancel(run.id, feedback)} />
           </div>
         </div>
@@ -94,7 +94,7 @@ export function Answers({ run, gate, subject, seen, feedback, onFeedback, edits,
       </section>
       {canExtend && (
         <section className="card" aria-label="more">
-          <h2>Give it more</h2>
+          <h2>Continue the loop</h2>
           <ContinueForm run={run} seen={seen} loop={subject.loop} iterations={2} onDone={() => undefined} />
         </section>
       )}

@@ -32,7 +32,7 @@ export function Edited({ run, gate, label, feedback, edits, onEdits, isBusy, onS
   const isChanged = Object.keys(set).length > 0;
   if (loaded.error) return <ErrorNotice error={loaded.error} onRetry={loaded.reload} />;
   if (loaded.value === null) return <Loading what="the whole value" />;
-  const help = isLoop ? "The loop ends with this; the iteration itself is kept as it was." : `Steps that read ${gate.address}.value get this.`;
+  const help = isLoop ? "The loop ends with this result. The iteration itself does not change." : `Steps that read ${gate.address}.value get this.`;
   return (
     <div className="edited" role="group" aria-label="edits">
       {Object.entries(values).map(([name, value]) => (

@@ -86,7 +86,7 @@ function Waiting({ run, address }: { run: RunDetail; address: string }) {
 
 function Nothing({ id, address, next }: { id: string; address: string; next: string | undefined }) {
   return (
-    <Empty title={address ? `Nothing is asked at ${words.visible(address)}` : "Nothing waits for you"} isPage>
+    <Empty title={address ? `There is no question at ${words.visible(address)}` : "No question waits for you"} isPage>
       {next && (
         <p>
           <Link to={runPath(id, "/gate")} query={{ address: next }}>

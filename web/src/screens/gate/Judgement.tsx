@@ -23,7 +23,7 @@ export function Judgement({ loop, number }: { loop: string; number: number }) {
       {told && told.facts.length > 0 ? (
         <Facts iteration={told} />
       ) : (
-        <p className="faint">No condition judges this loop: you do.</p>
+        <p className="faint">This loop has no condition: you decide.</p>
       )}
       {hasScores && <ScoreCurve scores={scoresOf(state)} target={state.target} best={state.best} returned={state.returned} outside={outside} chosen={number} height={100} />}
     </section>

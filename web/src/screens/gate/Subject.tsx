@@ -31,7 +31,7 @@ export function Subject({ run, gate, subject }: SubjectProps) {
             </label>
             <label className={isDiff ? "is-chosen" : ""}>
               <input type="radio" name="shown" checked={isDiff} onChange={() => setDiff(true)} />
-              difference to #{number - 1}
+              changes since #{number - 1}
             </label>
           </fieldset>
           {subject && gate.reason !== "gate" && (

@@ -62,7 +62,7 @@ export function Actions({ id, detail, loop }: { id: string; detail: RunDetail | 
           type="button"
           className="button"
           disabled={busy !== null || loop.isStopping}
-          title={`${commands.stop(id, loop.address)}: ${loop.address} ends with what it returns then`}
+          title={`${commands.stop(id, loop.address)}: ${loop.address} ends and returns its result so far`}
           onClick={() => steer("stop", loop.address)}
         >
           {loop.isStopping ? `Stops after #${loop.number}` : "Stop after this iteration"}

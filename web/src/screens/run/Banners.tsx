@@ -27,18 +27,18 @@ export function Banners({ id, detail, loop }: BannersProps) {
     <div className="banners">
       {status === "interrupted" && (
         <Banner tone="wait" glyph="◌" title="Interrupted">
-          Nobody drives this run: its process has ended. Nothing that was paid for is lost; <code>Resume</code> goes on where it stopped.
-          {detail?.held && <span className="pre">A server did not take it up: {words.visible(detail.held)}</span>}
+          The process that drove this run has ended. No finished call is lost: <code>Resume</code> continues where it stopped.
+          {detail?.held && <span className="pre">A server did not resume it: {words.visible(detail.held)}</span>}
         </Banner>
       )}
       {status === "running" && detail?.position != null && (
         <Banner tone="wait" glyph="◌" title="In the queue">
-          It waits for its turn, as number {detail.position}: only so many runs of this workflow run at once.
+          It is number {detail.position} in the queue: this workflow has a limit for runs at the same time.
         </Banner>
       )}
       {status === "paused" && (
         <Banner tone="wait" glyph="‖" title="Paused">
-          {run.pausedFor === "budget" ? "The next call does not fit into the budget. Give it more, or cancel it." : "Nothing new is begun until somebody resumes it."}
+          {run.pausedFor === "budget" ? "The next call does not fit into the budget. Give it more, or cancel it." : "Nothing new starts until someone resumes it."}
           {run.pausedFor === "budget" && detail?.can.includes("continue") && (
             <BannerActions>
               <button type="button" className="button" onClick={() => openDialog({ kind: "continue", run: id })}>
@@ -81,7 +81,7 @@ function Due({ at, isAsking }: { at: number; isAsking: boolean }) {
   const now = useNow();
   return (
     <Banner tone="wait" glyph="◷" title="Waits">
-      {isAsking ? "Without an answer it" : "It"} goes on by itself at {new Date(at * 1_000).toLocaleString()}
+      {isAsking ? "Without an answer it" : "It"} continues by itself at {new Date(at * 1_000).toLocaleString()}
       {at > now && `, in ${words.duration(at - now)}`}.
     </Banner>
   );

@@ -17,7 +17,7 @@ export function DataTab({ id, detail }: { id: string; detail: RunDetail | null }
     <div className="data-tab">
       <section aria-label="inputs">
         <h2>Inputs</h2>
-        {(!isEmpty(run.input) || isEmpty(defaults)) && <Value run={id} value={isEmpty(run.input) ? null : run.input} empty="It has no inputs." />}
+        {(!isEmpty(run.input) || isEmpty(defaults)) && <Value run={id} value={isEmpty(run.input) ? null : run.input} empty="The run has no inputs." />}
         {!isEmpty(defaults) && (
           <>
             <h3>Not given: the defaults of the file</h3>
@@ -27,7 +27,7 @@ export function DataTab({ id, detail }: { id: string; detail: RunDetail | null }
       </section>
       <section aria-label="outputs">
         <h2>Outputs</h2>
-        <Value run={id} value={hasMany ? outputs : run.output} empty="There are none yet." />
+        <Value run={id} value={hasMany ? outputs : run.output} empty="There are no outputs yet." />
       </section>
       <section aria-label="about the run">
         <h2>About</h2>
@@ -46,7 +46,7 @@ function About({ detail }: { detail: RunDetail }) {
     ["dialect", detail.dialect],
     ["started", new Date(detail.created_at * 1_000).toLocaleString()],
     ["calls", <span key="calls" className="figure">{detail.calls}</span>],
-    ["driven", { here: "by this server", elsewhere: "by another process", nobody: "by nobody now" }[detail.driver]],
+    ["driven", { here: "by this server", elsewhere: "by another process", nobody: "by no process" }[detail.driver]],
   ];
   if (detail.parent) facts.push(["fork of", <Link key="parent" to={runPath(detail.parent)}>{detail.parent}</Link>]);
   if (detail.forks.length) facts.push(["forks", detail.forks.map((fork) => <Link key={fork} to={runPath(fork)} className="fork-link">{fork}</Link>)]);

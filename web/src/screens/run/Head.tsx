@@ -73,7 +73,7 @@ function Spent() {
         <Meter label="tokens" value={used} max={limits.tokens} reserved={tokensOf(reserved)} format={(count) => `${words.tokens(count)} tok`} />
       )}
       {usage.in_doubt > 0 && (
-        <span className="badge tone-wait" title="Sent, but nobody knows whether it was carried out: counted with all that was set aside for it.">
+        <span className="badge tone-wait" title="The call was sent, but it is not known whether it was carried out. It is counted with everything that was reserved for it.">
           <span aria-hidden="true">?</span> {usage.in_doubt} in doubt
         </span>
       )}

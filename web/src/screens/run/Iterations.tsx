@@ -26,7 +26,7 @@ export function Iterations({ loop, number, isScored, onChoose }: IterationsProps
   const isWriting = useJournal((journal) => loop.status === "running" && writtenIn(journal, loop.iterations.at(-1)?.address ?? "") !== "", [loop]);
   const run = useRunView((view) => view.journal.run);
   const isTold = hasReviews || isWriting;
-  if (loop.iterations.length === 0) return <p className="faint">None has begun.</p>;
+  if (loop.iterations.length === 0) return <p className="faint">No iteration has started.</p>;
   return (
     <VirtualTable
       label="iterations of the loop"

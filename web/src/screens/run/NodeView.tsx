@@ -22,7 +22,7 @@ interface NodeViewProps {
   isElsewhere: boolean;
 }
 
-const NOT_STREAMED = "Nothing yet. Another process drives this run, so its text is not shown while it is written, but as soon as the step has ended.";
+const NOT_STREAMED = "Nothing yet. Another process drives this run, so the text appears when the step has ended.";
 
 export function NodeView({ id, address, graph, node, path, isElsewhere }: NodeViewProps) {
   const state = useNode(address);
@@ -62,7 +62,7 @@ export function NodeView({ id, address, graph, node, path, isElsewhere }: NodeVi
           <strong>
             <span aria-hidden="true">?</span> In doubt
           </strong>{" "}
-          It was sent, and nobody knows whether it was carried out: the process ended before an answer came.
+          The call was sent, but the process ended before an answer came. It is not known whether the call was carried out.
         </p>
       )}
       <Ended record={record} error={error} branch={state?.branch || record?.branch || ""} />
@@ -79,10 +79,10 @@ export function NodeView({ id, address, graph, node, path, isElsewhere }: NodeVi
               Look and decide
             </Link>
           )}
-          <Value run={id} value={gate.show} empty="It shows nothing." />
+          <Value run={id} value={gate.show} empty="There is nothing to show." />
         </Part>
       )}
-      {status === "idle" && <p className="faint">It has not run in this iteration.</p>}
+      {status === "idle" && <p className="faint">This step has not run in this iteration.</p>}
       {(attempt || record) && !gate && !isSkipped && (
         <div className={previous ? "drawer-pair" : ""}>
           <Part title={attempt?.text ? "Output so far" : "Output"}>
@@ -122,7 +122,7 @@ function Ended({ record, error, branch }: { record: RecordItem | null; error: Fa
           <pre className="value" tabIndex={0}>{words.visible(error.message)}</pre>
         </div>
       )}
-      {record?.reason === "tolerated" && <p>The run went on without it.</p>}
+      {record?.reason === "tolerated" && <p>The run continued without it.</p>}
       {branch && (
         <p>
           Took the case <code>{words.visible(branch)}</code>.

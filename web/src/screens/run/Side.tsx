@@ -22,7 +22,7 @@ interface SideProps {
 export function Side({ id, detail, loop, target }: SideProps) {
   return (
     <aside className="side" aria-label="the loop">
-      {loop ? <LoopSide id={id} detail={detail} loop={loop} target={target} /> : <p className="faint side-none">No loop has begun.</p>}
+      {loop ? <LoopSide id={id} detail={detail} loop={loop} target={target} /> : <p className="faint side-none">No loop has started.</p>}
     </aside>
   );
 }

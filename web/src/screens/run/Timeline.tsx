@@ -53,7 +53,7 @@ function Steps() {
   if (sums.length === 0) return null;
   return (
     <table className="figures step-sums">
-      <caption>Where the time and the money went</caption>
+      <caption>Time and cost of each step</caption>
       <thead>
         <tr>
           {["step", "times", "time", "tokens", "cost"].map((head) => (

@@ -14,7 +14,7 @@ export function WhatIfPanel({ id, loop }: { id: string; loop: LoopState }) {
   if (loop.status !== "finished" || loop.address.includes("[")) return null;
   return (
     <details className="side-part what-if-panel" onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary>What if it had another rule?</summary>
+      <summary>What if the loop had another rule?</summary>
       {isOpen && <Asking id={id} address={loop.address} />}
     </details>
   );
@@ -23,7 +23,7 @@ export function WhatIfPanel({ id, loop }: { id: string; loop: LoopState }) {
 function Asking({ id, address }: { id: string; address: string }) {
   const facts = useLoad((client, signal) => client.runFacts<Facts>(id, address, signal), [id, address]);
   if (facts.error) return <p className="faint">{words.visible(errorWords(facts.error).message)}</p>;
-  if (!facts.value) return <Loading what="what its conditions saw" />;
+  if (!facts.value) return <Loading what="the facts of its conditions" />;
   return <Panel id={id} facts={facts.value} />;
 }
 
@@ -31,7 +31,7 @@ function Panel({ id, facts }: { id: string; facts: Facts }) {
   const [rule, setRule] = useState<Rule>(() => firstRule(facts));
   const run = facts.runs[0];
   const answer = useMemo(() => run && answerOf(facts, run, rule), [facts, run, rule]);
-  if (!run || !answer) return <p className="faint">There is no iteration.</p>;
+  if (!run || !answer) return <p className="faint">There are no iterations.</p>;
   const isOwnUntil = rule.until === facts.own?.until;
   return (
     <>

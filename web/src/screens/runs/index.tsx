@@ -85,7 +85,7 @@ export function countWords(shown: number, total: number | null): string {
 
 function NothingFits({ onClear }: { onClear: () => void }) {
   return (
-    <Empty title="No run fits these filters">
+    <Empty title="No run matches these filters">
       <button type="button" className="button" onClick={onClear}>
         Show all runs
       </button>

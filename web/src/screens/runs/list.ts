@@ -120,7 +120,7 @@ const ENDED = ["succeeded", "failed", "cancelled"];
 
 /** Why it ended; of a run that rests, when it goes on by itself, or why no server goes on with it. */
 export function exitWords(run: RunItem, now = 0): string {
-  if (run.status === "waiting" && run.due !== null) return run.due > now ? `goes on in ${words.age(run.due - now)}` : "goes on now";
+  if (run.status === "waiting" && run.due !== null) return run.due > now ? `continues in ${words.age(run.due - now)}` : "continues now";
   if (run.held && (run.status === "interrupted" || run.position != null)) return run.held;
   if (!ENDED.includes(run.status)) return "–";
   if (run.exit_reason) return words.endWords(run.exit_reason, run.stopped_by);

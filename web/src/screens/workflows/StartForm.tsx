@@ -46,7 +46,7 @@ function Form({ item, worst, earlier }: { item: WorkflowItem; worst: string; ear
   const command = commands.run({ file: item.file, named: item.named, inputs, budget: budget_usd, iterations: max_iterations });
   return (
     <section className="card workflow-start" aria-label="start a run">
-      <h3>{earlier ? `Run it again, as ${earlier.id}` : "Start a run"}</h3>
+      <h3>{earlier ? `Run it again, with the inputs of ${earlier.id}` : "Start a run"}</h3>
       <ActionForm label="Start" command={command} problem={problem} act={act}>
         {fieldsOf(item).map((field) => (
           <ValueField
@@ -60,8 +60,8 @@ function Form({ item, worst, earlier }: { item: WorkflowItem; worst: string; ear
           />
         ))}
         <div className="field-row">
-          <AmountField label="Budget" unit="dollars" text={budget} onText={setBudget} help="as in the file if empty" />
-          <AmountField label="Most iterations" text={most} onText={setMost} help="of every loop; as in the file if empty" />
+          <AmountField label="Budget" unit="dollars" text={budget} onText={setBudget} help="empty: as in the file" />
+          <AmountField label="Max iterations" text={most} onText={setMost} help="of every loop; empty: as in the file" />
         </div>
         {worst && <p className="help">Worst case: {worst}</p>}
       </ActionForm>

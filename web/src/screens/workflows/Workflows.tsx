@@ -28,7 +28,7 @@ export default function Workflows({ query }: ScreenProps) {
     return (
       <Empty title="No workflows yet" isPage>
         <p>
-          Put a workflow file into the project, or make one: <code>whorl new self-refine</code>
+          Put a workflow file into the project, or create one: <code>whorl new self-refine</code>
         </p>
         <NewButton />
       </Empty>

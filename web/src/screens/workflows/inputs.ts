@@ -45,7 +45,7 @@ export function inputsFrom(item: WorkflowItem, texts: Texts): { inputs: Record<s
   let problem = "";
   for (const input of item.inputs) {
     const text = texts[input.name] ?? "";
-    if (text === "" && input.required) problem ||= `${input.name} is needed`;
+    if (text === "" && input.required) problem ||= `${input.name} is required`;
     if (text === textOf(input.default) || (text === "" && input.type !== "boolean")) continue;
     const parsed = parsedAs(typeOf(input), text);
     if (parsed.problem === undefined) inputs[input.name] = parsed.value;

@@ -29,7 +29,7 @@ export function CanvasLoopFields(props: LoopProps) {
         usual="5"
         min={LEAST}
         max={MOST}
-        outside={`${nameOf(props.node.path)} may take from ${LEAST} to ${MOST} iterations`}
+        outside={`${nameOf(props.node.path)} can have from ${LEAST} to ${MOST} iterations`}
       />
       <ChoiceField {...exit} label="Exit" usual="max_iterations" choices={Object.keys(EXITS)} />
       <ChoiceField {...feedback} label="Feedback" usual="replace" choices={Object.keys(FEEDBACK)} />
@@ -49,7 +49,7 @@ export function CanvasLoop(props: LoopProps) {
       </p>
       <CanvasLoopFields {...props} />
       {exit === "stable_output" && (
-        <NumberField {...threshold} label="Stability threshold" usual="0.95" min={0} max={1} outside="a share of 1: from 0 to 1" help="how much alike two outputs in a row must be" />
+        <NumberField {...threshold} label="Stability threshold" usual="0.95" min={0} max={1} outside="must be from 0 to 1" help="how similar two outputs in a row must be" />
       )}
       {exit === "evaluator" && <Deciders {...props} />}
     </div>
@@ -60,7 +60,7 @@ export function CanvasLoop(props: LoopProps) {
 function Deciders({ editor, node }: LoopProps) {
   const routers = childrenOf(editor, node.path).filter((child) => child.kind === "router");
   if (routers.length === 0) {
-    return <p className="problem">No router is in this loop: add one with the branches done and continue, and lead done to the exit.</p>;
+    return <p className="problem">This loop has no router. Add one with the branches done and continue, and connect done to the exit.</p>;
   }
   return (
     <p>

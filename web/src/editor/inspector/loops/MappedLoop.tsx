@@ -32,7 +32,7 @@ export function MappedLoop({ editor, node }: LoopProps) {
         value={most}
         usual="10"
         min={1}
-        outside="at least 1"
+        outside="must be at least 1"
         onValue={async (value) => (value === undefined && most === undefined) || (await editor.apply([put(node.path, ["data", "maxIterations"], value)])) !== null}
       />
       {isMapped && <InputMappings editor={editor} node={node} inner={inner} />}
@@ -80,7 +80,7 @@ function InnerWorkflow({ editor, node }: LoopProps) {
         )}
       </div>
       {isChoosing && (
-        <Field label="File" help={list.value && files.length === 0 ? "the project has no other file of this dialect" : hasInline ? "what is inline stays in the file, and is not used" : ""}>
+        <Field label="File" help={list.value && files.length === 0 ? "the project has no other file of this dialect" : hasInline ? "the inline workflow stays in the file, but is not used" : ""}>
           {(id) => (
             <select id={id} value={node.body === "file" ? node.file : ""} onChange={(event) => void choose(event.target.value)}>
               <option value="">choose a file</option>

@@ -46,8 +46,8 @@ export function Sentence({ editor, node }: LoopProps) {
       <details className="inspector-more">
         <summary>more…</summary>
         <TextField {...field("wait")} label="wait" usual="0s" help="between iterations, such as 5s" />
-        <ChoiceField {...field("session")} label="conversations" usual="fresh" choices={["fresh", "continue"]} words={{ fresh: "begin anew", continue: "go on over iterations" }} />
-        <JsonField {...field("collect")} label="collect" help="named results beside the returned iteration, as JSON" />
+        <ChoiceField {...field("session")} label="conversations" usual="fresh" choices={["fresh", "continue"]} words={{ fresh: "start again each iteration", continue: "continue across iterations" }} />
+        <JsonField {...field("collect")} label="collect" help="more results of the loop, by name, as JSON" />
         <JsonField {...field("memory")} label="memory" help="records of past iterations, as JSON" />
       </details>
     </div>
@@ -132,7 +132,7 @@ function OnFailure({ editor, node }: LoopProps) {
   return (
     <div className="sentence-limits">
       <ChoiceField label="on failure" value={isRetry ? "retry" : value} usual="halt" choices={["halt", "continue", "retry"]} words={{ halt: "stop" }} onValue={choose} />
-      {isRetry && <NumberField label={<span className="sr-only">how often it is tried again</span>} value={times} unit="times" onValue={retry} />}
+      {isRetry && <NumberField label={<span className="sr-only">number of retries</span>} value={times} unit="times" onValue={retry} />}
     </div>
   );
 }

@@ -11,7 +11,7 @@ interface SlotsProps {
 }
 
 const KEYS: Key[] = ["data", "dockSlots"];
-const TYPES = { iteration: "counts iterations", continue: "says whether it goes on", feedback: "carries to the next iteration" };
+const TYPES = { iteration: "counts iterations", continue: "decides whether the loop continues", feedback: "is carried to the next iteration" };
 
 export function Slots({ editor, node, inner }: SlotsProps) {
   const faces = inner.filter((child) => child.kind.startsWith("interface-"));

@@ -104,14 +104,14 @@ function Parts({ editor, node, condition }: Omit<PartProps, "last"> & { conditio
     case "score":
       return (
         <>
-          <NumberField {...part("at_least")} label={hidden("at least")} usual="only measure" />
+          <NumberField {...part("at_least")} label={hidden("at least")} usual="no threshold" />
           {partOf(condition, "pattern") === undefined ? <NamesField {...part("from")} label="from" at={node.path} opens="braces" /> : <TextField {...part("pattern")} label="pattern" className="mono" />}
         </>
       );
     case "judge":
       return (
         <>
-          <NamesField {...part("question")} label={hidden("what the judge says")} at={node.path} opens="braces" isRequired />
+          <NamesField {...part("question")} label={hidden("statement for the judge")} at={node.path} opens="braces" isRequired />
           <details className="inspector-more">
             <summary>more…</summary>
             {of}
@@ -123,12 +123,12 @@ function Parts({ editor, node, condition }: Omit<PartProps, "last"> & { conditio
     case "stable":
       return (
         <>
-          <NumberField {...part("threshold")} label={hidden("how much alike")} usual="0.95" min={0} max={1} outside="a share of 1: from 0 to 1" />
+          <NumberField {...part("threshold")} label={hidden("how similar")} usual="0.95" min={0} max={1} outside="must be from 0 to 1" />
           {of}
         </>
       );
     case "plateau":
-      return <NumberField {...part("patience")} label={hidden("iterations without a better score")} unit="iterations" min={1} outside="at least 1" />;
+      return <NumberField {...part("patience")} label={hidden("iterations without a better score")} unit="iterations" min={1} outside="must be at least 1" />;
     case "branch":
       return <Branch editor={editor} node={node} condition={condition} />;
   }

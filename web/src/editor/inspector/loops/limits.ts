@@ -6,8 +6,8 @@ import { put, set, unset, type Key } from "../fields";
 
 export const LIMITS = {
   iterations: { words: "times", isNumber: true, usual: "10" },
-  time: { words: "in all", isNumber: false, usual: "10m" },
-  each_time: { words: "each time", isNumber: false, usual: "1m" },
+  time: { words: "total time", isNumber: false, usual: "10m" },
+  each_time: { words: "time per iteration", isNumber: false, usual: "1m" },
   cost: { words: "dollars", isNumber: true, usual: "0.50" },
   tokens: { words: "tokens", isNumber: true, usual: "100000" },
   calls: { words: "calls", isNumber: true, usual: "50" },

@@ -41,7 +41,7 @@ type Wrap = readonly [kind: string, words: string];
 const LOOP: Wrap = ["repeat", "a loop"];
 const EACH: Wrap = ["each", "for each"];
 const WRAPS: Record<string, readonly Wrap[]> = {
-  native: [LOOP, EACH, ["together", "side by side"], ["if", "only if"]],
+  native: [LOOP, EACH, ["together", "at the same time"], ["if", "only if"]],
   studio: [LOOP, EACH],
   shodan: [LOOP],
 };

@@ -51,10 +51,10 @@ function PinPart({ node, pins, onSave }: { node: SketchNode; pins: Pins; onSave:
   return (
     <details className="inspector-try" open={pin !== undefined}>
       <summary>
-        <Icon icon="pin" /> {pin ? (pin.stale ? "Pinned, but the step has changed since" : "Pinned: tries do not run it") : "Pin a result"}
+        <Icon icon="pin" /> {pin ? (pin.stale ? "Pinned, but the step has changed since then" : "Pinned: tries do not run it") : "Pin a result"}
       </summary>
-      {pin?.stale && <p className="faint">This pin is not used. Save it again if it still fits.</p>}
-      <JsonField label="Result" help="as JSON; tries take it in the place of the step" value={pin?.value} onValue={change} />
+      {pin?.stale && <p className="faint">This pin is not used. Save it again if it is still right.</p>}
+      <JsonField label="Result" help="as JSON; tries use it instead of running the step" value={pin?.value} onValue={change} />
       {pin && (
         <button type="button" className="button button-small" onClick={() => void change(undefined)}>
           Unpin
@@ -90,7 +90,7 @@ function TryPart({ editor, node, pins, onKeep }: TryProps & { pins: Pins; onKeep
         </Field>
       ))}
       {loop && found.length > 0 && (
-        <Field label="Values of" help="what that iteration was given, where nothing else is said">
+        <Field label="Values of" help="tries start with the values of that iteration">
           {(id) => (
             <select id={id} value={wish.run} onChange={(event) => setWish({ ...wish, run: event.target.value })}>
               <option value="">no run</option>
@@ -113,7 +113,7 @@ function TryPart({ editor, node, pins, onKeep }: TryProps & { pins: Pins; onKeep
         </button>
         {isAsked && (
           <button type="button" className="button button-bad" onClick={() => start(true)}>
-            It may: try it
+            Allow this and try
           </button>
         )}
       </div>

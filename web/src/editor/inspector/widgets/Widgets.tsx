@@ -147,7 +147,7 @@ export function Choice({ label, help, current, usual = "", onChoice, choices, wo
     <Field label={label} help={help}>
       {(id) => (
         <select id={id} className={current === "" ? "is-usual" : ""} value={current} onChange={(event) => onChoice(event.target.value)}>
-          <option value="">{usualWord ? `${usualWord} (default)` : "not said"}</option>
+          <option value="">{usualWord ? `${usualWord} (default)` : "not set"}</option>
           {listed.map((choice) => (
             <option key={choice} value={choice} disabled={choice in barred && choice !== current}>
               {words[choice] ?? choice}
