@@ -110,7 +110,7 @@ def _iteration(row: IterationFacts, subject: Subject, names: dict[str, str]) -> 
     known = names | {HANDED_OVER: HANDED_OVER}
     return {
         "number": row.number,
-        "status": row.status,
+        "status": "held up" if row.has_waited and row.status == "failed" else row.status,
         "by": row.by,
         "is_judged": row.is_judged,
         "is_approved": row.is_approved,

@@ -158,6 +158,8 @@ class _Facts(Observer):
         if not body.get("explore"):
             self._steered = self._steered or _STEERED.get(event.kind, "")
         self._has_paused |= event.kind in _PAUSES
+        if event.at > machine.now:
+            self._log.wait(machine.state.get("queue", ()))
         self._log.take(event)
 
     def closed(self, machine: State, key: str, note: Values) -> None:
@@ -178,7 +180,7 @@ class _Facts(Observer):
         self._log.close(place, machine.now)
         row.calls = self._log.of(place)
         row.ended = min([row.ended, *(call.began for call in row.calls if call.judge)])
-        row.has_overlap = place in self._log.overlaps
+        row.has_overlap, row.has_waited = place in self._log.overlaps, place in self._log.waits
         if machine.loop(key).check != "after":
             row.atoms = self._ahead(machine, key, row)
         elif row.status == "succeeded":

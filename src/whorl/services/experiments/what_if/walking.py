@@ -216,6 +216,9 @@ class _Walk:
         if row.status not in ("succeeded", "failed"):
             words = {"not_begun": "had not begun", "cut": "was cut"}.get(row.status)
             raise NotKnownError(f"iteration {row.number} {words or 'was ' + row.status}")
+        if row.has_waited and (row.status == "failed" or self._time_s < math.inf):
+            words = f"a call of iteration {row.number} waited for its budget"
+            raise NotKnownError(f"{words}, so with another one it would have gone differently")
         if self._limits:
             if row.has_overlap or row.attempts > 1:
                 words = f"calls of iteration {row.number} overlap, so that a limit of what is spent"
