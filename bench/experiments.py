@@ -99,6 +99,7 @@ def _reporting() -> float:
         repeat=1,
         margin=0.02,
         is_grouped=False,
+        on_failure="zero",
     )
     blocks = []
     for case in experiment.cases:

@@ -377,7 +377,7 @@ def test_a_gate_compares_with_what_another_experiment_found(folder: Path) -> Non
 
     assert too_early.exit_code == 2
     assert "no case of experiment 'old' is done" in too_early.stderr
-    assert f"whorl experiment run {other}" in too_early.stderr
+    assert f"whorl --config whorl.toml experiment run {other}" in too_early.stderr
     assert started == []
     assert (better["verdict"], better["cases"]) == ("pass", 12)
     assert better["difference"]["value"] == pytest.approx(0.1)

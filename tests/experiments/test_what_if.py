@@ -164,6 +164,15 @@ def test_what_if_of_an_ordinary_run_equals_the_run() -> None:
     assert counts["not known"] > 20
 
 
+def test_a_call_that_waited_for_its_budget_tells_nothing_of_the_clock() -> None:
+    """Two calls at once did not both fit into what was left, so one went out after the other."""
+    seed = 154984762000105
+
+    counts = _compare(seed, draw_rule(drawn("recorded", seed)))
+
+    assert counts == {"answered": 1, "not known": 5}
+
+
 @pytest.mark.campaign
 def test_what_is_not_known_really_could_not_be() -> None:
     """Providers that agree on everything recorded, and differ behind it, give several results.

@@ -179,6 +179,67 @@ def test_a_judge_is_weighed_and_people_grade_blindly(site: Site, page: Page) -> 
     wait_until(lambda: site.get("/experiments/judged")["people"] < waiting)
 
 
+COUNTING = """
+whorl: 1
+name: counting
+inputs: {n: integer}
+steps:
+  work:
+    repeat:
+      until: say >= n
+      at_most: 4
+      steps:
+        say: {value: "{{ iteration }}"}
+        sum: {value: "{{ 1 / (0 if n == 3 and iteration == 2 else 1) }}"}
+outputs: {number: "{{ work.say }}"}
+"""
+FAILING = """
+experiment: 1
+name: failing
+workflow: counting.yaml
+cases: [{n: 1}, {n: 3}, {n: 4}]
+variants: {shorter: {loops: {work: {at_most: 1}}}}
+grade: "outputs.number / 4"
+explore: {work: 4}
+"""
+
+
+def test_failures_and_other_versions_are_told_and_few_cases_are_enough(
+    site: Site, page: Page
+) -> None:
+    flow = site.project / "counting.yaml"
+    flow.write_text(COUNTING)
+    (site.project / "failing.experiment.yaml").write_text(FAILING)
+    for tab in ("", "?tab=what-if", "?tab=judge"):
+        site.open(page, f"/experiments/failing{tab}")
+        page.get_by_text("Nothing has run yet.").wait_for()
+    site.open(page, "/experiments/failing")
+    page.get_by_role("button", name="Run", exact=True).click()
+    wait_until(lambda: site.get("/experiments/failing")["state"] == "done")
+
+    page.get_by_text("base: 1 of 3 trials failed (R104): graded 0").wait_for()
+    cases = page.get_by_role("region", name="cases by variant")
+    failed = cases.get_by_role("row").filter(
+        has=page.get_by_role("rowheader", name="2", exact=True)
+    )
+    failed.get_by_role("link", name="failed").wait_for()
+    assert failed.get_by_role("button", name="compare").count() == 0
+    assert cases.get_by_role("button", name="compare").count() == 2
+    site.open(page, "/experiments/failing?tab=what-if")
+    page.get_by_text("1 of 3 runs failed in the loop").wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_label("at most").fill("2")
+    row = page.get_by_role("region", name="iterations by case").get_by_role("row").nth(2)
+    assert row.inner_text().split()[:4] == ["2", "–", "failed", "0.00"]
+    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.locator(".case-answers .table-frame").evaluate(
+        "node => node.getBoundingClientRect().right <= innerWidth"
+    )
+    flow.write_text(COUNTING.replace("name: counting", "name: counted"))
+    site.open(page, "/experiments/failing")
+    page.get_by_text("6 runs are of cases, variants or versions that it has no more").wait_for()
+
+
 @pytest.mark.parametrize("tab", ["", "?tab=what-if"])
 def test_anybody_can_use_it(
     site: Site, page: Page, check_access: Callable[[Page], None], tab: str

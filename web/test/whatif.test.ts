@@ -63,7 +63,8 @@ const SCORE = { kind: "score" as const, atom: "a0", at_least: 0.9, low: 0, high:
 const JUDGE = { kind: "judge" as const, atom: "a1", votes: 3, words: "Is it good?" };
 const FACTS: Facts = { loop: "polish", own: { until: { any: [SCORE, JUDGE] }, at_most: 5, return: "last" }, check: "after",
       on_limit: "finish",
-      sees_best: false, on_failure: "halt", obstacle: "", obstacle_at_most: "", obstacle_until: "",
+      sees_best: false, failed_grade: null,
+      on_failure: "halt", obstacle: "", obstacle_at_most: "", obstacle_until: "",
       obstacle_score: "", runs: [] };
 
 describe("a rule that is edited", () => {

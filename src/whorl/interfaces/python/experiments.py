@@ -20,7 +20,7 @@ from whorl.services.driving import Driving
 from whorl.services.experiments.checking import NAMES
 from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_document, read_experiment
-from whorl.services.experiments.study import Study
+from whorl.services.experiments.study import Study, nothing_ended
 from whorl.services.experiments.what_if.asking import what_if_of
 from whorl.services.runs import find_run, open_runtime
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 _SUFFIXES = (".experiment.yaml", ".experiment.yml", ".experiment.json")
+_FIRST = "run() or run_sync() of the experiment runs it"
 
 
 class Experiment:
@@ -110,8 +111,10 @@ class Experiment:
 
     def report(self) -> ExperimentReport:
         """What was found so far; nothing is run."""
+        if not self._project.has_runs():
+            raise nothing_ended(self._read.name, _FIRST)
         with closing(self._project.open_store()) as store:
-            study = Study(self._project, store, self._read, self._project.settings())
+            study = Study(self._project, store, self._read, self._project.settings(), _FIRST)
             return ExperimentReport(self._project, self._read, study.report())
 
 
@@ -139,7 +142,7 @@ class ExperimentReport:
     def what_if(self, loop: str = "", variant: str = "") -> Sweep:
         """What other rules would have given and cost, without a call."""
         with closing(self._project.open_store()) as store:
-            study = Study(self._project, store, self._read, self._project.settings())
+            study = Study(self._project, store, self._read, self._project.settings(), _FIRST)
             return study.sweep(loop, variant)
 
 

@@ -130,6 +130,8 @@ class Experiment:
     margin: float = 0.02
     gate: dict[str, Any] = field(default_factory=dict)
     is_grouped: bool = False
+    # Its variants as they were when they were first looked at, whatever becomes of their files.
+    prepared: Any = None
 
     @property
     def main_grader(self) -> str:
@@ -173,6 +175,10 @@ class _Reader:
         if not isinstance(root, Mapping):
             span = root.span
             raise InvalidWorkflow([Diagnostic(CODE, "an experiment file is an object", span)])
+        if "experiment" not in root:
+            words = "this is not an experiment file, which has `experiment: 1` at its top"
+            advice = "`whorl what-if --workflow NAME --at-most 3` asks the runs of a workflow"
+            raise InvalidWorkflow([Diagnostic(CODE, words, root.span, help=advice)])
         given = self._fields(root, FIELDS, "the experiment")
         for name in ("workflow", "cases", "grade"):
             if name not in root:

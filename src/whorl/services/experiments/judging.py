@@ -98,6 +98,7 @@ def judge_of(
             raise UsageError(f"there is no grader {against!r}", help=advice, code="X100")
         labels = GradeLabels(study, against)
     if name in graders:
+        study.check_ended(variant)
         question = str(graders[name].fields.get("judge", name))
         judged = list(_of_grader(study, name, labels, variant))
         found = reliability(question, judged, study.experiment.name)
@@ -107,7 +108,10 @@ def judge_of(
     judge = next((p for p in conditions_in(loop.until) if isinstance(p, Judge)), None)
     if judge is None:
         words = f"loop {loop.name!r} has no judge"
-        raise UsageError(words, help="name a grader that is one", code="X100")
+        judges = [name for name, one in graders.items() if one.kind == "judge"]
+        advice = f"name a grader that is one: {', '.join(judges) or 'the file has none'}"
+        raise UsageError(words, help=advice, code="X100")
+    study.check_ended(variant)
     question = str(getattr(judge.question, "value", getattr(judge.question, "source", "")))
     judged = list(_of_loop(study, loop, judge, labels, variant))
     found = reliability(question, judged, study.experiment.name)

@@ -84,7 +84,12 @@ class Experiments:
         return found
 
     def read(self, name: str) -> Experiment:
-        """The experiment of that name; raises UsageError W902 where no file has it."""
+        """The experiment of that name; raises UsageError W902 where no file has it.
+
+        One that is conducted here is told of as it was read for that, whatever its files say now.
+        """
+        if (conductor := self._conductors.get(name)) is not None:
+            return conductor.experiment
         files = self.files()
         if name not in files:
             advice = did_you_mean(name, files) or f"write {name}.experiment.yaml"
@@ -113,13 +118,10 @@ class Experiments:
         return sorted(found, key=lambda each: -(each.updated_at or 0.0))
 
     def _listed(self, name: str, file: str, asked: AskedExperiment | None) -> Standing:
+        conductor = self._conductors.get(name)
         try:
-            study = Study(
-                self.project,
-                self._store,
-                read_experiment(self.project, file),
-                self.providers.settings,
-            )
+            read = conductor.experiment if conductor else read_experiment(self.project, file)
+            study = Study(self.project, self._store, read, self.providers.settings)
         except (InvalidWorkflow, UsageError) as fault:
             return Standing(name, file, "failed", trouble=_words(fault))
         standing = standing_of(study, asked)

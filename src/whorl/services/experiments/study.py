@@ -9,9 +9,10 @@ import json
 import zlib
 from contextlib import suppress
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError
 from whorl.ir import Judge, Loop
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
@@ -21,10 +22,11 @@ from whorl.services.experiments.trials import (
     blocks_of,
     digest,
     generation_of,
+    is_trial,
     key_prefix,
     rows_of,
 )
-from whorl.services.experiments.variants import find_loop, prepare
+from whorl.services.experiments.variants import fails_with, find_loop, no_variant, prepare
 from whorl.services.experiments.what_if.extending import (
     VOTES,
     check_reopened,
@@ -42,6 +44,7 @@ from whorl.services.experiments.what_if.facts import (
 from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.outputs import IterationOutputs
 from whorl.services.experiments.what_if.sweep import Sweep, default_rules, sweep_of
+from whorl.services.experiments.what_if.walking import GONE_ON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -66,10 +69,18 @@ class Study:
     """One generation of an experiment, as the store has it."""
 
     def __init__(
-        self, project: Project, store: SqliteStore, experiment: Experiment, settings: Settings
+        self,
+        project: Project,
+        store: SqliteStore,
+        experiment: Experiment,
+        settings: Settings,
+        command: str = "",
     ) -> None:
+        """`command` is what runs the experiment, for those who ask before it has run."""
         self._project, self.store, self.experiment = project, store, experiment
         self._settings = settings
+        file = quote(experiment.file.removeprefix(f"{project.root}/"))
+        self._command = command or f"whorl experiment run {file}"
         self.prepared = prepare(project, experiment)
         self.generation = 0
         self.refresh()
@@ -94,7 +105,13 @@ class Study:
 
     def report(self) -> Report:
         spent = sum(row.cost_usd for row in self.rows.values())
-        return report_of(self.experiment, self.graded, spent)
+        return report_of(self.experiment, self.graded, spent, self.others)
+
+    @property
+    def others(self) -> int:
+        """How many of its runs are of cases, variants or versions that the file has no more."""
+        known = {trial.key for block in self.blocks for trial in block}
+        return sum(key not in known and is_trial(key) for key in self.rows)
 
     def loop(self, name: str = "", variant: str = "") -> Loop:
         chosen = name or next(iter(self.experiment.explore), "")
@@ -109,8 +126,7 @@ class Study:
     def _workflow(self, variant: str) -> Workflow:
         name = variant or self.experiment.baseline
         if name not in self.prepared:
-            advice = did_you_mean(name, list(self.prepared)) or f"known: {', '.join(self.prepared)}"
-            raise UsageError(f"there is no variant {name!r}", help=advice, code="X100")
+            raise no_variant(name, self.prepared)
         return self.prepared[name].workflow
 
     def sweep(
@@ -120,17 +136,16 @@ class Study:
         loop = self.loop(name, variant)
         subjects = self.subjects(loop, variant, rules)
         if not subjects:
-            words = f"no run of experiment {self.experiment.name!r} has ended yet"
-            file = self.experiment.file.removeprefix(f"{self._project.root}/")
-            advice = f"whorl experiment run {file}"
-            raise UsageError(words, help=advice, code="X109")
+            raise nothing_ended(self.experiment.name, self._command)
         tried = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
         if not found.rules:
             longest = max(len(s.facts.iterations) for s in subjects)
-            words = f"no rule is answered by all {len(subjects)} runs: {found.not_ranked[0].why}"
+            why = found.not_ranked[0].why
+            words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
-            raise UsageError(words, help=advice, code="X109")
+            is_short = why.startswith(GONE_ON)
+            raise UsageError(words, help=advice if is_short else "", code="X109")
         return found
 
     def subjects(
@@ -142,6 +157,8 @@ class Study:
         names = {n: fact for rule in rules or () for n, fact in rule.names}
         folder = self._project.store.parent / FOLDER
         cache = _Cache(folder, digest(VERSION, sorted(atoms), loop.name))
+        is_zero = self.experiment.on_failure == "zero" and fails_with(self._workflow(name), loop)
+        failed = 0.0 if is_zero else None
         subjects = []
         for outcome in self._ended(name):
             assert outcome.run is not None
@@ -164,7 +181,7 @@ class Study:
             solved = frozenset(n for n, grade in grades.items() if is_solved({main: grade}))
             case = outcome.trial.case
             group = case.group if self.experiment.is_grouped else ""
-            subjects.append(Subject(facts, grades, case.id, group, solved, name))
+            subjects.append(Subject(facts, grades, case.id, group, solved, name, failed))
         cache.write()
         return [replace(s, facts=self.with_votes(s.facts)) for s in subjects]
 
@@ -219,6 +236,12 @@ class Study:
             check_reopened(workflow, loop)
         return found
 
+    def check_ended(self, variant: str = "") -> None:
+        """Raises UsageError X109 where no trial has ended, of any variant or of this one."""
+        names = [variant] if variant else [*self.prepared]
+        if not any(True for name in names for _ in self._ended(name)):
+            raise nothing_ended(self.experiment.name, self._command)
+
     def _outputs_unknown(self, loop: Loop) -> UsageError:
         words = f"steps after {loop.name!r} decide the outputs, so those of another iteration are "
         advice = "grade `results` of the iteration instead of `outputs`"
@@ -265,9 +288,16 @@ def iteration_names(
     is_asked = any(map(reads_outputs, collection.experiment.graders.values()))
     for number, results in facts.results.items():
         names = dict(usual) | {"results": results}
-        if number != outcome.returned:
+        # A run that has failed gave no outputs, whatever its loop returned.
+        if number != outcome.returned or outcome.status != "succeeded":
             names["outputs"] = outputs.of(number, results) if is_asked else None
         yield number, names
+
+
+def nothing_ended(name: str, command: str) -> UsageError:
+    """Nobody can tell anything of an experiment that has not run; the command runs it."""
+    words = f"no run of experiment {name!r} has ended yet"
+    return UsageError(words, help=command, code="X109")
 
 
 class _Cache:

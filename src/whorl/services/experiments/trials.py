@@ -91,6 +91,11 @@ def key_prefix(name: str, generation: int | None = None) -> str:
     return f"{PREFIX}{plain}:" + ("" if generation is None else f"{generation}:")
 
 
+def is_trial(key: str) -> bool:
+    """Whether the run of this key is a trial; gradings and votes say what they are in theirs."""
+    return "-" not in key.rpartition(":")[2]
+
+
 def blocks_of(
     experiment: Experiment, prepared: Mapping[str, Prepared], settings: Settings, generation: int
 ) -> list[list[Trial]]:

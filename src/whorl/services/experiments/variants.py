@@ -12,7 +12,7 @@ from whorl.dialects.native.loop import REPEAT
 from whorl.dialects.native.objects import read_object
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reader import Files, parse
-from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
+from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, did_you_mean
 from whorl.ir import Constant, Fields, Loop, LoopLimits, Task
 from whorl.ir.expressions import Names, expressions_in, inner_values
 from whorl.ir.walk import walk, with_nodes
@@ -24,7 +24,7 @@ from whorl.services.experiments.document import workflow_beside
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from whorl.dialects import Reading
     from whorl.ir import Node, Workflow
@@ -46,7 +46,12 @@ class Prepared:
 
 
 def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
-    """All variants of an experiment; raises InvalidWorkflow with all that is wrong."""
+    """All variants of an experiment; raises InvalidWorkflow with all that is wrong.
+
+    Their files are read once: who runs an experiment reports on what was run.
+    """
+    if experiment.prepared is not None:
+        return dict(experiment.prepared)
     mistakes: list[Diagnostic] = []
     prepared: dict[str, Prepared] = {}
     for variant in experiment.variants.values():
@@ -60,7 +65,8 @@ def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
         prepared[variant.name] = one
     if mistakes:
         raise InvalidWorkflow(mistakes)
-    return prepared
+    experiment.prepared = prepared
+    return dict(prepared)
 
 
 def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Prepared:
@@ -111,6 +117,19 @@ def find_loop(workflow: Workflow, name: str, span: Span | None = None) -> Loop:
         advice = did_you_mean(name, list(loops)) or f"its loops: {', '.join(loops) or 'none'}"
         raise InvalidWorkflow([Diagnostic("X100", words, span, help=advice)])
     return found[0]
+
+
+def fails_with(workflow: Workflow, loop: Loop) -> bool:
+    """Whether a run surely fails where this loop does: nothing takes its failure up."""
+    if loop.on_failure != "halt" or not any(node is loop for node in workflow.body.nodes):
+        return False
+    waits = (a for node in workflow.body.nodes for a in node.after if a.node == loop.name)
+    return all(set(each.statuses) <= {"passed", "succeeded"} for each in waits)
+
+
+def no_variant(name: str, known: Iterable[str]) -> UsageError:
+    advice = did_you_mean(name, list(known)) or f"known: {', '.join(known)}"
+    return UsageError(f"there is no variant {name!r}", help=advice, code="X100")
 
 
 def with_loop(workflow: Workflow, loop: Loop, changed: Loop) -> Workflow:

@@ -35,7 +35,7 @@ export function CaseAnswers({ found }: { found: RuleAnswer }) {
 }
 
 function Row({ one: { run, answer, grade } }: { one: CaseAnswer }) {
-  const was = run.returned === null ? "–" : `#${run.returned} of ${run.made}`;
+  const was = run.exit_reason === "failed" ? "failed" : run.returned === null ? "–" : `#${run.returned} of ${run.made}`;
   return (
     <tr>
       <th scope="row">
@@ -43,7 +43,7 @@ function Row({ one: { run, answer, grade } }: { one: CaseAnswer }) {
       </th>
       {isKnown(answer) ? (
         <>
-          <td className="figure">{answer.returned === null ? "–" : `#${answer.returned} of ${answer.iterations}`}</td>
+          <td className="figure">{answer.returned === null || answer.exit_reason === "failed" ? "–" : `#${answer.returned} of ${answer.iterations}`}</td>
           <td className="figure faint">{was}</td>
           <td className="figure">{gradeWords(grade)}</td>
           <td className="figure">{words.dollars(answer.cost_usd + run.outside_usd)}</td>

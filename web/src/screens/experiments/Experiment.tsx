@@ -7,7 +7,9 @@ import { Link } from "../../app/router";
 import { useClient, useLoad } from "../../app/session";
 import { useTitle } from "../../app/title";
 import { Meter } from "../../charts";
+import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
+import { countWords } from "./documents";
 import { Grade } from "./Grade";
 import { Judge } from "./Judge";
 import { experimentPath } from "./List";
@@ -66,17 +68,17 @@ function Head({ detail }: { detail: ExperimentDetail }) {
         <h1>{words.visible(detail.name)}</h1>
         <StateBadge state={detail.state} />
         <span className="faint">
-          {detail.cases} cases × {detail.variants?.length ?? 0} variants · {detail.done} of {detail.trials} trials
+          {countWords(detail.cases ?? 0, "case")} × {countWords(detail.variants?.length ?? 0, "variant")} · {detail.done} of {countWords(detail.trials ?? 0, "trial")}
           {detail.running ? `, ${detail.running} under way` : ""}
         </span>
         <Meter label="spent" value={detail.spent_usd} max={detail.budget_usd ?? null} format={words.dollars} formatMax={words.budget} />
         {isRunning && (
-          <button type="button" className="button" title={`whorl experiment stop ${detail.name}`} onClick={() => act(() => client.stopExperiment(detail.name))}>
+          <button type="button" className="button" title={`whorl experiment stop ${quoted(detail.name)}`} onClick={() => act(() => client.stopExperiment(detail.name))}>
             Stop
           </button>
         )}
         {!isRunning && detail.state !== "done" && file && (
-          <button type="button" className="button button-main" title={`whorl experiment run ${file}`} onClick={() => act(() => client.runExperiment(file))}>
+          <button type="button" className="button button-main" title={`whorl experiment run ${quoted(file)}`} onClick={() => act(() => client.runExperiment(file))}>
             {detail.done === 0 ? "Run" : "Continue"}
           </button>
         )}

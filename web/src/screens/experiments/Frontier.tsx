@@ -34,7 +34,9 @@ export function Frontier({ sweep, asked, onChoose }: FrontierProps) {
   const all: Placed[] = [...rows, ...unknown, ...(tried ? [tried] : [])];
   if (all.length === 0) return <p className="faint">No rule is known for all runs.</p>;
   const x = scale(rangeOf([0, ...all.map((row) => row.cost_usd)]), [PAD.left, WIDTH - PAD.right]);
-  const grades = rangeOf(all.map((row) => row.grade));
+  const isFlat = new Set(all.map((row) => row.grade)).size < 2;
+  // A grade lies between 0 and 1.
+  const grades: [number, number] = isFlat ? [0, 1] : rangeOf(all.map((row) => row.grade));
   const y = scale(grades, [HEIGHT - PAD.bottom, PAD.top]);
   const frontier = rows.filter((row) => row.is_frontier).sort((one, other) => one.cost_usd - other.cost_usd);
   const own = rows.find((row) => row.rule === sweep.own);

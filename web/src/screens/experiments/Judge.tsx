@@ -4,8 +4,9 @@ import type { ExperimentDetail } from "../../api";
 import { errorWords, Loading } from "../../app/Notice";
 import { Link, runPath } from "../../app/router";
 import { useLoad } from "../../app/session";
+import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
-import { gradeWords, intervalWords, percentWords, type JudgeReport } from "./documents";
+import { gradeWords, limitsWords, NOTHING_YET, percentWords, type JudgeReport } from "./documents";
 
 export function Judge({ detail }: { detail: ExperimentDetail }) {
   const judges = [...detail.loops, ...detail.graders.filter((one) => one.kind === "judge").map((one) => one.name)];
@@ -13,6 +14,7 @@ export function Judge({ detail }: { detail: ExperimentDetail }) {
   const labels = detail.graders.map((one) => one.name).filter((name) => name !== of);
   const [wanted, setAgainst] = useState("");
   const against = labels.includes(wanted) ? wanted : (labels[0] ?? "");
+  if (detail.done === 0) return <p className="faint">{NOTHING_YET}</p>;
   if (!against) return <p className="faint">A judge is compared with the grades of another grader: this experiment has none.</p>;
   return (
     <section className="judge-tab" aria-label="judge">
@@ -34,12 +36,12 @@ export function Judge({ detail }: { detail: ExperimentDetail }) {
           </select>
         </label>
       </div>
-      <Reliability key={`${of} ${against}`} name={detail.name} of={of} against={against} />
+      <Reliability key={`${of} ${against}`} detail={detail} of={of} against={against} />
     </section>
   );
 }
 
-function Reliability({ name, of, against }: { name: string; of: string; against: string }) {
+function Reliability({ detail: { name, file }, of, against }: { detail: ExperimentDetail; of: string; against: string }) {
   const found = useLoad((client, signal) => client.judge<JudgeReport>(name, { of, against }, signal), [name, of, against]);
   if (found.error) {
     const { message, help } = errorWords(found.error);
@@ -60,11 +62,11 @@ function Reliability({ name, of, against }: { name: string; of: string; against:
       </p>
       <ul className="experiment-notes">
         <li>
-          It agrees in <strong>{percentWords(judge.accuracy.value ?? 0)}</strong> ({intervalWords(judge.accuracy, percentWords)}); always saying {judge.usual_label ? "yes" : "no"} would get {percentWords(judge.usual)}.
+          It agrees in <strong>{percentWords(judge.accuracy.value ?? 0)}</strong>
+          {limitsWords(judge.accuracy, (share) => percentWords(Math.min(1, Math.max(0, share))))}; always saying {judge.usual_label ? "yes" : "no"} would get {percentWords(judge.usual)}.
         </li>
         <li>
-          Kappa: {judge.kappa?.value == null ? "not defined, because one side never varies" : `${gradeWords(judge.kappa.value)} (${intervalWords(judge.kappa)})`}
-          {judge.words && `: ${words.visible(judge.words)}`}
+          Kappa{judge.kappa?.value == null ? "" : ` ${gradeWords(judge.kappa.value)}${limitsWords(judge.kappa)}`}: {words.visible(judge.words)}
         </li>
         {judge.unclear > 0 && <li>{judge.unclear} answers were not clear, and count as no.</li>}
         {judge.not_unanimous !== null && <li>{percentWords(judge.not_unanimous)} of the verdicts were not unanimous.</li>}
@@ -119,7 +121,7 @@ function Reliability({ name, of, against }: { name: string; of: string; against:
       <Effect judge={judge} />
       <Disagreements judge={judge} />
       <p className="experiment-notes">
-        The same in a terminal: <code>whorl judge {name} --against {against}</code>
+        The same in a terminal: <code>{words.visible(`whorl judge ${quoted(file ?? name)} ${quoted(of)} --against ${quoted(against)}`)}</code>
       </p>
     </>
   );

@@ -1,4 +1,5 @@
 /** The results of a case under the baseline and under another variant, side by side. */
+import { useEffect, useRef } from "react";
 import type { CaseList } from "../../api";
 import { ErrorNotice, Loading } from "../../app/Notice";
 import { Link, runPath } from "../../app/router";
@@ -22,8 +23,13 @@ export function Pair({ one, baseline, variant, onClose }: PairProps) {
   const sides = [baseline, variant].map((name) => ({ name, cell: one.cells[name], run: one.cells[name]?.trials[0]?.run ?? "" }));
   const [before, after] = sides.map((side) => side.run);
   const pair = useLoad((client, signal) => Promise.all([before, after].map((run) => client.run(run ?? "", signal))), [before, after]);
+  const place = useRef<HTMLElement>(null);
+  // It lies below a long table.
+  useEffect(() => {
+    place.current?.scrollIntoView({ block: "nearest" });
+  }, [before, after, pair.value]);
   return (
-    <section className="pair" aria-label="two results side by side">
+    <section className="pair" ref={place} aria-label="two results side by side">
       <h2>
         Case {words.visible(one.case)}
         {sides.map((side) => (

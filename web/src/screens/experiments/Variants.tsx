@@ -5,8 +5,9 @@ import { ErrorNotice, Loading } from "../../app/Notice";
 import { Link, runPath } from "../../app/router";
 import { useLoad } from "../../app/session";
 import { rangeOf, scale } from "../../charts/sampling";
+import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
-import { differenceWords, gradeWords, intervalWords, percentWords, perSolvedWords, type Report } from "./documents";
+import { countWords, NOTHING_YET, differenceWords, failureWords, gradeWords, intervalWords, percentWords, perSolvedWords, type Report } from "./documents";
 import { Pair } from "./Pair";
 
 const CASES_MAX = 500;
@@ -17,11 +18,11 @@ export function Variants({ detail }: { detail: ExperimentDetail }) {
   const cases = useLoad((client, signal) => client.cases(name, signal), [name], [done, graded]);
   if (report.error) return <ErrorNotice error={report.error} onRetry={report.reload} />;
   if (!report.value) return <Loading what="the results" />;
-  if (done === 0) return <p className="faint">Nothing has run yet.</p>;
+  if (done === 0) return <p className="faint">{report.value.others > 0 ? `No run of it as its files are now has ended. ${othersWords(report.value)}` : NOTHING_YET}</p>;
   return (
     <>
       <VariantTable report={report.value} />
-      <Notes report={report.value} name={name} />
+      <Notes report={report.value} detail={detail} />
       {cases.value && <Cases list={cases.value} />}
     </>
   );
@@ -55,12 +56,12 @@ function VariantTable({ report }: { report: Report }) {
                 <IntervalBar span={one.grade} range={range} />
               </td>
               <td>{words.visible(differenceWords(one))}</td>
-              <td className="figure">{percentWords(one.solved)}</td>
+              <td className="figure">{one.solved === null ? "–" : percentWords(one.solved)}</td>
               <td className="figure" title={intervalWords(one.cost_usd, words.dollars)}>
-                {words.dollars(one.cost_usd.value ?? 0)}
+                {one.cost_usd.value === null ? "–" : words.dollars(one.cost_usd.value)}
               </td>
-              <td className="figure">{perSolvedWords(one.per_solved)}</td>
-              <td className="figure">{one.iterations.toFixed(1)}</td>
+              <td className="figure">{one.cases === 0 ? "–" : perSolvedWords(one.per_solved)}</td>
+              <td className="figure">{one.cases === 0 ? "–" : one.iterations.toFixed(1)}</td>
             </tr>
           ))}
         </tbody>
@@ -88,14 +89,26 @@ function IntervalBar({ span, range }: { span: Span; range: [number, number] }) {
   );
 }
 
-function Notes({ report, name }: { report: Report; name: string }) {
+const othersWords = ({ others }: Report): string => (others === 0 ? "" : `${countWords(others, "run is", "runs are")} of cases, variants or versions that it has no more, and not compared.`);
+
+function Notes({ report, detail }: { report: Report; detail: ExperimentDetail }) {
+  const notes = [...failureWords(report), ...report.left_out, ...Object.entries(report.people).map(([name, [graded, of]]) => `${graded} of ${of} graded by a person (${name})`)];
+  const [fault] = report.faults;
   return (
     <ul className="experiment-notes">
       {report.extra_usd > 0 && <li>Cost and iterations are those of each variant’s own rule; exploring cost {words.dollars(report.extra_usd)} more.</li>}
       {report.rho !== null && <li>Correlation of the loop’s score with the grade: rho {report.rho.toFixed(2)}.</li>}
-      {report.left_out.length > 0 && <li>{report.left_out.length} trials are left out, because something outside the workflow failed.</li>}
+      {notes.map((note) => (
+        <li key={note}>{words.visible(note)}</li>
+      ))}
+      {report.others > 0 && <li>{othersWords(report)}</li>}
+      {fault !== undefined && (
+        <li>
+          {countWords(report.faults.length, "grade is", "grades are")} missing: {words.visible(fault)}
+        </li>
+      )}
       <li>
-        The same in a terminal: <code>whorl experiment report {name}</code>
+        The same in a terminal: <code>whorl experiment report {words.visible(quoted(detail.file ?? detail.name))}</code>
       </li>
     </ul>
   );
@@ -125,7 +138,7 @@ function Cases({ list }: { list: CaseList }) {
               <tr key={one.case}>
                 <th scope="row">{words.visible(one.case)}</th>
                 {list.variants.map((variant) => (
-                  <Cell key={variant} cell={one.cells[variant]} onOpen={variant === list.baseline ? null : () => setOpened({ case: one.case, variant })} />
+                  <Cell key={variant} cell={one.cells[variant]} onOpen={variant === list.baseline || !isPair(one, list.baseline, variant) ? null : () => setOpened({ case: one.case, variant })} />
                 ))}
               </tr>
             ))}
@@ -137,6 +150,9 @@ function Cases({ list }: { list: CaseList }) {
     </section>
   );
 }
+
+/** Whether both have a result that can be shown. */
+const isPair = ({ cells }: CaseList["cases"][number], ...names: string[]): boolean => names.every((name) => cells[name]?.trials[0]?.status === "succeeded");
 
 interface CellProps {
   cell: CaseList["cases"][number]["cells"][string] | undefined;
@@ -152,7 +168,7 @@ function Cell({ cell, onOpen }: CellProps) {
       {cell.difference ? <span className={cell.difference > 0 ? "gain-up" : "gain-down"}>{`${cell.difference > 0 ? "+" : ""}${cell.difference.toFixed(2)}`}</span> : null}{" "}
       {cell.trials.map((trial) => (
         <Link key={trial.run} to={runPath(trial.run)} title={`${trial.status}, ${words.dollars(trial.cost_usd)}${trial.error ? `, ${trial.error}` : ""}`}>
-          {trial.returned === null ? trial.status : `#${trial.returned} of ${trial.iterations}`}
+          {trial.returned === null || trial.status !== "succeeded" ? trial.status : `#${trial.returned} of ${trial.iterations}`}
         </Link>
       ))}
       {onOpen && (

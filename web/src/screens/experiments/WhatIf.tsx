@@ -4,15 +4,20 @@ import type { ExperimentDetail } from "../../api";
 import { ErrorNotice, errorWords, Loading } from "../../app/Notice";
 import { useLoad } from "../../app/session";
 import { ScoreCurve } from "../../charts";
+import { quoted } from "../../dialogs/commands";
 import { words } from "../../journal";
 import { answerAll, type Facts, type Rule, type RuleAnswer } from "./answering";
 import { CaseAnswers } from "./CaseAnswers";
-import { gradeWords, intervalWords, shownRules, type RuleRow, type Sweep } from "./documents";
+import { gradeWords, limitsWords, NOTHING_YET, shownRules, type RuleRow, type Sweep } from "./documents";
 import { Frontier } from "./Frontier";
 import { RuleEditor } from "./RuleEditor";
 import { firstRule } from "./rules";
 
 export function WhatIf({ detail }: { detail: ExperimentDetail }) {
+  return detail.done === 0 ? <p className="faint">{NOTHING_YET}</p> : <Rules detail={detail} />;
+}
+
+function Rules({ detail }: { detail: ExperimentDetail }) {
   const { name, done, graded } = detail;
   const sweep = useLoad((client) => client.whatIf<Sweep>(name), [name], [done, graded]);
   const facts = useLoad((client, signal) => client.facts<Facts>(name, "", signal), [name], [done, graded]);
@@ -37,14 +42,14 @@ export function WhatIf({ detail }: { detail: ExperimentDetail }) {
       </section>
       <section aria-label="rules">
         <h2>
-          Cost against grade <span className="faint side-note">{sweep.value.rules.length} rules, no call was made</span>
+          Cost against grade <span className="faint side-note">{sweep.value.rules.length + sweep.value.not_ranked.length} rules, no call was made</span>
         </h2>
         <Frontier sweep={sweep.value} asked={answer} onChoose={choose} />
         {facts.error !== null && <p className="problem">{words.visible(errorWords(facts.error).message)}</p>}
         {facts.value && <RuleEditor key={name} facts={facts.value} rule={asked ?? firstRule(facts.value)} onRule={setAsked} />}
         {answer && <Answer found={answer} />}
         <RuleTable sweep={sweep.value} onChoose={choose} />
-        <Recommended sweep={sweep.value} name={name} />
+        <Recommended sweep={sweep.value} file={detail.file ?? name} />
       </section>
     </div>
   );
@@ -131,7 +136,7 @@ function RuleTable({ sweep, onChoose }: { sweep: Sweep; onChoose: (row: RuleRow)
               <td className="figure">{gradeWords(row.grade)}</td>
               <td className="figure">{words.dollars(row.cost_usd ?? 0)}</td>
               <td className="figure">{(row.iterations ?? 0).toFixed(1)}</td>
-              <td className="figure">{row.to_best?.value == null ? "–" : `${row.to_best.value.toFixed(2)} (${intervalWords(row.to_best)})`}</td>
+              <td className="figure">{row.to_best?.value == null ? "–" : `${row.to_best.value.toFixed(2)}${limitsWords(row.to_best)}`}</td>
             </tr>
           ))}
           {Object.entries(sweep.ideal).map(([name, ideal]) => (
@@ -149,7 +154,7 @@ function RuleTable({ sweep, onChoose }: { sweep: Sweep; onChoose: (row: RuleRow)
   );
 }
 
-function Recommended({ sweep, name }: { sweep: Sweep; name: string }) {
+function Recommended({ sweep, file }: { sweep: Sweep; file: string }) {
   return (
     <div className="experiment-notes">
       {sweep.recommended && sweep.honest && (
@@ -164,7 +169,7 @@ function Recommended({ sweep, name }: { sweep: Sweep; name: string }) {
         </p>
       )}
       <p>
-        The same in a terminal: <code>whorl what-if {name}</code>
+        The same in a terminal: <code>whorl what-if {words.visible(quoted(file))}</code>
       </p>
     </div>
   );

@@ -55,6 +55,8 @@ export interface RunFacts {
   steered: string;
   returned: number | null;
   made: number;
+  /** How the loop ended, as it was. */
+  exit_reason: string;
   /** What a rule sees that is checked before the first iteration. */
   ahead: Iteration | null;
   iterations: Iteration[];
@@ -67,6 +69,8 @@ export interface Facts {
   on_limit: string;
   sees_best: boolean;
   on_failure: string;
+  /** The grade of a run that fails with its loop; null: it has none, or is not known. */
+  failed_grade: number | null;
   obstacle: string;
   obstacle_at_most: string;
   obstacle_score: string;
@@ -377,19 +381,23 @@ export interface RuleAnswer {
 }
 
 const NO_GRADE = "an iteration that it returns has no grade";
+const FAILS = "the loop would have failed, and a run that fails has no grade here";
+
+const hasFailed = (answer: Answer): boolean => isKnown(answer) && answer.exit_reason === "failed";
 
 /** What a rule would have given and cost over all runs. */
 export function answerAll(facts: Facts, rule: Rule): RuleAnswer {
   const ready = readyFor(facts, rule);
   const cases = facts.runs.map((run): CaseAnswer => {
     const answer = answerOf(facts, run, rule, ready);
+    if (hasFailed(answer)) return { run, answer, grade: facts.failed_grade };
     const returned = isKnown(answer) ? run.iterations.find((row) => row.number === answer.returned) : undefined;
     return { run, answer, grade: returned?.grade ?? null };
   });
   const known = cases.flatMap(({ run, answer, grade }) => (isKnown(answer) && grade !== null ? [{ grade, count: answer.iterations, cost: answer.cost_usd + run.outside_usd }] : []));
   const unknown = cases.length - known.length;
-  const first = cases.find(({ answer }) => !isKnown(answer))?.answer;
-  const why = first && !isKnown(first) ? first.why : unknown > 0 ? NO_GRADE : "";
+  const first = cases.find(({ answer, grade }) => !isKnown(answer) || grade === null)?.answer;
+  const why = !first ? "" : !isKnown(first) ? first.why : hasFailed(first) ? FAILS : NO_GRADE;
   const mean = (pick: (one: (typeof known)[number]) => number) => (unknown > 0 || known.length === 0 ? null : known.reduce((sum, one) => sum + pick(one), 0) / known.length);
   return { rule, words: ruleWords(rule), cases, grade: mean((one) => one.grade), cost_usd: mean((one) => one.cost), iterations: mean((one) => one.count), unknown, why };
 }

@@ -10,7 +10,7 @@ export interface VariantReport {
   difference: Span | null;
   words: string;
   could_see: number | null;
-  solved: number;
+  solved: number | null;
   cost_usd: Span;
   per_solved: Span | null;
   iterations: number;
@@ -18,6 +18,9 @@ export interface VariantReport {
   ties: number;
   losses: number;
   noise: string;
+  /** How many of its trials have failed by themselves, by code, and how many have ended. */
+  failed: Record<string, number>;
+  ended: number;
 }
 
 export interface Report {
@@ -25,9 +28,14 @@ export interface Report {
   baseline: string;
   is_complete: boolean;
   variants: Record<string, VariantReport>;
-  left_out: unknown[];
+  left_out: string[];
   rho: number | null;
   extra_usd: number;
+  people: Record<string, [graded: number, of: number]>;
+  faults: string[];
+  on_failure: string;
+  /** Runs of cases, variants or versions that the file has no more. */
+  others: number;
 }
 
 export interface RuleRow {
@@ -94,9 +102,29 @@ export const gradeWords = (grade: number | null | undefined): string => (grade =
 
 export const percentWords = (share: number): string => `${Math.round(share * 100)} %`;
 
+export const NOTHING_YET = "Nothing has run yet.";
+
+/** `1 run`, `2 runs`. */
+export const countWords = (count: number, one: string, many = `${one}s`): string => `${count} ${count === 1 ? one : many}`;
+
 /** `0.02 to 0.10`; empty where there are too few cases for an interval. */
 export function intervalWords(span: Span | null, format: (value: number) => string = gradeWords): string {
   return span?.low == null || span.high == null ? "" : `${format(span.low)} to ${format(span.high)}`;
+}
+
+/** ` (0.02 to 0.10)`; empty where there are too few cases for an interval. */
+export function limitsWords(span: Span | null, format: (value: number) => string = gradeWords): string {
+  const interval = intervalWords(span, format);
+  return interval && ` (${interval})`;
+}
+
+/** How many trials of each variant have failed, and how that counts. */
+export function failureWords(report: Report): string[] {
+  const effect = report.on_failure === "zero" ? "graded 0" : "left out";
+  return Object.values(report.variants).flatMap(({ name, failed, ended }) => {
+    const count = Object.values(failed).reduce((sum, one) => sum + one, 0);
+    return count > 0 ? [`${name}: ${count} of ${countWords(ended, "trial")} failed (${Object.keys(failed).join(", ")}): ${effect}`] : [];
+  });
 }
 
 /** `+0.06 (0.02 to 0.10) better`. */

@@ -126,7 +126,10 @@ def report_lines(report: Report) -> list[str]:
         )
     if report.rho is not None:
         lines.append(f"the score that the loop sees goes with the grade: rho {report.rho:.2f}")
-    lines += report.left_out
+    lines += [*failure_lines(report), *report.left_out]
+    if report.others:
+        runs = plural(report.others, "run")
+        lines.append(f"{runs} of cases, variants or versions that it has no more: not compared")
     lines += [
         f"{done} of {total} graded by a person ({name})"
         for name, (done, total) in report.people.items()
@@ -137,6 +140,18 @@ def report_lines(report: Report) -> list[str]:
     return lines
 
 
+def failure_lines(report: Report) -> list[str]:
+    """How many trials of each variant have failed, and how that counts."""
+    effect = "graded 0" if report.on_failure == "zero" else "left out"
+    lines = []
+    for one in report.variants.values():
+        if failed := sum(one.failed.values()):
+            codes = ", ".join(one.failed)
+            trials = f"{failed} of {plural(one.ended, 'trial')} failed ({codes}): {effect}"
+            lines.append(f"{safe(one.name)}: {trials}")
+    return lines
+
+
 def _variant_cells(one: VariantReport, baseline: str) -> list[str]:
     words = one.words
     if one.could_see and math.isfinite(one.could_see):
@@ -144,8 +159,10 @@ def _variant_cells(one: VariantReport, baseline: str) -> list[str]:
     difference = "-" if one.name == baseline else f"{span(one.difference, '+')} {words}".strip()
     solved = "-" if one.solved is None else f"{100 * one.solved:.0f} %"
     cost = dollars(one.cost_usd.value) if math.isfinite(one.cost_usd.value) else "-"
-    cells = [safe(one.name), span(one.grade), difference, solved, cost, _money(one.per_solved)]
-    return [*cells, f"{one.iterations:.1f}"]
+    per_solved, iterations = "-", "-"
+    if one.cases:
+        per_solved, iterations = _money(one.per_solved), f"{one.iterations:.1f}"
+    return [safe(one.name), span(one.grade), difference, solved, cost, per_solved, iterations]
 
 
 def case_lines(report: Report, variant: str) -> list[str]:
@@ -200,7 +217,9 @@ def markdown_lines(report: Report) -> list[str]:
     rows = [_variant_cells(one, report.baseline) for one in report.variants.values()]
     lines = [f"### {report.experiment}: {plural(report.cases, 'case')}", ""]
     lines += [f"| {' | '.join(columns)} |", "|" + " --- |" * len(columns)]
-    return lines + ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows]
+    lines += ["| " + " | ".join(c.replace("|", "\\|") for c in row) + " |" for row in rows]
+    notes = [*failure_lines(report), *report.left_out]
+    return lines + (["", *(f"- {note}" for note in notes)] if notes else [])
 
 
 def gate_lines(gate: Gate) -> list[str]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # The format of saved reports.
 FORMAT = 1
 MARGIN = 0.05
+_NAMED = 5
 
 
 @dataclass(slots=True)
@@ -60,8 +61,10 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     both = [case for case in both if _grade(before[case]) is not None]
     options = {"margin": MARGIN} | experiment.gate
     pairs = [_grade(own[case]) - _grade(before[case]) for case in both]  # type: ignore[operator]
+    shared = [case for case in own if case in before]
+    new = [case for case in shared if own[case]["failed"] > before[case]["failed"]]
     if not pairs:
-        return Gate("undecided", ["no case has a grade in both"])
+        return _ungraded(options, own, new)
     seed = f"gate {experiment.name} {variant}"
     found = Gate("undecided", [], figures.difference_estimate(pairs, seed=seed), cases=len(pairs))
     costs = [figures.mean(own[case]["costs"]) for case in both]
@@ -71,9 +74,23 @@ def gate_of(report: Report, experiment: Experiment, variant: str, against: dict[
     if all(own[case]["runs"] == before[case].get("runs") for case in both):
         found.verdict, found.reasons = "pass", ["nothing has changed: these are the same runs"]
         return found
-    new = [case for case in both if own[case]["failed"] > before[case]["failed"]]
     _decide(found, options, pairs, new)
     return found
+
+
+def _ungraded(options: dict[str, Any], own: dict[str, dict[str, Any]], new: list[str]) -> Gate:
+    """No case has a grade in both, so that nothing can be compared."""
+    reasons = ["no case has a grade in both"]
+    if failed := sum(bool(kept["failed"]) for kept in own.values()):
+        reasons.append(f"{failed} of {len(own)} cases failed, and failures are left out")
+    if options.get("failures") == "none" and new:
+        return Gate("fail", [*reasons, _new_failures(new)])
+    return Gate("undecided", reasons)
+
+
+def _new_failures(new: list[str]) -> str:
+    rest = f" and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
+    return f"failed, and did not fail before: {', '.join(new[:_NAMED])}{rest}"
 
 
 def _only(report: Report, variant: str) -> Report:
@@ -95,7 +112,7 @@ def _decide(found: Gate, options: dict[str, Any], pairs: list[float], new: list[
     if is_dearer and ratio is not None and ratio.low is not None and ratio.low > 1:
         found.reasons.append(f"it costs {ratio.value:.2f} times as much, at most {most:g} may be")
     if options.get("failures") == "none" and new:
-        found.reasons.append(f"failed, and did not fail before: {', '.join(new[:5])}")
+        found.reasons.append(_new_failures(new))
     if found.reasons:
         found.verdict = "fail"
     elif difference.low is not None and difference.low > -margin:

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from whorl.lazily import dataclass
-from whorl.services.experiments.reporting import figures
+from whorl.services.experiments.reporting import figures, notes
 from whorl.services.experiments.reporting.figures import Estimate
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ class VariantReport:
     ties: int = 0
     losses: int = 0
     noise: str = ""
+    # How many of its trials have failed by themselves, by code, and how many have ended.
+    failed: dict[str, int] = field(default_factory=dict)
+    ended: int = 0
 
 
 @dataclass(slots=True)
@@ -64,6 +67,10 @@ class Report:
     spent_usd: float = 0.0
     people: dict[str, tuple[int, int]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    # Whether a run that has failed is graded 0, or left out.
+    on_failure: str = "zero"
+    # Runs of cases, variants or versions that the file has no more.
+    others: int = 0
 
     def document(self) -> dict[str, Any]:
         made = {name: getattr(self, name) for name in self.__slots__}
@@ -126,7 +133,10 @@ def plain_estimate(estimate: Estimate) -> dict[str, Any]:
 
 
 def report_of(
-    experiment: Experiment, blocks: Sequence[Sequence[Graded]], spent_usd: float
+    experiment: Experiment,
+    blocks: Sequence[Sequence[Graded]],
+    spent_usd: float,
+    others: int = 0,
 ) -> Report:
     """The report of what is there; only cases that all variants have are compared."""
     flat = [one for block in blocks for one in block]
@@ -139,6 +149,10 @@ def report_of(
         name: _variant(experiment, table, name, costs[name], is_complete=done == len(flat))
         for name in names
     }
+    for one in flat:
+        variant = variants[one.outcome.trial.variant]
+        variant.ended += one.outcome.is_done
+        notes.count_failure(variant.failed, one.outcome)
     main = experiment.main_grader
     return Report(
         experiment=experiment.name,
@@ -152,12 +166,14 @@ def report_of(
         done=done,
         variants=variants,
         rows=[_row(one) for one in flat if one.outcome.run is not None],
-        left_out=_left_out(flat),
-        rho=_rho(whole, main),
+        left_out=notes.left_out(flat),
+        rho=notes.rho(whole, main),
         extra_usd=sum(one.outcome.extra_usd for one in flat),
         spent_usd=spent_usd,
-        people=_people(experiment, flat),
-        faults=_faults(flat),
+        people=notes.people(experiment, flat),
+        faults=notes.faults(flat),
+        on_failure=experiment.on_failure,
+        others=others,
     )
 
 
@@ -310,41 +326,3 @@ def _words(
     if shared.excludes(0):
         return ("better" if shared.value > 0 else "worse"), None
     return "no difference seen", figures.detectable(pairs, units)
-
-
-def _left_out(flat: Iterable[Graded]) -> list[str]:
-    codes: dict[str, int] = {}
-    for one in flat:
-        if one.outcome.is_outside:
-            codes[one.outcome.error] = codes.get(one.outcome.error, 0) + 1
-    return [f"{count} left out: the provider failed ({code})" for code, count in codes.items()]
-
-
-def _faults(flat: Iterable[Graded]) -> list[str]:
-    """Grades that are none, with their cases."""
-    return [
-        f"grader {name!r}, case {one.outcome.trial.case.id!r}: {grade.fault}"
-        for one in flat
-        for name, grade in one.grades.items()
-        if grade is not None and grade.value is None
-    ]
-
-
-def _people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:
-    asked = [name for name, grader in experiment.graders.items() if grader.kind == "person"]
-    done = [one for one in flat if one.outcome.status == "succeeded"]
-    return {name: (sum(one.value(name) is not None for one in done), len(done)) for name in asked}
-
-
-def _rho(blocks: Iterable[Sequence[Graded]], main: str) -> float | None:
-    """How far the score that loops see goes with the grade, over cases."""
-    pairs = [
-        (score, grade)
-        for block in blocks
-        for one in block
-        if (score := one.outcome.scores.get(one.outcome.returned or 0)) is not None
-        and (grade := one.value(main)) is not None
-    ]
-    if len(pairs) < figures.UNITS_MIN:
-        return None
-    return figures.spearman([score for score, _ in pairs], [grade for _, grade in pairs])

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from whorl.services.experiments.what_if.rules import Rule
 
 Found = tuple[int, int | None, float]
+NO_GRADE = "an iteration that it returns has no grade"
+FAILS = "the loop would have failed, and a run that fails has no grade here"
 
 
 class Prepared:
@@ -235,13 +237,14 @@ def result_of(
     quick = fast_answer(loop, rule)
     for subject, ready in zip(subjects, prepared, strict=True):
         found = quick(ready) if quick is not None else None
+        is_failed = False
         if found is None:
-            found = _slow(subject, loop, rule, result)
+            found, is_failed = _slow(subject, loop, rule, result)
         number, returned, cost = found
-        grade = subject.grades.get(returned or 0)
+        grade = subject.failed_grade if is_failed else subject.grades.get(returned or 0)
         if not number or grade is None:
             result.unknown += 1
-            result.why = result.why or "an iteration that it returns has no grade"
+            result.why = result.why or (FAILS if is_failed else NO_GRADE)
             continue
         result.iterations.append(number)
         result.returned.append(returned)
@@ -253,11 +256,12 @@ def result_of(
     return result
 
 
-def _slow(
-    subject: Subject, loop: Loop, rule: Rule, result: RuleResult
-) -> tuple[int, int | None, float]:
+def _slow(subject: Subject, loop: Loop, rule: Rule, result: RuleResult) -> tuple[Found, bool]:
+    """What the walk finds, and whether the loop fails: then nothing of it is returned."""
     found = answer(subject.facts, loop, rule)
     if not found.exact:
         result.why = result.why or found.why
-        return 0, None, 0.0
-    return found.iterations, found.returned, found.usage.get("cost_usd", 0.0)
+        return (0, None, 0.0), False
+    is_failed = found.exit_reason == "failed"
+    returned = None if is_failed else found.returned
+    return (found.iterations, returned, found.usage.get("cost_usd", 0.0)), is_failed

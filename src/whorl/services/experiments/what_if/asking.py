@@ -267,7 +267,7 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
         "not_ranked": [_row(result, names) for result in sweep.not_ranked],
         "own": None if own is None else own.words,
         "recommended": None if chosen is None else chosen.words,
-        "honest": sweep.honest,
+        "honest": sweep.honest or None,
         "ideal": {
             name: {"grade": grade, "cost_usd": cost, "iterations": count}
             for name, (grade, cost, count) in sweep.ideal.items()

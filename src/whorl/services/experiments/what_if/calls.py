@@ -9,6 +9,8 @@ from whorl.interpreter.events import amount_in, charged
 from whorl.services.experiments.what_if.facts import USAGE, Call
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from whorl.interpreter.events import Event
 
 # The address of a loop and the number of an iteration; 0 is before the first one.
@@ -27,6 +29,7 @@ class CallLog:
         self.began: dict[str, float] = {}
         self.judges: dict[str, list[str]] = {}
         self.overlaps: set[Place] = set()
+        self.waits: set[Place] = set()
         self.outside: dict[str, float] = {}
         self._calls: dict[Place, list[Call]] = {}
         self._open: dict[str, dict[str, Any]] = {}
@@ -43,6 +46,11 @@ class CallLog:
     def refuse(self, address: str) -> None:
         """A call did not fit into a budget, so it is not on its way."""
         self._refused.add(address)
+
+    def wait(self, addresses: Iterable[str]) -> None:
+        """Time passes while these calls wait for their budget."""
+        for address in addresses:
+            self.waits.update(self._places(address))
 
     def take(self, event: Event) -> None:
         """Takes the beginning or the end of a call in; all other events are none."""

@@ -44,6 +44,7 @@ def facts_document(loop: Loop, subjects: Sequence[Subject], margin: float) -> di
         "on_limit": loop.on_limit,
         "sees_best": reads_best(loop),
         "on_failure": loop.on_iteration_failure.action,
+        "failed_grade": subjects[0].failed_grade if subjects else None,
         "obstacle": "" if own is None else obstacle(loop, own),
         "obstacle_at_most": _obstacle(loop, own, at_most=1 if own is None else own.at_most + 1),
         "obstacle_score": _obstacle(loop, own, until=None),
@@ -100,6 +101,7 @@ def _run(subject: Subject, names: dict[str, str]) -> dict[str, Any]:
         "steered": facts.steered,
         "returned": facts.returned,
         "made": facts.made,
+        "exit_reason": facts.exit_reason,
         "ahead": facts.ahead and _iteration(facts.ahead, subject, names),
         "iterations": [_iteration(row, subject, names) for row in facts.iterations],
     }
@@ -110,7 +112,7 @@ def _iteration(row: IterationFacts, subject: Subject, names: dict[str, str]) -> 
     known = names | {HANDED_OVER: HANDED_OVER}
     return {
         "number": row.number,
-        "status": row.status,
+        "status": "held up" if row.has_waited and row.status == "failed" else row.status,
         "by": row.by,
         "is_judged": row.is_judged,
         "is_approved": row.is_approved,

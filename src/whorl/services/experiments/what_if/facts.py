@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from whorl.ir import Condition
     from whorl.language import Json
 
-VERSION = 2
+VERSION = 4
 # What must be computed before a rule is checked ahead of an iteration; a fault, or nothing.
 HANDED_OVER = "carry"
 # An atom that could not be evaluated: a rule that reads it would have failed there.
@@ -65,6 +65,8 @@ class IterationFacts:
     atoms: dict[str, Any] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     has_overlap: bool = False
+    # Whether a call waited until others had left it enough of a budget.
+    has_waited: bool = False
     is_counted: bool = True
     began: float = 0.0
     ended: float = 0.0
@@ -176,7 +178,10 @@ def count_votes(votes: list[tuple[str, int]], wanted: int) -> tuple[bool | None,
 
 @dataclass(slots=True)
 class Subject:
-    """A recorded run: its facts, and the grade of each iteration."""
+    """A recorded run: its facts, and the grade of each iteration.
+
+    `failed_grade` is that of a run that fails with its loop; None: it has none, or is not known.
+    """
 
     facts: LoopFacts
     grades: dict[int, float]
@@ -184,3 +189,4 @@ class Subject:
     group: str = ""
     solved: frozenset[int] = frozenset()
     variant: str = ""
+    failed_grade: float | None = None

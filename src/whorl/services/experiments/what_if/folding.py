@@ -98,6 +98,7 @@ class _Facts(Observer):
         self._texts: dict[tuple[str, str], tuple[str | None, str | None]] = {}
         self._measured: dict[str, dict[str, Json]] = {}
         self._has_paused = False
+        self._ends: dict[str, dict[str, Any]] = {}
         self._attempts: dict[tuple[str, int], int] = {}
         self._steered = ""
 
@@ -158,6 +159,8 @@ class _Facts(Observer):
         if not body.get("explore"):
             self._steered = self._steered or _STEERED.get(event.kind, "")
         self._has_paused |= event.kind in _PAUSES
+        if event.at > machine.now:
+            self._log.wait(machine.state.get("queue", ()))
         self._log.take(event)
 
     def closed(self, machine: State, key: str, note: Values) -> None:
@@ -178,7 +181,7 @@ class _Facts(Observer):
         self._log.close(place, machine.now)
         row.calls = self._log.of(place)
         row.ended = min([row.ended, *(call.began for call in row.calls if call.judge)])
-        row.has_overlap = place in self._log.overlaps
+        row.has_overlap, row.has_waited = place in self._log.overlaps, place in self._log.waits
         if machine.loop(key).check != "after":
             row.atoms = self._ahead(machine, key, row)
         elif row.status == "succeeded":
@@ -259,20 +262,25 @@ class _Facts(Observer):
 
     def read(self, event: Event) -> None:
         """A note of the journal, which the machine does not take in."""
-        facts = self._loops.get(event.address)
-        body: dict[str, Any] = event.body
         if event.kind == "budget.reached":
             self._log.refuse(event.address)
-        elif event.kind == "loop.finished" and facts is not None:
-            facts.exit_reason, facts.stopped_by = body["exit_reason"], body["stopped_by"] or ""
-            facts.returned, facts.made = body["returned_iteration"], body["iterations"]
-            facts.usage = {name: amount_in(body["usage"].get(name)) for name in USAGE}
+        elif event.kind == "loop.finished":
+            self._ends[event.address] = event.body
 
     def ended(self) -> list[LoopFacts]:
-        for facts in self._loops.values():
+        for address, facts in self._loops.items():
+            # A loop that nothing outside keeps waiting has ended before the fold has begun it.
+            if (body := self._ends.get(address)) is not None:
+                _take_end(facts, body)
             facts.steered, facts.outside = self._steered, dict(self._log.outside)
             facts.has_paused = self._has_paused
         return list(self._loops.values())
+
+
+def _take_end(facts: LoopFacts, body: dict[str, Any]) -> None:
+    facts.exit_reason, facts.stopped_by = body["exit_reason"], body["stopped_by"] or ""
+    facts.returned, facts.made = body["returned_iteration"], body["iterations"]
+    facts.usage = {name: amount_in(body["usage"].get(name)) for name in USAGE}
 
 
 @contextmanager

@@ -61,7 +61,9 @@ def by_iteration(
     subjects: Sequence[Subject], prepared: Sequence[Prepared], loop: Loop
 ) -> dict[str, list[list[float]]]:
     """Grades by iteration and run: of the last one, of the best by score, of the best made."""
-    longest = min((max(s.grades, default=0) for s in subjects), default=0)
+    fails = {id(s): fails_at(s, loop) for s in subjects}
+    goes_on = [s for s in subjects if fails[id(s)] is None] or subjects
+    longest = min((max(s.grades, default=0) for s in goes_on), default=0)
     if longest < 1:
         return {}
     score = next((p for p in conditions_in(loop.until) if isinstance(p, Score)), None)
@@ -76,10 +78,28 @@ def by_iteration(
         atom = f"{atom_of(score)} {score.low} {score.high}"
         ways["best by score"] = lambda s, p, k: s.grades.get(p.best(atom, score, k), 0.0)
     return {
-        name: [[way(s, p, k) for s, p in zip(subjects, prepared, strict=True)] for k in span]
+        name: [
+            [
+                # A run that has failed by then gives nothing, whatever it had made.
+                0.0 if (fails[id(s)] or k + 1) <= k and name in _MADE else way(s, p, k)
+                for s, p in zip(subjects, prepared, strict=True)
+            ]
+            for k in span
+        ]
         for name, way in ways.items()
         if (span := range(1, longest + 1))
     }
+
+
+_MADE = ("last", "best by score")
+
+
+def fails_at(subject: Subject, loop: Loop) -> int | None:
+    """The iteration with which a run fails, where such a run has a grade."""
+    rows = subject.facts.iterations
+    if subject.failed_grade is None or not rows or rows[-1].status != "failed":
+        return None
+    return None if loop.on_iteration_failure.action == "continue" else rows[-1].number
 
 
 def bands_of(

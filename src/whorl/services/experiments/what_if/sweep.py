@@ -20,7 +20,13 @@ from whorl.services.experiments.what_if.answering import (
     result_of,
 )
 from whorl.services.experiments.what_if.facts import Subject, atom_of
-from whorl.services.experiments.what_if.growth import Units, bands_of, by_iteration, growth_words
+from whorl.services.experiments.what_if.growth import (
+    Units,
+    bands_of,
+    by_iteration,
+    fails_at,
+    growth_words,
+)
 from whorl.services.experiments.what_if.rules import Rule, own_rule
 
 if TYPE_CHECKING:
@@ -152,8 +158,17 @@ def sweep_of(
         ideal=ideal_rows(loop, subjects, prepared),
         curve={name: [figures.mean(row) for row in rows] for name, rows in values.items()},
         bands=bands_of(values, units),
-        words=growth_words(values, units, margin) if values else [],
+        words=[
+            *_failure_words(subjects, loop),
+            *(growth_words(values, units, margin) if values else []),
+        ],
     )
+
+
+def _failure_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
+    failed = sum(fails_at(subject, loop) is not None for subject in subjects)
+    words = f"{failed} of {len(subjects)} runs failed in the loop: graded 0 from there on"
+    return [words] if failed else []
 
 
 def _same(first: Rule, second: Rule) -> bool:
@@ -267,15 +282,29 @@ def ideal_rows(
     for subject, ready in zip(subjects, prepared, strict=True):
         grades, judged = subject.grades, [ready.judge(judge)[2] for judge in judges]
         if not grades:
+            if subject.failed_grade is not None:
+                made = len(ready.rows)
+                usd = ready.body_cost(made) + ready.outside_usd
+                for row in rows.values():
+                    row.append((subject.failed_grade, usd, made))
             continue
         count, returned = _always_right(loop, subject, ready, at_most)
-        cost = ready.body_cost(count) + sum(spent[count] for spent in judged)
         best, first = max(grades, key=lambda n: (grades[n], -n)), min(grades)
-        found = ((first, first, ready.body_cost(first)), (count, returned, cost))
-        for name, (made, at, usd) in zip(
-            names, (*found, (max(grades), best, ready.body_cost(max(grades)))), strict=True
-        ):
-            rows[name].append((grades[at], usd + ready.outside_usd, made))
+        fails = fails_at(subject, loop)
+        is_solved = returned in subject.solved
+        if fails is not None and not is_solved and fails <= (at_most or fails):
+            # Nothing ends it before it fails.
+            count, right = fails, subject.failed_grade or 0.0
+        else:
+            right = grades[returned]
+        cost = ready.body_cost(count) + sum(spent[count] for spent in judged)
+        found = (
+            (grades[first], ready.body_cost(first), first),
+            (right, cost, count),
+            (grades[best], ready.body_cost(max(grades)), max(grades)),
+        )
+        for name, (grade, usd, made) in zip(names, found, strict=True):
+            rows[name].append((grade, usd + ready.outside_usd, made))
     columns = {name: list(zip(*row, strict=True)) for name, row in rows.items() if row}
     means = {n: [figures.mean(list(column)) for column in each] for n, each in columns.items()}
     return {name: (grade, cost, count) for name, (grade, cost, count) in means.items()}

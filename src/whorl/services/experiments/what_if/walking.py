@@ -1,7 +1,4 @@
-"""What another rule would have done in a recorded loop: a walk through the facts, without a call.
-
-Where the record ends too early for it, the answer is not known, and says why.
-"""
+"""What another rule would have done in a recorded loop, without a call; or why nobody knows."""
 
 from __future__ import annotations
 
@@ -216,6 +213,8 @@ class _Walk:
         if row.status not in ("succeeded", "failed"):
             words = {"not_begun": "had not begun", "cut": "was cut"}.get(row.status)
             raise NotKnownError(f"iteration {row.number} {words or 'was ' + row.status}")
+        if row.has_waited and (row.status == "failed" or self._time_s < math.inf):
+            raise NotKnownError(f"a call of iteration {row.number} waited for its budget")
         if self._limits:
             if row.has_overlap or row.attempts > 1:
                 words = f"calls of iteration {row.number} overlap, so that a limit of what is spent"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+import shlex
 import shutil
 import sys
 import time
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,7 @@ from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.terminal import say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.conducting import Progress
@@ -33,15 +35,45 @@ def read_file(project: Project, file: str) -> Experiment:
     """The experiment of a file, or of the name that its file begins with."""
     from whorl.services.experiments.document import read_experiment
 
-    paths = [Path(file + ending) for ending in _ENDINGS] + [project.root / (file + _ENDINGS[0])]
-    path = next((path for path in paths if path.is_file()), Path(file))
-    return read_experiment(project, str(path))
+    return read_experiment(project, str(_found(project, file) or file))
+
+
+def is_file(project: Project, file: str) -> bool:
+    """Whether this is a file, or the name that an experiment's file begins with."""
+    return _found(project, file) is not None
+
+
+def _found(project: Project, file: str) -> Path | None:
+    paths = (base / (file + ending) for base in (Path(), project.root) for ending in _ENDINGS)
+    return next((path for path in paths if path.is_file()), None)
+
+
+def pasted(*words: str) -> str:
+    """A command to paste: with the configuration and the store that this one was given."""
+    context = click.get_current_context()
+    outer = context.find_root().obj or {}
+    given = {name: context.params.get(name) or outer.get(name) for name in ("config", "store")}
+    options = [part for name, value in given.items() if value for part in (f"--{name}", value)]
+    return shlex.join(["whorl", *options, *words])
 
 
 def study_of(project: Project, store: SqliteStore, experiment: Experiment) -> Study:
     from whorl.services.experiments.study import Study
 
-    return Study(project, store, experiment, project.settings())
+    command = pasted("experiment", "run", experiment.file)
+    return Study(project, store, experiment, project.settings(), command)
+
+
+@contextmanager
+def recorded(project: Project, file: str) -> Iterator[Study]:
+    """An experiment with its runs; raises UsageError X109 where there is no store yet."""
+    from whorl.services.experiments.study import nothing_ended
+
+    experiment = read_file(project, file)
+    if not project.has_runs():
+        raise nothing_ended(experiment.name, pasted("experiment", "run", experiment.file))
+    with closing(project.open_store()) as store:
+        yield study_of(project, store, experiment)
 
 
 def conducted(

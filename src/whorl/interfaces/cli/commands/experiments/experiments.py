@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from whorl.errors import UsageError, safe
+from whorl.errors import UsageError, did_you_mean, safe
 from whorl.interfaces.cli.commands.experiments.conducting import (
     budget_of,
     conducted,
+    is_file,
     more_budget,
+    pasted,
     read_file,
+    recorded,
     study_of,
 )
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.reporting.report import Report
     from whorl.services.experiments.serving import Experiments
     from whorl.services.project import Project
 
@@ -75,13 +79,17 @@ def run_command(
     else:
         print_lines(words.report_lines(report))
     if progress.is_paused:
-        say(
-            f"budget: {report.done} of {report.trials} trials done, "
-            f"{plural(report.cases, 'whole case')}; go on with: "
-            f"whorl experiment run {file} --budget +{more_budget(progress, read):g}"
-        )
+        _say_paused(report, f"+{more_budget(progress, read):g}", "run", file)
         return _PAUSED
     return 0
+
+
+def _say_paused(report: Report, budget: str, *command: str) -> None:
+    say(
+        f"budget: {report.done} of {report.trials} trials done, "
+        f"{plural(report.cases, 'whole case')}; go on with: "
+        + pasted("experiment", *command, "--budget", budget)
+    )
 
 
 @experiment.command()
@@ -104,10 +112,14 @@ def report(
 ) -> None:
     """Show what an experiment FILE found so far; nothing is run."""
     from whorl.services.experiments.reporting.gate import saved
+    from whorl.services.experiments.variants import no_variant
 
-    read = read_file(project, file)
-    with closing(project.open_store()) as store:
-        found = study_of(project, store, read).report()
+    with recorded(project, file) as study:
+        found = study.report()
+        if save or variant:
+            study.check_ended()
+    if variant and variant not in found.variants:
+        raise no_variant(variant, found.variants)
     if save:
         write_file(save, json.dumps(saved(found), indent=1) + "\n", advice="name another FILE")
     if as_json:
@@ -118,6 +130,8 @@ def report(
         print_lines(words.markdown_lines(found))
     else:
         print_lines(words.report_lines(found))
+        if not found.done:
+            print_lines([f"next: {pasted('experiment', 'run', file)}"])
         if variant:
             print_lines(words.case_lines(found, variant))
 
@@ -141,14 +155,18 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
       whorl experiment gate polish.experiment.yaml --against old.experiment.yaml
     """
     from whorl.services.experiments.reporting.gate import gate_of, saved
+    from whorl.services.experiments.variants import no_variant
 
     read = read_file(project, file)
     against, variant = options["against"], options["variant"] or read.baseline
     budget = options["budget"]
     if not against:
-        raise UsageError("say what to compare with: --against baseline.json, or a variant")
-    # What cannot be compared with is told before anything is paid for.
-    before = None if against in read.variants else _baseline(project, against)
+        why = "say what to compare with: --against baseline.json, or a variant"
+        raise UsageError(why, help=_to_save(file, "baseline.json"))
+    # What cannot be compared, or compared with, is told before anything is paid for.
+    if variant not in read.variants:
+        raise no_variant(variant, read.variants)
+    before = None if against in read.variants else _baseline(project, read, against)
     found, progress = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
     if before is None:
         before = saved(replace(found, baseline=against))
@@ -162,22 +180,35 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
         text = words.junit_text(found, variant, before)
         write_file(options["junit"], text, advice="name another FILE")
     if progress.is_paused:
+        again = ("gate", file, "--variant", variant, "--against", against)
+        _say_paused(found, f"+{more_budget(progress, read):g}", *again)
         return _PAUSED
     is_failure = decided.verdict == "fail" or (decided.verdict == "undecided" and options["strict"])
     return _FAILED if is_failure else 0
 
 
-def _baseline(project: Project, against: str) -> dict[str, Any]:
+def _to_save(file: str, save: str) -> str:
+    return f"save one before a change: {pasted('experiment', 'report', file, '--save', save)}"
+
+
+def _baseline(project: Project, read: Experiment, against: str) -> dict[str, Any]:
     """What a gate compares with: a saved report, or what another experiment has found."""
     from whorl.services.experiments.reporting.gate import check_saved, saved
     from whorl.source.paths import open_file
 
+    if not is_file(project, against):
+        words = f"{against!r} is no variant of {read.name!r}, and there is no file of that name"
+        advice = did_you_mean(against, read.variants) or _to_save(read.file, against)
+        raise UsageError(words, help=advice, code="X100")
     if against.endswith(".json"):
         try:
             value: Any = json.loads(open_file(against, size_max=64 * 1024 * 1024))
         except ValueError as fault:
             raise UsageError(f"{against!r} is not a saved report: {fault}", code="X100") from None
         if not isinstance(value, dict) or "workflow" not in value:
+            if not check_saved(value)["cases"]:
+                words = f"{against!r} has no case, so there is nothing to compare with"
+                raise UsageError(words, help=_to_save(read.file, against), code="X109")
             return check_saved(value)
     other = read_file(project, against)
     found = None
@@ -186,7 +217,7 @@ def _baseline(project: Project, against: str) -> dict[str, Any]:
             found = study_of(project, store, other).report()
     if found is None or not found.cases:
         words = f"no case of experiment {other.name!r} is done, so there is nothing to compare with"
-        raise UsageError(words, help=f"whorl experiment run {against}", code="X109")
+        raise UsageError(words, help=pasted("experiment", "run", other.file), code="X109")
     if not found.is_complete:
         say(f"{against}: {found.done} of {plural(found.trials, 'trial')} done")
     return saved(found)
@@ -300,5 +331,5 @@ def _detach(project: Project, experiment: Experiment, *, fresh: bool, budget: st
     name = asyncio.run(work())
     start_elsewhere(project, ["experiment", "drive", name], f"experiment-{digest(name)}")
     click.echo(name)
-    say(f"it runs in the background; next: whorl experiment report {experiment.file}")
+    say(f"it runs in the background; next: {pasted('experiment', 'report', experiment.file)}")
     return 0

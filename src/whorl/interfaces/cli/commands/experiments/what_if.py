@@ -5,13 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from whorl.errors import UsageError
-from whorl.interfaces.cli.commands.experiments.conducting import read_file, study_of
+from whorl.interfaces.cli.commands.experiments.conducting import (
+    is_file,
+    read_file,
+    recorded,
+    study_of,
+)
 from whorl.interfaces.cli.options import json_option, located, print_json, write_file
 from whorl.interfaces.cli.printing import experiment_words as words
 from whorl.interfaces.cli.printing import what_if_words
@@ -78,22 +82,19 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
       whorl what-if polish.experiment.yaml
     """
     if options["extend"]:
-        if len(what) != 1 or not _is_file(project, what[0]):
+        if len(what) != 1 or not is_file(project, what[0]):
             raise UsageError("--extend records more of an experiment; name its FILE")
         given = {name: options[name] for name in ("until", "at_most", "returns")}
         names = {name: options[name] for name in ("loop", "variant")}
+        _check_recorded(project, what[0], options["variant"])
         _extend(project, what[0], options["budget"], given=given, **names)
     if bool(what) == bool(options["workflow"]):
         raise UsageError("name a RUN, an experiment FILE, or a --workflow")
+    if len(what) == 1 and is_file(project, what[0]):
+        with recorded(project, what[0]) as study:
+            return _of_experiment(study, as_json=as_json, **options)
     with closing(project.open_store()) as store:
-        if len(what) == 1 and _is_file(project, what[0]):
-            return _of_experiment(project, store, what[0], as_json=as_json, **options)
         return _of_runs(store, what, as_json=as_json, **options)
-
-
-def _is_file(project: Project, what: str) -> bool:
-    endings = ("", ".experiment.yaml", ".experiment.json")
-    return any((base / f"{what}{e}").is_file() for e in endings for base in (Path(), project.root))
 
 
 def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **options: Any) -> int:
@@ -122,6 +123,12 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
             print_lines(what_if_words.answer_lines(answer))
         print_lines(what_if_words.answers_lines(answers))
     return 0
+
+
+def _check_recorded(project: Project, file: str, variant: str) -> None:
+    """What has not run yet is run, and not extended."""
+    with recorded(project, file) as study:
+        study.check_ended(variant)
 
 
 def _extend(
@@ -173,13 +180,10 @@ def _extend(
     asyncio.run(work())
 
 
-def _of_experiment(
-    project: Project, store: SqliteStore, file: str, *, as_json: bool, **options: Any
-) -> int:
+def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
     from whorl.services.experiments.what_if.asking import document_of, rule_of
 
     start = time.perf_counter()
-    study = study_of(project, store, read_file(project, file))
     loop = study.loop(options["loop"], options["variant"])
     given = {n: options[n] for n in ("until", "at_most", "returns")}
     rules = [rule_of(loop, **given)] if any(given.values()) else None
@@ -244,9 +248,9 @@ def judge(
         if name in read_file(project, file).graders:
             advice = f"write `votes: {votes}` in the file, and run it again"
             raise UsageError(f"{name!r} is a grader", help=advice, code="X100")
+        _check_recorded(project, file, variant)
         _extend(project, file, options["budget"], loop=name, variant=variant, votes=votes)
-    with closing(project.open_store()) as store:
-        study = study_of(project, store, read_file(project, file))
+    with recorded(project, file) as study:
         labels = None
         if against not in study.experiment.graders and against.endswith(".csv"):
             labels = FileLabels(against, variant or study.experiment.baseline)

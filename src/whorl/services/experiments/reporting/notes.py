@@ -1,0 +1,60 @@
+"""What a report says beside its numbers: failures, what is left out, who has still to grade."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from whorl.services.experiments.reporting import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.grading import Graded
+    from whorl.services.experiments.trials import Outcome
+
+
+def count_failure(failed: dict[str, int], outcome: Outcome) -> None:
+    """Counts a trial, by its code, if it has failed by itself."""
+    if outcome.is_done and outcome.status != "succeeded" and not outcome.is_outside:
+        code = outcome.error or outcome.status
+        failed[code] = failed.get(code, 0) + 1
+
+
+def left_out(flat: Iterable[Graded]) -> list[str]:
+    codes: dict[str, int] = {}
+    for one in flat:
+        if one.outcome.is_outside:
+            codes[one.outcome.error] = codes.get(one.outcome.error, 0) + 1
+    return [f"{count} left out: the provider failed ({code})" for code, count in codes.items()]
+
+
+def faults(flat: Iterable[Graded]) -> list[str]:
+    """Grades that are none, with their cases."""
+    return [
+        f"grader {name!r}, case {one.outcome.trial.case.id!r}: {grade.fault}"
+        for one in flat
+        for name, grade in one.grades.items()
+        if grade is not None and grade.value is None
+    ]
+
+
+def people(experiment: Experiment, flat: Sequence[Graded]) -> dict[str, tuple[int, int]]:
+    asked = [name for name, grader in experiment.graders.items() if grader.kind == "person"]
+    done = [one for one in flat if one.outcome.status == "succeeded"]
+    return {name: (sum(one.value(name) is not None for one in done), len(done)) for name in asked}
+
+
+def rho(blocks: Iterable[Sequence[Graded]], main: str) -> float | None:
+    """How far the score that loops see goes with the grade, over cases."""
+    pairs = [
+        (score, grade)
+        for block in blocks
+        for one in block
+        if one.outcome.status == "succeeded"
+        and (score := one.outcome.scores.get(one.outcome.returned or 0)) is not None
+        and (grade := one.value(main)) is not None
+    ]
+    if len(pairs) < figures.UNITS_MIN:
+        return None
+    return figures.spearman([score for score, _ in pairs], [grade for _, grade in pairs])

@@ -1,0 +1,165 @@
+"""Trials that fail, and files that change meanwhile: nothing is left out without a word."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from experiments.guess import EXPERIMENT, FLOW, folder, run_json, whorl
+from whorl import Experiment
+from whorl.runtimes.sqlite import SqliteStore
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["folder"]
+
+FILE = "guess.experiment.yaml"
+REVIEW = 'review: {ask: "Review {{ write }}", returns: {score: number}}'
+
+
+def _add_broken(folder: Path, divisor: str = "0", more: str = "") -> None:
+    """A variant in whose loop a step divides by something."""
+    broken = FLOW.replace(REVIEW, f'{REVIEW}\n        sum: {{value: "{{{{ 1 / ({divisor}) }}}}"}}')
+    assert broken != FLOW
+    (folder / "broken.yaml").write_text(broken)
+    variants = "variants:\n  broken: {workflow: broken.yaml}"
+    (folder / FILE).write_text(EXPERIMENT.replace("variants:", variants) + more)
+
+
+def test_a_variant_that_always_fails_is_graded_0_and_its_failures_are_told(folder: Path) -> None:
+    _add_broken(folder)
+
+    found = run_json("experiment", "run", FILE)
+    told = whorl("experiment", "report", FILE)
+    gate = ("experiment", "gate", FILE, "--variant", "broken", "--against", "base")
+
+    broken = found["variants"]["broken"]
+    assert (broken["cases"], broken["grade"]["value"], broken["solved"]) == (12, 0, 0)
+    assert (broken["failed"], broken["ended"]) == ({"R104": 12}, 12)
+    assert broken["words"] == "worse"
+    assert found["variants"]["base"]["failed"] == {}
+    # The grade of a run that failed says nothing about the score that its loop saw.
+    assert found["rho"] == pytest.approx(1)
+    assert "broken: 12 of 12 trials failed (R104): graded 0\n" in told.stdout
+    assert "\nbase: " not in told.stdout
+    assert "- broken: 12 of 12 trials" in whorl("experiment", "report", FILE, "--markdown").stdout
+    assert whorl(*gate).exit_code == 1
+
+
+def test_failures_that_are_left_out_are_told_and_a_gate_can_refuse_them(folder: Path) -> None:
+    _add_broken(folder, more="on_failure: leave_out\n")
+
+    found = run_json("experiment", "run", FILE)
+    told = whorl("experiment", "report", FILE)
+    gate = ("experiment", "gate", FILE, "--variant", "broken", "--against", "base")
+    undecided = whorl(*gate)
+    _add_broken(folder, more="on_failure: leave_out\ngate: {failures: none}\n")
+    failed = whorl(*gate)
+
+    broken = found["variants"]["broken"]
+    assert (broken["cases"], broken["grade"]["value"]) == (0, None)
+    assert "broken: 12 of 12 trials failed (R104): left out" in told.stdout
+    assert undecided.exit_code == 0
+    assert "12 of 12 cases failed, and failures are left out" in undecided.stdout
+    assert failed.exit_code == 1
+    assert "failed, and did not fail before: 1, 2, 3, 4, 5 and 7 more" in failed.stdout
+    asked = whorl("what-if", FILE, "--variant", "broken")
+    assert "the loop would have failed, and a run that fails has no grade" in asked.stderr
+    assert "record longer ones" not in asked.stderr
+
+
+def test_a_rule_that_reaches_a_failure_is_graded_as_a_run_that_fails(folder: Path) -> None:
+    """The third iteration fails for half of the cases: rules that end before are not harmed."""
+    _add_broken(folder, divisor="0 if iteration == 3 and n % 2 else 1")
+    run_json("experiment", "run", FILE)
+
+    def grade(at_most: int, *more: str) -> Any:
+        rule = ("--variant", "broken", "--at-most", str(at_most), "--return", "last")
+        found = run_json("what-if", FILE, *rule, *more)
+        return next(r for r in found["rules"] if f"at_most {at_most}," in r["rule"])["grade"]
+
+    # Such a variant, really run, is what the rule is held to.
+    text = (folder / FILE).read_text()
+    loops = "broken3: {workflow: broken.yaml, loops: {polish: {at_most: 3, return: last}}}"
+    (folder / FILE).write_text(text.replace("variants:", f"variants:\n  {loops}"))
+    real = run_json("experiment", "run", FILE)["variants"]["broken3"]
+
+    assert grade(2) == pytest.approx(0.2)
+    assert grade(3) == pytest.approx(0.15) == pytest.approx(real["grade"]["value"])
+    assert real["failed"] == {"R104": 6}
+    told = whorl("what-if", FILE, "--variant", "broken")
+    assert "6 of 12 runs failed in the loop: graded 0 from there on" in told.stdout
+    curve = run_json("what-if", FILE, "--variant", "broken")["curve"]
+    assert curve["last"] == pytest.approx([0.1, 0.2, 0.15, 0.2, 0.25])
+
+
+def test_a_loop_that_waits_for_nothing_is_told_as_it_was(folder: Path) -> None:
+    """All of it happens at once: no event of the outside comes between its beginning and end."""
+    steps = 'steps: {say: {value: "{{ iteration }}"}}'
+    loop = f"{{until: say >= 3, at_most: 4, {steps}}}"
+    flow = f"whorl: 1\nname: count\nsteps: {{work: {{repeat: {loop}}}}}\n"
+    (folder / "count.yaml").write_text(flow)
+    whorl("run", "count.yaml")
+
+    (found,) = run_json("what-if", "last", "--at-most", "2")
+
+    was, answer = found["as_it_was"], found["answer"]
+    assert (was["iterations"], was["returned"], was["exit_reason"]) == (3, 3, "condition_met")
+    assert (answer["iterations"], answer["exit_reason"]) == (2, "max_iterations")
+
+
+def test_a_workflow_that_changes_between_two_parts_is_run_anew_and_that_is_told(
+    folder: Path,
+) -> None:
+    (folder / FILE).write_text(EXPERIMENT + "trial_budget: 2\n")
+    paused = whorl("experiment", "run", FILE, "--budget", "2.02", "--json")
+    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
+        before = store.runs(limit=100)
+    assert paused.exit_code == 5
+    assert 0 < len(before) < 24
+    (folder / "guess.yaml").write_text(FLOW.replace("Guess {{ n }} now", "Guess {{ n }} then"))
+
+    report = whorl("experiment", "report", FILE)
+    found = run_json("experiment", "run", FILE)
+
+    words = "of cases, variants or versions that it has no more: not compared"
+    assert "so far: 0 of 24 trials" in report.stdout
+    assert f"{len(before)} runs {words}" in report.stdout
+    assert (found["done"], found["others"]) == (24, len(before))
+    assert not {row["run"] for row in found["rows"]} & {row.id for row in before}
+    # What was spent on them was spent all the same.
+    costs = [row["cost_usd"] for row in found["rows"]]
+    assert found["spent_usd"] > sum(costs) + found["extra_usd"]
+    (folder / "guess.yaml").write_text(FLOW)
+    assert run_json("experiment", "report", FILE)["done"] == len(before)
+
+
+def test_files_that_change_while_it_runs_change_nothing_of_it(folder: Path) -> None:
+    """An experiment is run, graded and reported as it was read."""
+    (folder / "terse.yaml").write_text(FLOW)
+
+    def spoils(outputs: Any) -> bool:
+        (folder / "terse.yaml").write_text(FLOW.replace("Guess", "Guess quickly"))
+        (folder / "guess.yaml").write_text(FLOW.replace("Guess", "Guess slowly"))
+        (folder / "cases.csv").write_text("n\n99\n")
+        return bool(outputs["text"])
+
+    experiment = Experiment(
+        "guess.yaml",
+        cases="cases.csv",
+        grade={"some": spoils},
+        variants={"terse": {"workflow": "terse.yaml"}},
+        explore={"polish": 3},
+        config="whorl.toml",
+    )
+
+    report = experiment.run_sync()
+
+    assert report.is_complete
+    assert len(report.frame()) == 24
+    assert report.document()["others"] == 0
+    assert report.variants["terse"].grade.value == 1
+    assert report.what_if("polish", "terse").runs == 12

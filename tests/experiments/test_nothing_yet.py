@@ -1,0 +1,164 @@
+"""What is said before anything has run: each advice is a command that works when it is pasted."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from whorl import Experiment
+from whorl.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["folder"]
+
+FILE = "guess.experiment.yaml"
+JUDGED = """grade:
+  right: "outputs.text == 'ab'"
+  good: {judge: "It is short", of: "{{ outputs.text }}"}
+grade_iterations: returned
+"""
+ASKED = (
+    ("what-if", FILE),
+    ("what-if", "guess"),
+    ("what-if", FILE, "--at-most", "3"),
+    ("what-if", FILE, "--at-most", "3", "--extend", "--budget", "1"),
+    ("experiment", "report", FILE, "--save", "baseline.json"),
+    ("experiment", "report", FILE, "--cases", "longer"),
+    ("judge", FILE, "good", "--against", "right"),
+)
+
+
+def advised(text: str) -> list[str]:
+    """The words of the command that an advice ends with."""
+    found = re.search(r"whorl (.*)$", text.strip())
+    assert found is not None, text
+    return shlex.split(found[1])
+
+
+@pytest.fixture
+def judged(folder: Path) -> Path:
+    text = EXPERIMENT.replace('grade: "(outputs.text | length) / 10"\n', JUDGED)
+    (folder / FILE).write_text(text)
+    with (folder / "whorl.toml").open("a") as file:
+        file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n')
+    return folder
+
+
+@pytest.mark.parametrize("has_runs", [False, True])
+@pytest.mark.parametrize("words", ASKED, ids=" ".join)
+def test_whoever_asks_before_it_has_run_is_told_how_to_run_it(
+    judged: Path, words: tuple[str, ...], *, has_runs: bool
+) -> None:
+    if has_runs:
+        whorl("run", "guess.yaml", "-i", "n=1")
+
+    asked = whorl(*words)
+
+    assert asked.exit_code == 2
+    assert "error[X109]: no run of experiment 'guess' has ended yet" in asked.stderr
+    assert not (judged / "baseline.json").exists()
+    pasted = advised(asked.stderr)
+    # The configuration that the command was given is given again.
+    assert pasted == ["--config", "whorl.toml", "experiment", "run", FILE]
+    assert whorl(*pasted).exit_code == 0
+    assert whorl(*words).exit_code == 0
+
+
+def test_a_report_of_nothing_has_no_numbers(folder: Path) -> None:
+    whorl("run", "guess.yaml", "-i", "n=1")
+
+    found = whorl("experiment", "report", "guess")
+
+    assert found.exit_code == 0
+    assert "so far: 0 of 24 trials; no result yet" in found.stdout
+    assert [line.split() for line in found.stdout.splitlines() if line.startswith("longer")] == [
+        ["longer", *["-"] * 6]
+    ]
+    assert advised(found.stdout)[2:] == ["experiment", "run", "guess"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "pasted"),
+    [
+        ((), "say what to compare with", "experiment report guess --save baseline.json"),
+        (
+            ("--against", "old.json"),
+            "no variant of 'guess', and there is no file of that name",
+            f"experiment report {FILE} --save old.json",
+        ),
+        (
+            ("--against", "other.experiment.yaml"),
+            "no case of experiment 'other' is done",
+            "experiment run other.experiment.yaml",
+        ),
+        (("--against", "empty.json"), "has no case", f"experiment report {FILE} --save empty.json"),
+    ],
+)
+def test_a_gate_says_how_to_get_what_it_compares_with(
+    folder: Path, words: tuple[str, ...], said: str, pasted: str
+) -> None:
+    (folder / "other.experiment.yaml").write_text(EXPERIMENT.replace("name: guess", "name: other"))
+    (folder / "empty.json").write_text(json.dumps({"baseline": 1, "cases": {}}))
+
+    done = whorl("experiment", "gate", "guess", *words)
+
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert " ".join(advised(done.stderr)) == f"--config whorl.toml {pasted}"
+    if "--save" in pasted:
+        run_json("experiment", "run", "guess")
+    assert whorl(*advised(done.stderr)).exit_code == 0
+
+
+def test_a_gate_that_nobody_can_pass_pays_for_nothing(folder: Path) -> None:
+    for words in (("--variant", "longr", "--against", "base"), ("--against", "longr")):
+        done = whorl("experiment", "gate", "guess", *words)
+        assert done.exit_code == 2
+        assert "did you mean 'longer'?" in done.stderr
+    assert run_json("ls", "--all") == []
+
+
+def test_a_gate_that_its_budget_pauses_says_how_to_go_on(folder: Path) -> None:
+    (folder / FILE).write_text(EXPERIMENT + "budget: 2.02\ntrial_budget: 2\n")
+    words = ("experiment", "gate", FILE, "--variant", "longer", "--against", "base")
+
+    paused = whorl(*words)
+
+    assert paused.exit_code == 5
+    again = advised(paused.stderr)
+    assert again[:-1] == ["--config", "whorl.toml", *words, "--budget"]
+    assert float(again[-1]) > 0
+
+
+def test_a_workflow_is_not_taken_for_an_experiment(folder: Path) -> None:
+    done = whorl("what-if", "guess.yaml", "--at-most", "3")
+
+    assert done.exit_code == 2
+    assert "this is not an experiment file" in done.stderr
+    assert done.stderr.count("error[") == 1
+    assert "whorl what-if --workflow NAME --at-most 3" in done.stderr
+
+
+def test_a_loop_without_a_judge_names_the_graders_that_are_judges(judged: Path) -> None:
+    run_json("experiment", "run", FILE)
+
+    done = whorl("judge", FILE, "--against", "right")
+
+    assert "loop 'polish' has no judge" in done.stderr
+    assert "name a grader that is one: good" in done.stderr
+
+
+def test_python_says_what_to_call_first(folder: Path) -> None:
+    experiment = Experiment("guess.yaml", cases="cases.csv", grade="1", config="whorl.toml")
+
+    with pytest.raises(UsageError, match="has ended yet") as caught:
+        experiment.report()
+
+    assert "run_sync()" in (caught.value.help or "")
