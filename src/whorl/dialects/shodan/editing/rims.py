@@ -170,8 +170,10 @@ class Rim:
     def _mentions(self, name: str) -> list[tuple[Keys, str, bool]]:
         """What the loop around this one says of a node: where, of which port, if it reads it."""
         found, root = [], self._editor.now.root
-        for node in self._changes.sketch.nodes:
-            if (*node.where, *INLINE) != self._level:
+        around = self._level[: -len(INLINE)]
+        nodes = self._changes.sketch.nodes if around else ()
+        for node in nodes:
+            if node.where != around:
                 continue
             for where in self._changes.mentions(self._level, node):
                 text = text_of(at(root, *where))
