@@ -57,7 +57,7 @@ function usePieces(picture: Picture, linking: string): Piece[] {
   const problems = useMemo(() => problemsByPath(sketch, diagnostics), [sketch, diagnostics]);
   const [made] = useState(rememberedPieces);
   const canDrag = !readOnly && palette.groups.length > 0;
-  return useMemo(() => made({ picture, kinds, problems, selected, linking, isReadOnly: readOnly, canDrag, frozen: new Set() }), [made, picture, kinds, problems, selected, linking, readOnly, canDrag]);
+  return useMemo(() => made({ picture, kinds, problems, selected, linking, isReadOnly: readOnly, canDrag }), [made, picture, kinds, problems, selected, linking, readOnly, canDrag]);
 }
 
 function Canvas({ picture, onOpen, ask, linking, chosenEdge, onEdge, onPick }: EditCanvasProps & { picture: Picture }) {
