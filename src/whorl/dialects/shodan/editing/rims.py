@@ -171,18 +171,15 @@ class Rim:
         """What the loop around this one says of a node: where, of which port, if it reads it."""
         found, root = [], self._editor.now.root
         around = self._level[: -len(INLINE)]
-        nodes = self._changes.sketch.nodes if around else ()
-        for node in nodes:
-            if node.where != around:
-                continue
-            for where in self._changes.mentions(self._level, node):
-                text = text_of(at(root, *where))
-                if where[-1] == "output" and text.partition(".")[0] == name:
-                    found.append((where, text.partition(".")[2], True))
-                elif where[-1] == "node" and text == name:
-                    is_source = where[-2] == "source"
-                    field = "output" if is_source else "input"
-                    found.append((where, text_of(at(root, *where[:-1], field)), is_source))
+        node = self._changes.sketch.at(around) if around else None
+        for where in () if node is None else self._changes.mentions(self._level, node):
+            text = text_of(at(root, *where))
+            if where[-1] == "output" and text.partition(".")[0] == name:
+                found.append((where, text.partition(".")[2], True))
+            elif where[-1] == "node" and text == name:
+                is_source = where[-2] == "source"
+                field = "output" if is_source else "input"
+                found.append((where, text_of(at(root, *where[:-1], field)), is_source))
         return found
 
     def _name(self, where: Keys, node: str, port: str) -> None:
