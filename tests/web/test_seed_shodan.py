@@ -174,6 +174,13 @@ def test_the_history_shows_what_each_iteration_gave(site: Site, page: Page, ende
         expect(output).to_contain_text(f"return a + b  # {number}")
 
 
+def test_the_banner_names_the_condition_that_was_met(site: Site, page: Page, ended: str) -> None:
+    site.open(page, f"/runs/{ended}")
+
+    banner = page.locator(".exit-banner")
+    expect(banner).to_contain_text("an expression became true: review.approved != false is true")
+
+
 def test_the_panel_opens_the_inner_workflow_inline(site: Site, page: Page) -> None:
     inner = panel(site, page).get_by_role("group", name="Inner workflow")
     inner.get_by_role("button", name="Edit inline").click()

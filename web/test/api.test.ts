@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { ApiError, createClient, followRun, type Connection } from "../src/api";
-import { MessageReader } from "../src/api/sse";
+import { follow, MessageReader, retryNow } from "../src/api/sse";
 import type { JournalEvent } from "../src/journal";
 
 const cleanups: (() => unknown)[] = [];
@@ -125,6 +125,23 @@ describe("the stream of a run", () => {
     expect(status).toBe("succeeded");
     expect(states).toContain("lost");
     expect(states.at(-1)).toBe("live");
+  });
+
+  it("is tried again at once where somebody does not want to wait", async () => {
+    const states: Connection[] = [];
+    let tries = 0;
+    await new Promise<void>((resolve) => {
+      const open = () => ((tries += 1), tries === 1 ? Promise.reject(new TypeError("no connection")) : Promise.resolve(new Response(event(1))));
+      const onState = (state: Connection) => {
+        states.push(state);
+        // The next try would be in weeks.
+        if (state === "lost") setTimeout(retryNow);
+      };
+      cleanups.push(follow({ open, onState, onMessage: () => resolve(), delayMs: () => 2_000_000_000 }).close);
+    });
+
+    expect(states.filter((state, index) => state !== states[index - 1])).toEqual(["connecting", "lost", "live"]);
+    expect(tries).toBe(2);
   });
 
   it("does not try again where it is refused", async () => {

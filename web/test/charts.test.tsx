@@ -184,6 +184,18 @@ describe("the timeline", () => {
     }
   });
 
+  it("writes the times of gaps only where they do not lie on each other", () => {
+    const spans = Array.from({ length: 20 }, (_, index) => span("a", `#${index}`, index * 11, index * 11 + 0.1));
+    const shown = html(<Gantt spans={spans} now={220} width={390} onSelect={nothing} />);
+    const places = [...shown.matchAll(/<g class="gap">.*?<\/g>/g)].map(([one]) => one);
+    const words = places.flatMap((one) => /<text x="([\d.]+)"/.exec(one)?.[1] ?? []).map(Number);
+
+    expect(places).toHaveLength(19);
+    expect(words.length).toBeGreaterThan(1);
+    expect(Math.min(...words.slice(1).map((x, index) => x - (words[index] ?? 0)))).toBeGreaterThan(5 * 6);
+    for (const one of places) expect(one).toContain("nothing ran for 11s");
+  });
+
   it("is drawn with a name for each bar", () => {
     const journal = journalOf("nested");
     const shown = html(<Gantt spans={spansOfDraft(journal)} now={journal.lastAt} onSelect={nothing} />);

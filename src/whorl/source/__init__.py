@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from whorl.errors import Diagnostic, Span
@@ -141,7 +142,7 @@ class Mapping:
     _by_name: dict[str, Entry] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_name", {entry.name: entry for entry in self.entries})
+        object.__setattr__(self, "_by_name", {entry.key.text: entry for entry in self.entries})
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -193,6 +194,13 @@ def without_surrogates(text: str) -> str:
     return text
 
 
+def _line_starts(text: str) -> list[int]:
+    if "\r" in text:
+        return [0, *(match.end() for match in _LINE_END.finditer(text))]
+    # What takes a fifth of the time: an editor looks at a text dozens of times.
+    return list(accumulate([len(line) + 1 for line in text.split("\n")[:-1]], initial=0))
+
+
 class Lines:
     """The text of one file, able to say at which line and column an offset stands.
 
@@ -204,7 +212,7 @@ class Lines:
     def __init__(self, text: str, file: str) -> None:
         self.text = text
         self.file = file
-        self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
+        self._starts = _line_starts(text)
         self._segments: dict[int, list[Segment]] = {}
 
     def line(self, index: int) -> int:
@@ -213,13 +221,15 @@ class Lines:
 
     def span(self, start: int, end: int | None = None) -> Span:
         """Return the span from `start` to `end`, cut at the end of the first line."""
-        start = max(0, min(start, len(self.text)))
-        number = self.line(start)
-        stop = start + 1 if end is None else end
-        if stop > start + 1:
-            stop = min(stop, self._line_end(number))
-        column = start - self._starts[number - 1] + 1
-        return Span(self.file, number, column, max(1, stop - start))
+        starts, size = self._starts, len(self.text)
+        start = 0 if start < 0 else size if start > size else start
+        number = bisect_right(starts, start)
+        length = 1
+        if end is not None and end > start + 1:
+            # Only what reaches the break of its line has to be cut.
+            is_short = number < len(starts) and end < starts[number] - 1
+            length = max(1, (end if is_short else min(end, self._line_end(number))) - start)
+        return Span(self.file, number, start - starts[number - 1] + 1, length)
 
     def offset(self, span: Span) -> int:
         """Return where a span begins, as an offset."""

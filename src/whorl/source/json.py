@@ -118,7 +118,8 @@ class _Scanner:
             at = self._at
             items.append(self._value(depth + 1))
             places.append(Place(at, at, self._at))
-            parts = self._report.parts_with(items[-1], parts, self._at - 1)
+            if type(items[-1]) is not Scalar:
+                parts = self._report.with_part(parts, self._at - 1)
         layout = Layout((start, self._at), tuple(places))
         return Sequence(tuple(items), self._lines.span(start, self._at), layout)
 
@@ -133,7 +134,8 @@ class _Scanner:
             at = self._at
             entry = Entry(key, self._value(depth + 1))
             places.append(Place(key.extent[0], at, self._at))
-            parts = self._report.parts_with(entry.value, parts, key.extent[0])
+            if type(entry.value) is not Scalar:
+                parts = self._report.with_part(parts, key.extent[0])
             first = names.setdefault(entry.name, entry)
             if first is not entry:
                 self._report.repeat(first, entry, self._repeated)

@@ -9,7 +9,7 @@ from typing import Literal, NoReturn
 
 from whorl.errors import Diagnostic, InvalidWorkflow, Span
 from whorl.lazily import dataclass, regex
-from whorl.source import LIMITS, Entry, Limits, Lines, Scalar, Value, without_surrogates
+from whorl.source import LIMITS, Entry, Limits, Lines, without_surrogates
 
 INTEGER_MIN = -(2**63)
 INTEGER_MAX = 2**63 - 1
@@ -42,10 +42,9 @@ class Report:
         if self.value_count > most:
             self.refuse(f"the file holds more than {most:,} values", index, "split the file")
 
-    def parts_with(self, value: Value, parts: int, index: int) -> int:
-        """How many mappings and lists one of them holds, together with another value."""
-        most = self.limits.parts_max
-        parts += not isinstance(value, Scalar)
+    def with_part(self, parts: int, index: int) -> int:
+        """How many mappings and lists one of them holds, together with another one."""
+        parts, most = parts + 1, self.limits.parts_max
         if parts > most:
             message = f"one mapping or list holds more than {most:,} others"
             self.refuse(message, index, "split the file")

@@ -6,11 +6,10 @@ No constructor of the YAML library is used. What its messages mean is said in pl
 from __future__ import annotations
 
 import re
-from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn
 
 from whorl.errors import Diagnostic, Span
-from whorl.lazily import dataclass, later_patterns, regex
+from whorl.lazily import later_patterns, regex
 from whorl.source import (
     LIMITS,
     Document,
@@ -91,19 +90,18 @@ def _check_characters(report: Report) -> None:
         message = f"the file holds the control character U+{ord(control.group()):04X}"
         advice = "remove it, or write it as an escape in double quotes"
         report.fail(message, span(control.start()), "not allowed in YAML", advice)
-    if directive := _TAG_DIRECTIVE.search(text):
+    if "%TAG" in text and (directive := _TAG_DIRECTIVE.search(text)):
         where = span(directive.start(1), directive.end(1))
         report.fail("tags are not supported", where, "a tag directive", "remove it")
 
 
-@dataclass(frozen=True, slots=True)
-class _Node:
+class _Node(NamedTuple):
     """A finished value, with what it costs to repeat it by an alias."""
 
     value: Value
-    count: int = 1
-    height: int = 0
-    extent: tuple[int, int] = (0, 0)
+    total: int
+    height: int
+    extent: tuple[int, int]
 
 
 class _Builder:
@@ -140,14 +138,19 @@ class _Builder:
 
     def _node(self, event: yaml.Event, depth: int, *, is_key: bool = False) -> _Node:
         """The value that begins with an event; `depth` containers are around it."""
-        if isinstance(event, yaml.AliasEvent):
+        # Most are of this kind; the library derives no other from it.
+        if type(event) is yaml.ScalarEvent:
+            start, end = _extent(event)
+            if event.anchor is not None or event.tag is not None:
+                start = self._content_start(event)
+                self._check_tag(event)
+            scalar = self._scalar(event, start, end, is_key=is_key)
+            node = _Node(scalar, 1, 0, scalar.extent)
+        elif isinstance(event, yaml.AliasEvent):
             return self._repeated_node(event, depth, is_key=is_key)
-        assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
-        start = self._content_start(event)
-        if isinstance(event, yaml.ScalarEvent):
-            scalar = self._scalar(event, start, is_key=is_key)
-            node = _Node(scalar, extent=scalar.extent)
         else:
+            assert isinstance(event, yaml.CollectionStartEvent)
+            start = self._content_start(event)
             self._report.count_value(start)
             self._report.check_depth(depth + 1, start)
             self._check_tag(event)
@@ -161,11 +164,9 @@ class _Builder:
             self._anchors[event.anchor] = node
         return node
 
-    def _scalar(self, event: yaml.ScalarEvent, start: int, *, is_key: bool) -> Scalar:
-        end = _extent(event)[1]
+    def _scalar(self, event: yaml.ScalarEvent, start: int, end: int, *, is_key: bool) -> Scalar:
         if not is_key:
             self._report.count_value(start)
-        self._check_tag(event)
         span = self._lines.span(start, end)
         text = without_surrogates(event.value)
         if "\0" in text:
@@ -209,8 +210,10 @@ class _Builder:
                 at = self._dash(places[-1].end, column)
             items.append(node.value)
             places.append(Place(at, *node.extent, isinstance(inner, yaml.AliasEvent)))
-            parts = self._report.parts_with(node.value, parts, _extent(inner)[0])
-            count, height = count + node.count, max(height, node.height + 1)
+            count += node.total
+            if node.height:
+                height = max(height, node.height + 1)
+                parts = self._report.with_part(parts, _extent(inner)[0])
         span = self._lines.span(start, _extent(inner)[1] if event.flow_style else None)
         layout = _layout(event, inner, start, places)
         return _Node(Sequence(tuple(items), span, layout), count, height, layout.extent)
@@ -223,15 +226,17 @@ class _Builder:
         while not isinstance(inner := next(self._events), yaml.MappingEndEvent):
             key = self._node(inner, depth, is_key=True)
             node = self._node(written := next(self._events), depth)
-            place = Place(_extent(inner)[0], *node.extent, isinstance(written, yaml.AliasEvent))
-            parts = self._report.parts_with(node.value, parts, _extent(inner)[0])
-            count += key.count + node.count
-            height = max(height, node.height + 1)
+            at, (begin, end) = _extent(inner)[0], node.extent
+            place = Place(at, begin, end, isinstance(written, yaml.AliasEvent))
+            count += key.total + node.total
+            if node.height:
+                height = max(height, node.height + 1)
+                parts = self._report.with_part(parts, at)
             assert isinstance(key.value, Scalar)
-            entry = Entry(key.value, node.value)
-            index = indexes.setdefault(entry.name, len(entries))
+            entry, name = Entry(key.value, node.value), key.value.text
+            index = indexes.setdefault(name, len(entries))
             first = entries[index] if index < len(entries) else None
-            if first is not None and entry.name in self._joined:
+            if first is not None and name in self._joined:
                 lists = first.value, entry.value
                 if isinstance(lists[0], Sequence) and isinstance(lists[1], Sequence):
                     both = Sequence(lists[0].items + lists[1].items, lists[0].span)
@@ -255,7 +260,7 @@ class _Builder:
             problem = "refers to itself" if name in self._anchors else "has no anchor before it"
             span = self._lines.span(*_extent(event))
             self._report.fail(f"alias {shown('*' + name)} {problem}", span, "this alias")
-        self._alias_count += node.count
+        self._alias_count += node.total
         most = self._report.limits.alias_nodes_max
         if self._alias_count > most:
             advice = "write the values out, or use fewer aliases"
@@ -263,7 +268,7 @@ class _Builder:
         self._report.check_depth(depth + node.height, start)
         if is_key and not isinstance(node.value, Scalar):
             self._refuse_key(start)
-        return replace(node, extent=_extent(event))
+        return node._replace(extent=_extent(event))
 
     def _dash(self, index: int, column: int) -> int:
         """Where the next item of a block sequence begins, behind the end of the last one."""

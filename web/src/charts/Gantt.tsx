@@ -75,13 +75,15 @@ export function Gantt({ spans, now, width = 900, selected = "", onSelect, chosen
           </g>
         );
       })}
-      {gaps.map((gap) => (
+      {gaps.map((gap, index) => (
         <g key={gap.x} className="gap">
+          <title>{`nothing ran for ${duration(gap.seconds)}`}</title>
           <line x1={NAMES + gap.x} x2={NAMES + gap.x} y1={HEAD} y2={bottom} />
-          <text x={NAMES + gap.x} y={height - 5} textAnchor="middle">
-            ⟨{duration(gap.seconds)}⟩
-            <title>{`nothing ran for ${duration(gap.seconds)}`}</title>
-          </text>
+          {times.has(index) && (
+            <text x={NAMES + gap.x} y={height - 5} textAnchor="middle">
+              ⟨{duration(gap.seconds)}⟩
+            </text>
+          )}
         </g>
       ))}
       {ticks.filter((_, index) => times.has(gaps.length + index)).map((tick) => (

@@ -107,7 +107,9 @@ class CanvasReaders(Changes):
             seen = names - set(self.ids(own)) if own != level else names
             for where, text in self.texts_of(node):
                 for match in PLACE.finditer(text):
-                    found = self.head_of(node, match[1], seen)
+                    # Most placeholders name other nodes, as is seen at once.
+                    is_near = any(name in match[1] for name in seen)
+                    found = self.head_of(node, match[1], seen) if is_near else None
                     if found is not None:
                         yield node, where, match.start(1) + found[0], found[1]
         for node in self.sketch.nodes:

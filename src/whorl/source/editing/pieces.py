@@ -16,6 +16,9 @@ from whorl.source.editing.text import UNREADABLE, Text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from whorl.source import Place
+    from whorl.source.editing.text import Container
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -112,12 +115,20 @@ def _is_each_in_brackets(text: Text, holder: Value) -> bool:
     """Whether the last entry of a block that holds others is written in brackets on one line."""
     if isinstance(holder, Scalar):
         return False
-    inner = [
-        "\n" not in text.text[place.start : place.end] and child.layout.flow
-        for index, place in enumerate(holder.layout.places)
-        if not isinstance(child := child_of(holder, index), Scalar) and len(child)
-    ]
-    return bool(inner) and inner[-1]
+    last = _last_container(holder)
+    if last is None:
+        return False
+    place, child = last
+    return "\n" not in text.text[place.start : place.end] and child.layout.flow
+
+
+def _last_container(holder: Container) -> tuple[Place, Container] | None:
+    """The last one that a container holds and that is not empty; the others are not looked at."""
+    for index in reversed(range(len(holder.layout.places))):
+        child = child_of(holder, index)
+        if not isinstance(child, Scalar) and len(child):
+            return holder.layout.places[index], child
+    return None
 
 
 def _first_at(text: Text, holder: Value) -> int:
@@ -134,11 +145,6 @@ def _is_on_lines(text: Text, holder: Value) -> bool:
     """Whether new values of a container of JSON go over several lines, as its others do."""
     if isinstance(holder, Scalar) or not len(holder):
         return "\n" in text.source.strip()
-    spread = [
-        "\n" in text.text[place.start : place.end]
-        for index, place in enumerate(holder.layout.places)
-        if not isinstance(child := child_of(holder, index), Scalar) and len(child)
-    ]
-    if spread:
-        return spread[-1]
-    return "\n" in text.text[slice(*holder.layout.extent)]
+    last = _last_container(holder)
+    start, end = holder.layout.extent if last is None else (last[0].start, last[0].end)
+    return "\n" in text.text[start:end]

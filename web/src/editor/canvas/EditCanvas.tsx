@@ -39,10 +39,14 @@ export function usePicture(): Picture {
   return useMemo(() => pictureOf(sketch, dialect, drill, collapsed), [sketch, dialect, drill, collapsed]);
 }
 
-export function EditCanvas(props: EditCanvasProps & { picture: Picture }) {
+export function EditCanvas({ picture, ...props }: EditCanvasProps & { picture: Picture }) {
+  const isDragging = useEditorState((state) => state.isDragging);
+  const [held, setHeld] = useState(picture);
+  // Answers that come during a drag are drawn when it ends: nothing moves under the pointer.
+  if (!isDragging && held !== picture) setHeld(picture);
   return (
     <ReactFlowProvider>
-      <Canvas {...props} />
+      <Canvas {...props} picture={isDragging ? held : picture} isDragging={isDragging} />
     </ReactFlowProvider>
   );
 }
@@ -57,10 +61,10 @@ function usePieces(picture: Picture, linking: string): Piece[] {
   const problems = useMemo(() => problemsByPath(sketch, diagnostics), [sketch, diagnostics]);
   const [made] = useState(rememberedPieces);
   const canDrag = !readOnly && palette.groups.length > 0;
-  return useMemo(() => made({ picture, kinds, problems, selected, linking, isReadOnly: readOnly, canDrag, frozen: new Set() }), [made, picture, kinds, problems, selected, linking, readOnly, canDrag]);
+  return useMemo(() => made({ picture, kinds, problems, selected, linking, isReadOnly: readOnly, canDrag }), [made, picture, kinds, problems, selected, linking, readOnly, canDrag]);
 }
 
-function Canvas({ picture, onOpen, ask, linking, chosenEdge, onEdge, onPick }: EditCanvasProps & { picture: Picture }) {
+function Canvas({ picture, isDragging, onOpen, ask, linking, chosenEdge, onEdge, onPick }: EditCanvasProps & { picture: Picture; isDragging: boolean }) {
   const { store, actions } = useOpenFile();
   const isBroken = useEditorState((state) => state.isBroken);
   const file = useEditorState((state) => state.file);
@@ -68,7 +72,7 @@ function Canvas({ picture, onOpen, ask, linking, chosenEdge, onEdge, onPick }: E
   const [shown, setShown] = useState(pieces);
   const [nodes, setNodes] = useState<Piece[]>(pieces);
   // What is drawn follows the picture; between two pictures the library moves what is dragged.
-  if (shown !== pieces) {
+  if (shown !== pieces && !isDragging) {
     setShown(pieces);
     setNodes(pieces);
   }

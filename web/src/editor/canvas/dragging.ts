@@ -80,11 +80,10 @@ export function useDragging(picture: Picture, reset: () => void) {
       setHint(hintAt(screenToFlowPosition(pointerOf(event)), nodes.map((node) => node.id)));
     },
     onStop: (event: Pointer, _: Node, nodes: Node[]) => {
-      const isOff = cancelled.current;
+      // Before the drag ends, when the picture may become another one.
+      const operations = cancelled.current ? [] : operationsFor(screenToFlowPosition(pointerOf(event)), nodes);
       end();
       cancelled.current = false;
-      if (isOff) return reset();
-      const operations = operationsFor(screenToFlowPosition(pointerOf(event)), nodes);
       if (operations.length === 0) return reset();
       void actions.apply(operations).then((edited) => edited ?? reset());
     },

@@ -59,7 +59,6 @@ export interface FlowInput {
   linking: string;
   isReadOnly: boolean;
   canDrag: boolean;
-  frozen: ReadonlySet<string>;
 }
 
 /** Pieces that remember those of the last time. */

@@ -5,6 +5,7 @@ import { useOpenFile } from "../state";
 import { isReadOnly, say, type EditorState } from "../state/store";
 import { addAfter, nodeOf, remove, type Kind } from "../canvas/commands";
 import { isPlacedDialect } from "../canvas/model";
+import { textOfStep } from "../inspector/source";
 
 const STEPS_TYPE = "application/x-whorl-steps";
 
@@ -13,15 +14,10 @@ interface Copied {
   steps: { kind: string; name: string; fields: Json; text: string }[];
 }
 
-/** The lines of a step as they stand in the file. */
-export function textOf(text: string, { span }: SketchNode): string {
-  const lines = text.split("\n").slice((span?.["line"] ?? 1) - 1, span?.["end_line"] ?? 0);
-  return `${lines.join("\n").replace(/,\s*$/, "")}\n`;
-}
-
-export function copied({ text, sketch, selected, dialect }: EditorState): Copied {
+export function copied({ file, text, sketch, selected, dialect }: EditorState): Copied {
+  const textOf = ({ span }: SketchNode) => `${textOfStep(text, span, file.endsWith(".json"))}\n`;
   const nodes = sketch.nodes.filter((node) => selected.includes(node.path));
-  return { dialect, steps: nodes.map((node) => ({ kind: node.kind, name: node.path.slice(node.path.lastIndexOf("/") + 1), fields: node.fields, text: textOf(text, node) })) };
+  return { dialect, steps: nodes.map((node) => ({ kind: node.kind, name: node.path.slice(node.path.lastIndexOf("/") + 1), fields: node.fields, text: textOf(node) })) };
 }
 
 const record = (value: Json | undefined): { [key: string]: Json } => (value && typeof value === "object" && !Array.isArray(value) ? value : {});

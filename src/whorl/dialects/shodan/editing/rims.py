@@ -170,17 +170,16 @@ class Rim:
     def _mentions(self, name: str) -> list[tuple[Keys, str, bool]]:
         """What the loop around this one says of a node: where, of which port, if it reads it."""
         found, root = [], self._editor.now.root
-        for node in self._changes.sketch.nodes:
-            if (*node.where, *INLINE) != self._level:
-                continue
-            for where in self._changes.mentions(self._level, node):
-                text = text_of(at(root, *where))
-                if where[-1] == "output" and text.partition(".")[0] == name:
-                    found.append((where, text.partition(".")[2], True))
-                elif where[-1] == "node" and text == name:
-                    is_source = where[-2] == "source"
-                    field = "output" if is_source else "input"
-                    found.append((where, text_of(at(root, *where[:-1], field)), is_source))
+        around = self._level[: -len(INLINE)]
+        node = self._changes.sketch.at(around) if around else None
+        for where in () if node is None else self._changes.mentions(self._level, node):
+            text = text_of(at(root, *where))
+            if where[-1] == "output" and text.partition(".")[0] == name:
+                found.append((where, text.partition(".")[2], True))
+            elif where[-1] == "node" and text == name:
+                is_source = where[-2] == "source"
+                field = "output" if is_source else "input"
+                found.append((where, text_of(at(root, *where[:-1], field)), is_source))
         return found
 
     def _name(self, where: Keys, node: str, port: str) -> None:

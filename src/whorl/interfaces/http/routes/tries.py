@@ -28,8 +28,8 @@ async def start_try(state: State, request: schemas.Try) -> schemas.Tried:
 def _prepared(state: ServerState, request: schemas.Try) -> tuple[Workflow, Start, list[str]]:
     path, given = str(state.file(request.name)), request.source
     run = given and state.store.run(given.run).id
-    edited = request.name, request.text, request.others
-    pins = tries.pins_of(state.project, *edited) if request.pins else {}
+    unsaved = request.name, request.text, request.others
+    pins = tries.pins_of(state.project, *unsaved) if request.pins else {}
     wanted = tries.Wanted(
         request.text,
         path,
