@@ -5,6 +5,7 @@ import { pictureOf } from "../src/editor/canvas/layout";
 import { contains, PADDING, STEP, type Box, type Picture } from "../src/editor/canvas/model";
 import { holderAt, slotAt } from "../src/editor/canvas/slots";
 import type { Sketch, SketchEdge, SketchNode } from "../src/editor/contract";
+import { holderOf } from "../src/editor/screen/clipboard";
 import { reselected } from "../src/editor/state/store";
 
 const node = (path: string, more: Partial<SketchNode> = {}): SketchNode => ({
@@ -157,5 +158,16 @@ describe("what is selected", () => {
     expect(reselected(before, lines([["x", 3], ["a", 4], ["b", 6]]), ["a", "b"])).toEqual(["a", "b"]);
     expect(reselected(before, lines([["a", 3], ["renamed", 5]]), ["a", "b"])).toEqual(["a", "renamed"]);
     expect(reselected(before, lines([["a", 3]]), ["b"])).toEqual([]);
+  });
+});
+
+describe("what is cut", () => {
+  it("is not a container of a canvas, whose steps would be lost", () => {
+    const of = (dialect: string, ...selected: string[]) => holderOf({ sketch: LEVELS, dialect, selected });
+    expect(of("studio", "first", "outer")).toBe("outer");
+    expect(of("shodan", "outer/inner", "outer/inner/deep")).toBe("outer/inner");
+    expect(of("studio", "first", "outer/inner/deep")).toBeUndefined();
+    // In a native file, the text of a container has its steps.
+    expect(of("native", "outer")).toBeUndefined();
   });
 });

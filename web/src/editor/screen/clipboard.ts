@@ -20,6 +20,11 @@ export function copied({ file, text, sketch, selected, dialect }: EditorState): 
   return { dialect, steps: nodes.map((node) => ({ kind: node.kind, name: node.path.slice(node.path.lastIndexOf("/") + 1), fields: node.fields, text: textOf(node) })) };
 }
 
+/** A selected container with steps: on a canvas, the clipboard does not take those along. */
+export function holderOf({ sketch, selected, dialect }: Pick<EditorState, "sketch" | "selected" | "dialect">): string | undefined {
+  return isPlacedDialect(dialect) ? selected.find((path) => sketch.nodes.some((node) => node.parent === path)) : undefined;
+}
+
 const record = (value: Json | undefined): { [key: string]: Json } => (value && typeof value === "object" && !Array.isArray(value) ? value : {});
 
 /** Operations that put steps in again, the last selected step before them. */
@@ -54,11 +59,13 @@ export function useClipboard(): void {
     const copy = (event: ClipboardEvent) => {
       const state = store.getState();
       if (isForText() || state.selected.length === 0) return;
+      const holder = holderOf(state);
+      if (holder && event.type === "cut") return say(store, `${holder} is not cut: the clipboard does not take the steps in it along. Drag it, or delete it`);
       const found = copied(state);
       event.clipboardData?.setData("text/plain", found.steps.map((step) => step.text).join(""));
       event.clipboardData?.setData(STEPS_TYPE, JSON.stringify(found));
       event.preventDefault();
-      say(store, `${found.steps.length === 1 ? found.steps[0]?.name : `${found.steps.length} steps`} copied`);
+      say(store, `${found.steps.length === 1 ? found.steps[0]?.name : `${found.steps.length} steps`} copied${holder ? ", without the steps inside" : ""}`);
       if (event.type === "cut" && !isReadOnly(state)) void actions.apply(remove(state.selected, isPlacedDialect(state.dialect)));
     };
     const paste = (event: ClipboardEvent) => {
