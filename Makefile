@@ -48,7 +48,7 @@ test-hostile: .venv/.developed
 	$(PYTEST) tests/hostile tests/chaos
 
 test-page: .venv/.developed browser
-	$(PYTEST) tests/web
+	$(PYTEST) tests/web --ignore=tests/web/cluster
 
 # Real programs of others: agents that npm installs, the embedded model.
 test-programs: .venv/.developed
@@ -58,9 +58,9 @@ test-programs: .venv/.developed
 test-peers: .venv/.peers .venv/peers/node_modules/.package-lock.json
 	$(PYTEST) tests/peers
 
-# Runs on a real server of Temporal, with workers that are killed.
-test-cluster: .venv/.clustered
-	$(PYTEST) tests/temporal
+# Runs on a real server of Temporal, with workers that are killed, and the page of them.
+test-cluster: .venv/.clustered browser
+	$(PYTEST) tests/temporal tests/web/cluster
 
 # All conformance cases on the server, of which test-cluster tries a part, and far more chaos.
 .PHONY: test-cluster-cases campaign-cluster
