@@ -18,7 +18,7 @@ import unicodedata
 from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Literal
 
-from whorl.lazily import dataclass, regex
+from whorl.lazily import dataclass, light_dataclass, regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Severity = Literal["error", "warning"]
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Span:
     """A stretch of one line of a file; line and column count from 1."""
 

@@ -159,6 +159,24 @@ def test_frozen_objects_are_pickled() -> None:
         Kept(1).value = 2  # type: ignore[misc]
 
 
+@lazily.light_dataclass(frozen=True, slots=True)
+class Light:
+    value: int
+    rest: tuple[int, ...] = ()
+
+
+def test_light_objects_are_compared_copied_and_pickled_as_frozen_ones_are() -> None:
+    one, again = Light(1, (2,)), Light(1, (2,))
+
+    assert one == again != Light(1)
+    assert len({one, again, dataclasses.replace(one)}) == 1
+    assert pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) == one  # noqa: S301 - our own
+    assert repr(one) == "Light(value=1, rest=(2,))"
+    # Those who check types see that; nothing looks when a program runs.
+    one.value = 3  # type: ignore[misc]
+    assert one != again
+
+
 def test_the_fields_of_a_class_are_found_when_somebody_asks() -> None:
     @lazily.dataclass(frozen=True)
     class Later:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from whorl.errors import Diagnostic, Span
-from whorl.lazily import dataclass, regex
+from whorl.lazily import dataclass, light_dataclass, regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ class Limits:
 LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Scalar:
     """A single value: text, number, truth value or nothing."""
 
@@ -93,7 +93,7 @@ class Place(NamedTuple):
     is_alias: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Layout:
     """How a mapping or sequence is written: its stretch of the file, and that of each child.
 
@@ -109,7 +109,7 @@ class Layout:
 NO_LAYOUT = Layout((0, 0), ())
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Sequence:
     items: tuple[Value, ...]
     span: Span
@@ -122,7 +122,7 @@ class Sequence:
         return len(self.items)
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Entry:
     key: Scalar
     value: Value
@@ -132,7 +132,7 @@ class Entry:
         return self.key.text
 
 
-@dataclass(frozen=True, slots=True)
+@light_dataclass(frozen=True, slots=True)
 class Mapping:
     """Keys with values in order; a key may be there several times, and the last one wins."""
 
