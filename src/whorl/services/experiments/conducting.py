@@ -257,8 +257,9 @@ class Conductor:
 
     async def _resume_outside(self, trial: Trial) -> None:
         """Tries again what failed because of the outside, three times at most."""
-        while outcome_of(self._store, trial, self.rows[trial.key]).is_outside:
-            row = self.rows[trial.key]
+        while (row := self.rows[trial.key]).status == "failed":
+            if not outcome_of(self._store, trial, row).is_outside:
+                return
             tried = sum(1 for _ in self._store.read(row.id, kinds=frozenset({"run.resumed"})))
             if tried >= RESUMES_MAX:
                 return
@@ -267,9 +268,10 @@ class Conductor:
 
     async def _grade(self, trial: Trial) -> None:
         """Has what a trial gave graded by those who are paid for it, and by people."""
-        outcome = outcome_of(self._store, trial, self.rows[trial.key])
-        if outcome.status != "succeeded" or not self._graders or self.is_ending:
+        row = self.rows[trial.key]
+        if row.status != "succeeded" or not self._graders or self.is_ending:
             return
+        outcome = outcome_of(self._store, trial, row)
         collection = Collection(self._store, self.experiment, self.rows, self.generation)
         for names in self._subjects(collection, outcome):
             for grader, key, shown in collection.wanted(names):
