@@ -8,13 +8,13 @@ import re
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError
 from whorl.ir import AllOf, AnyOf, Judge
-from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
 from whorl.services.experiments.grading import SOLVED
 from whorl.services.experiments.labels import GradeLabels
+from whorl.services.experiments.naming import check_judged, judge_in
 from whorl.services.experiments.reporting import figures
 from whorl.services.experiments.reporting.figures import Estimate
 from whorl.services.experiments.study import iteration_names
@@ -92,11 +92,9 @@ def judge_of(
 ) -> JudgeReport:
     """The judge of a loop, or of a grader of this name, against labels or another grader."""
     graders = study.experiment.graders
-    if labels is None:
-        if against not in graders:
-            advice = did_you_mean(against, list(graders)) or f"known: {', '.join(graders)}"
-            raise UsageError(f"there is no grader {against!r}", help=advice, code="X100")
-        labels = GradeLabels(study, against)
+    grader = against if labels is None else ""
+    check_judged(study.experiment, study.prepared, grader, name, variant)
+    labels = labels or GradeLabels(study, against)
     if name in graders:
         study.check_ended(variant)
         question = str(graders[name].fields.get("judge", name))
@@ -105,12 +103,8 @@ def judge_of(
         found.disagreements = _disagreements(study, judged, _VOTE)
         return found
     loop = study.loop(name, variant)
-    judge = next((p for p in conditions_in(loop.until) if isinstance(p, Judge)), None)
-    if judge is None:
-        words = f"loop {loop.name!r} has no judge"
-        judges = [name for name, one in graders.items() if one.kind == "judge"]
-        advice = f"name a grader that is one: {', '.join(judges) or 'the file has none'}"
-        raise UsageError(words, help=advice, code="X100")
+    judge = judge_in(loop)
+    assert judge is not None
     study.check_ended(variant)
     question = str(getattr(judge.question, "value", getattr(judge.question, "source", "")))
     judged = list(_of_loop(study, loop, judge, labels, variant))
