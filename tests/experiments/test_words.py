@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -92,3 +93,16 @@ def test_another_variant_and_runs_that_were_not_explored_are_told_in_the_title(
     title = whorl("what-if", FILE, "--variant", "longer").stdout.splitlines()[0]
 
     assert title.startswith("guess: loop polish of longer, 12 runs; ")
+
+
+def test_the_picture_of_grades_ends_at_1_where_all_of_them_are_1(folder: Path) -> None:
+    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, 'grade: "1"\n'))
+    run_json("experiment", "run", FILE)
+
+    done = whorl("what-if", FILE, "--svg", "rules.svg")
+
+    assert done.exit_code == 0
+    picture = (folder / "rules.svg").read_text()
+    marks = [float(text) for text in re.findall(r'text-anchor="end">([0-9.]+)<', picture)]
+    assert len(marks) == 10
+    assert max(marks) == 1
