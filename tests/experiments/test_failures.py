@@ -251,3 +251,61 @@ def test_runs_that_did_not_reach_the_loop_are_not_taken_for_none(folder: Path) -
     asked = whorl("what-if", FILE)
 
     assert "error[X109]: no run of experiment 'guess' has reached loop 'polish'" in asked.stderr
+
+
+LATER = 'outputs: {text: "{{ polish.write }}"}'
+BEHIND = '  sum: {value: "{{ 1 / (%s) }}"}\noutputs: {text: "{{ polish.write }}", sum: "{{ sum }}"}'
+
+
+@pytest.mark.parametrize("grade", ["outputs.text", "results.write"])
+def test_a_step_behind_the_loop_that_always_fails_fails_under_every_rule(
+    folder: Path, grade: str
+) -> None:
+    """It makes no call, so that what it does is known: all is graded as a run that fails."""
+    flow = FLOW.replace(LATER, BEHIND % "0")
+    assert flow != FLOW
+    (folder / "guess.yaml").write_text(flow)
+    (folder / FILE).write_text(EXPERIMENT.replace("outputs.text", grade))
+    real = run_json("experiment", "run", FILE)["variants"]
+
+    found = run_json("what-if", FILE)
+
+    assert {one["grade"]["value"] for one in real.values()} == {0}
+    assert {row["grade"] for row in found["rules"]} == {0}
+    (folder / FILE).write_text(EXPERIMENT + "on_failure: leave_out\n")
+    left_out = whorl("what-if", FILE)
+    assert "has no grade" in left_out.stderr
+    assert "X108" not in left_out.stderr
+
+
+def test_a_step_behind_the_loop_that_fails_for_some_iterations_fails_under_their_rules(
+    folder: Path,
+) -> None:
+    (folder / "guess.yaml").write_text(FLOW.replace(LATER, BEHIND % "polish.write | length - 1"))
+    short = "variants:\n  short: {loops: {polish: {at_most: 1}}}"
+    (folder / FILE).write_text(EXPERIMENT.replace("variants:", short))
+    real = run_json("experiment", "run", FILE)["variants"]
+
+    rows = run_json("what-if", FILE)["rules"]
+
+    grades = {row["at_most"]: row["grade"] for row in rows if row["rule"].endswith("last")}
+    assert real["short"]["failed"] == {"R104": 12}
+    assert (grades[1], grades[2]) == (real["short"]["grade"]["value"], pytest.approx(0.2))
+    assert real["base"]["grade"]["value"] == pytest.approx(0.2)
+
+
+def test_a_run_that_fails_behind_its_loop_is_no_fault_of_the_judge(folder: Path) -> None:
+    """The judge says yes from the second guess on, and so does the label."""
+    score = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'
+    rule = 'until: [{judge: {question: "Is it long?", of: write}}]'
+    (folder / "guess.yaml").write_text(FLOW.replace(LATER, BEHIND % "0").replace(score, rule))
+    grade = EXPERIMENT.replace("(outputs.text | length) / 10", "results.write | length > 1")
+    (folder / FILE).write_text(grade)
+    match = 'match = "Is it long"\nby = "iteration"\nreplies = ["NO", "YES"]\n'
+    (folder / "whorl.toml").write_text(f"{CONFIG}[[providers.demo.replies]]\n{match}")
+    run_json("experiment", "run", FILE)
+
+    found = run_json("judge", FILE, "--against", "grade")
+
+    assert found["accuracy"]["value"] == 1
+    assert found["results"] == 60

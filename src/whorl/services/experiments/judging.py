@@ -12,7 +12,7 @@ from whorl.errors import UsageError
 from whorl.ir import AllOf, AnyOf, Judge
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.services.experiments.grading import SOLVED
+from whorl.services.experiments.grading import FAILED, SOLVED
 from whorl.services.experiments.labels import GradeLabels
 from whorl.services.experiments.naming import check_judged, judge_in
 from whorl.services.experiments.reporting import figures
@@ -27,10 +27,12 @@ from whorl.services.experiments.what_if.sweep import ideal_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whorl.ir import Condition, Loop
+    from whorl.ir import Condition, Loop, Workflow
     from whorl.services.experiments.grading import Grade, Graded
     from whorl.services.experiments.labels import Labels
     from whorl.services.experiments.study import Study
+    from whorl.services.experiments.trials import Outcome
+    from whorl.services.experiments.what_if.facts import LoopFacts
 
 RESAMPLES = 1_000
 DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
@@ -199,9 +201,17 @@ def _results(
     found = facts_of(study.store, outcome.run, {}, loop=loop.name, keep_results=True)
     workflow = study.prepared[outcome.trial.variant].workflow
     for facts in found[:1]:
-        for number, seen in iteration_names(study.collection, workflow, loop, outcome, facts):
+        for number, seen in _names(study, workflow, loop, outcome, facts):
             given = study.collection.grade(experiment.graders[name], seen)
             yield number, given, labels.of_iteration(one, number, seen)
+
+
+def _names(
+    study: Study, workflow: Workflow, loop: Loop, outcome: Outcome, facts: LoopFacts
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What labels see of iterations; that a run fails behind its loop is no fault of a judge."""
+    for number, names in iteration_names(study.collection, workflow, loop, outcome, facts):
+        yield number, names | {"outputs": None} if names["outputs"] is FAILED else names
 
 
 def _of_loop(
@@ -220,8 +230,7 @@ def _of_loop(
             )
             for facts in map(study.with_votes, found[:1]):
                 rows = {row.number: row for row in facts.iterations}
-                names = iteration_names(study.collection, workflow, loop, outcome, facts)
-                for number, seen in names:
+                for number, seen in _names(study, workflow, loop, outcome, facts):
                     votes = votes_in(rows[number].calls, atom)
                     label = labels.of_iteration(one, number, seen) if votes else None
                     if label is not None:

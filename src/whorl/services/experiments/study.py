@@ -180,7 +180,8 @@ class Study:
             assert outcome.run is not None
             grader = self.experiment.graders[self.experiment.main_grader]
             row = self.rows[outcome.trial.key]
-            key = digest(row.last_seq, outcome.trial.case.row, grader.fields, self._stamp())
+            graded = (grader.fields, self.experiment.on_failure, self._stamp())
+            key = digest(row.last_seq, outcome.trial.case.row, graded)
             kept = cache.get(outcome.run, key)
             if kept is None:
                 found = facts_of(
@@ -299,7 +300,8 @@ def iteration_names(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """What graders see of each iteration, as if the loop had returned that one.
 
-    Its outputs are None where nobody knows them; nobody asks where no grader reads them.
+    Its outputs are None where nobody knows them; nobody asks where no grader reads them. They are
+    FAILED where the run would have failed, which is asked of a run that has.
     """
     usual = collection.names(outcome)
     outputs = IterationOutputs(collection.store, workflow, loop, outcome)
@@ -307,8 +309,9 @@ def iteration_names(
     for number, results in facts.results.items():
         names = dict(usual) | {"results": results}
         # A run that has failed gave no outputs, whatever its loop returned.
-        if number != outcome.returned or outcome.status != "succeeded":
-            names["outputs"] = outputs.of(number, results) if is_asked else None
+        has_failed = outcome.status != "succeeded"
+        if number != outcome.returned or has_failed:
+            names["outputs"] = outputs.of(number, results) if is_asked or has_failed else None
         yield number, names
 
 
