@@ -106,3 +106,28 @@ def test_the_picture_of_grades_ends_at_1_where_all_of_them_are_1(folder: Path) -
     marks = [float(text) for text in re.findall(r'text-anchor="end">([0-9.]+)<', picture)]
     assert len(marks) == 10
     assert max(marks) == 1
+
+
+def test_the_titles_say_which_judge_and_which_run_and_progress_what_was_graded(
+    folder: Path,
+) -> None:
+    graders = """grade:
+  right: "outputs.text == 'ab'"
+  good: {judge: "It is short", of: "{{ outputs.text }}"}
+  taste: {person: "Would you send this?", show: "{{ outputs.text }}"}
+grade_iterations: returned
+"""
+    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, graders))
+    with (folder / "whorl.toml").open("a") as file:
+        file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n')
+    run = run_json("run", "guess.yaml", "-i", "n=1")["run"]
+
+    first, again = whorl("experiment", "run", FILE), whorl("experiment", "run", FILE)
+    judged = whorl("judge", FILE, "good", "--against", "right").stdout
+    asked = whorl("what-if", run, "--at-most", "1").stdout
+
+    for done in (first, again):
+        last = [line for line in done.stderr.splitlines() if "24 of 24 trials" in line][-1]
+        assert last.startswith("  24 of 24 trials, 24 graded, 24 wait for a person, $")
+    assert judged.startswith("judge of grader good, 'It is short': 24 results of 12 cases")
+    assert asked.startswith(f"run {run} of guess, loop polish\n")

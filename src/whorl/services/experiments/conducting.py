@@ -299,7 +299,7 @@ class Conductor:
     async def _graded(self, grader: Grader, key: str, shown: dict[str, Any]) -> None:
         row = self.rows.get(key)
         if row is not None and row.status in ("succeeded", "failed", "cancelled", "waiting"):
-            self.progress.people += row.status == "waiting"
+            self._count_grading(row)
             return
         budget = self.progress.budget_usd
         if budget is not None and self.progress.spent_usd >= budget:
@@ -310,8 +310,11 @@ class Conductor:
         file, labels = self.experiment.file, labels_of(self.experiment.name)
         start = Start(input=shown, limits={**left}, key=key, file=file, labels=labels)
         await self._drive(workflow, start)
-        self.progress.graded += 1
-        self.progress.people += self.rows[key].status == "waiting"
+        self._count_grading(self.rows[key])
+
+    def _count_grading(self, row: RunRow) -> None:
+        self.progress.graded += row.status == "succeeded"
+        self.progress.people += row.status == "waiting"
 
     def _count(self, trial: Trial) -> None:
         self.progress.done += 1

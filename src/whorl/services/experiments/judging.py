@@ -80,6 +80,7 @@ class JudgeReport:
     loop: dict[str, tuple[float, float]] = field(default_factory=dict)
     # Where the judge and the label differ, with the judge's words.
     disagreements: list[dict[str, Any]] = field(default_factory=list)
+    of: str = ""
 
     def document(self) -> dict[str, Any]:
         made = {name: getattr(self, name) for name in self.__slots__}
@@ -103,6 +104,7 @@ def judge_of(
         judged = list(_of_grader(study, name, labels, variant))
         found = reliability(question, judged, study.experiment.name)
         found.disagreements = _disagreements(study, judged, _VOTE)
+        found.of = f"grader {name}"
         return found
     loop = study.loop(name, variant)
     judge = judge_in(loop)
@@ -113,6 +115,7 @@ def judge_of(
     found = reliability(question, judged, study.experiment.name)
     found.loop = _effect(study, loop, judge, variant, [1, *found.votes])
     found.disagreements = _disagreements(study, judged, _ASKED.format(re.escape(loop.name)))
+    found.of = f"loop {loop.name}"
     return found
 
 

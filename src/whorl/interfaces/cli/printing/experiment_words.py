@@ -45,8 +45,10 @@ def forecast_line(experiment: Experiment, forecast: Forecast, budget: float | No
 def progress_line(progress: Progress) -> str:
     spent = dollars(progress.spent_usd)
     budget = f" of {dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
+    graded = f", {progress.graded} graded" if progress.graded else ""
     people = f", {progress.people} wait for a person" if progress.people else ""
-    return f"  {progress.done} of {plural(progress.trials, 'trial')}, {spent}{budget}{people}"
+    trials = f"{progress.done} of {plural(progress.trials, 'trial')}"
+    return f"  {trials}{graded}{people}, {spent}{budget}"
 
 
 def progress_lines(progress: Progress, width: int, elapsed_s: float) -> list[str]:
@@ -284,8 +286,8 @@ def judge_lines(report: JudgeReport) -> list[str]:
         limits = f" ({percent(accuracy.low)} to {percent(min(1.0, accuracy.high))})"
     usual = "yes" if report.usual_label else "no"
     lines = [
-        f"judge {safe(report.question)!r}: {plural(report.results, 'result')} of "
-        f"{plural(report.cases, 'case')} with a label",
+        f"judge of {safe(report.of)}, {safe(report.question)!r}: "
+        f"{plural(report.results, 'result')} of {plural(report.cases, 'case')} with a label",
         f"  agrees {percent(accuracy.value)}{limits}; always saying {usual} would get "
         f"{percent(report.usual)}",
         f"  kappa {span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",

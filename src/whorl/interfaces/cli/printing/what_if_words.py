@@ -123,7 +123,8 @@ def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
 
 def answer_lines(found: WhatIf) -> list[str]:
     was, answer = found.as_it_was, found.answer
-    lines = [f"run {found.run}, loop {found.loop}", f"  as it was   {_answer_words(was)}"]
+    of = f"run {found.run} of {safe(found.workflow)}, loop {found.loop}"
+    lines = [of, f"  as it was   {_answer_words(was)}"]
     if not answer.exact:
         code = f"{answer.code}: " if answer.code else ""
         return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]

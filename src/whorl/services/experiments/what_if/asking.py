@@ -64,6 +64,7 @@ class WhatIf:
     outputs: dict[str, Any] | None = None
     results: dict[str, Any] | None = None
     remembers: bool = False
+    workflow: str = ""
 
     def document(self) -> dict[str, Any]:
         made = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
@@ -122,6 +123,7 @@ def what_ifs_of(
     for facts in found:
         made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
         made.results = facts.results.get(made.answer.returned or 0)
+        made.workflow = workflow.name
         made.remembers = loop.memory is not None and loop.memory.across_runs
         if made.answer.exact and "[" not in facts.address:
             cassette = cassette_from_run(store, run, result_of(store, run))
