@@ -276,6 +276,8 @@ def test_a_step_behind_the_loop_that_always_fails_fails_under_every_rule(
     left_out = whorl("what-if", FILE)
     assert "has no grade" in left_out.stderr
     assert "X108" not in left_out.stderr
+    # So nobody is sent there.
+    assert "next: " not in whorl("experiment", "report", FILE).stdout
 
 
 def test_a_step_behind_the_loop_that_fails_for_some_iterations_fails_under_their_rules(

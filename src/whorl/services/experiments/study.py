@@ -119,8 +119,7 @@ class Study:
                 assert outcome.run is not None
                 found = facts_of(self.store, outcome.run, {}, loop=loop.name, keep_results=True)
                 for facts in found[:1]:
-                    self._grades(facts, loop, outcome, name)
-                    return True
+                    return bool(self._grades(facts, loop, outcome, name))
         except (InvalidWorkflow, UsageError):
             pass
         return False
