@@ -1,4 +1,4 @@
-"""How long what-if takes: facts of runs, a sweep of 200 rules, a report; CPU time.
+"""What experiments take: facts of runs, a sweep of 200 rules, a report, conducting; CPU time.
 
 python -m bench experiments
 """
@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+from bench.trials import measured
 from whorl.interfaces.python.loading import build
 from whorl.ir import Loop
 from whorl.runtimes.journal.journal import RunId
@@ -31,6 +32,8 @@ from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.sweep import default_rules, sweep_of
 
 RUNS, ITERATIONS, RULES = 1_000, 10, 200
+# Trials whose CPU is compared, how often, and those whose memory is measured.
+COMPARED, TIMES, MANY = 100, 5, 10_000
 
 
 def _loop() -> Loop:
@@ -95,6 +98,7 @@ def _reporting() -> float:
         variants=dict.fromkeys(("base", "large", "terse")),
         graders={"grade": Grader("grade", "expression", {})},
         main_grader="grade",
+        solved="",
         baseline="base",
         repeat=1,
         margin=0.02,
@@ -133,3 +137,16 @@ def measure(full: bool) -> None:
     print(f"a report of 3 variants over 1,000 cases: {_reporting():.2f} s CPU (goal 2 s)")
     each = _folding(20)
     print(f"facts by a fold: {1_000 * each:.1f} ms CPU a run, {1_000 * each:.1f} s for 1,000 runs")
+    _conducting()
+
+
+def _conducting() -> None:
+    """What an experiment takes beside its runs, and the memory of many trials."""
+    used: dict[str, list[float]] = {"runs": [], "experiment": []}
+    for side in (*used,) * TIMES:
+        used[side].append(measured(side, COMPARED, ITERATIONS)["cpu_s"])
+    runs, experiment = (min(each) for each in used.values())
+    calls = f"{COMPARED} runs of {ITERATIONS} iterations of 2 calls: {runs:.2f} s CPU"
+    print(f"{calls}, as an experiment {100 * (experiment / runs - 1):+.1f} % (goal 5 %)")
+    peak = measured("experiment", MANY, 1)["peak_mb"]
+    print(f"{MANY:,} trials, run and reported: {peak:.0f} MB at most (goal 300 MB)")

@@ -440,3 +440,25 @@ def test_answers_of_an_experiment_are_replayed_when_asked(folder: Path) -> None:
     assert "5 answers replayed through the engine: all the same" in checked.stderr
     assert unclear.exit_code == 2
     assert "--check replays the answers of one rule" in unclear.stderr
+
+
+def test_facts_may_be_deleted_or_broken_at_any_time_and_are_stale_with_their_grader(
+    folder: Path,
+) -> None:
+    run_json("experiment", "run", FILE)
+    wanted = run_json("what-if", FILE)
+    (kept,) = (folder / ".whorl" / "facts").glob("*.z")
+    before = kept.read_bytes()
+
+    kept.write_bytes(before[: len(before) // 2])
+    broken = run_json("what-if", FILE)
+    is_mended = kept.read_bytes() != before[: len(before) // 2]
+    kept.unlink()
+    deleted = run_json("what-if", FILE)
+    (folder / FILE).write_text(EXPERIMENT.replace("/ 10", "/ 20"))
+    other = run_json("what-if", FILE)
+
+    assert broken == deleted == wanted
+    assert is_mended
+    assert kept.exists()
+    assert other["curve"]["last"] == pytest.approx([n / 2 for n in wanted["curve"]["last"]])

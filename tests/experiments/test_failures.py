@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from experiments.guess import EXPERIMENT, FLOW, folder, run_json, whorl
+from experiments.guess import CONFIG, EXPERIMENT, FLOW, folder, run_json, whorl
 from whorl import Experiment
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -163,3 +164,150 @@ def test_files_that_change_while_it_runs_change_nothing_of_it(folder: Path) -> N
     assert report.document()["others"] == 0
     assert report.variants["terse"].grade.value == 1
     assert report.what_if("polish", "terse").runs == 12
+
+
+def _reply_first(folder: Path, match: str, reply: str) -> None:
+    """Has the provider answer prompts with these words in another way."""
+    first = CONFIG.index("[[providers.demo.replies]]")
+    rule = f'[[providers.demo.replies]]\nmatch = "{match}"\nreplies = [{reply}]\n'
+    (folder / "whorl.toml").write_text(CONFIG[:first] + rule + CONFIG[first:])
+
+
+def _resumed(folder: Path) -> list[int]:
+    """How often each run that has failed was resumed."""
+    with closing(SqliteStore(folder / ".whorl" / "whorl.db")) as store:
+        failed = [row.id for row in store.runs(limit=100) if row.status == "failed"]
+        kinds = frozenset({"run.resumed"})
+        return [sum(1 for _ in store.read(run, kinds=kinds)) for run in failed]
+
+
+def test_what_the_outside_fails_is_resumed_three_times_and_then_left_out(folder: Path) -> None:
+    _reply_first(folder, "Guess 3 now", "{status = 404}")
+
+    told = whorl("experiment", "run", FILE)
+    first = _resumed(folder)
+    again = whorl("experiment", "run", FILE)
+
+    assert first == _resumed(folder) == [3, 3]
+    assert told.stdout == again.stdout
+    assert "2 trials left out: the provider failed (P104)" in told.stdout
+    found = run_json("experiment", "report", FILE)
+    assert (found["done"], found["variants"]["base"]["cases"]) == (24, 11)
+    # Once the provider answers, what is said there brings the trial back.
+    (folder / "whorl.toml").write_text(CONFIG)
+    line = next(one for one in told.stdout.splitlines() if one.startswith("once it answers: "))
+    resume, fresh = (shlex.split(part)[1:] for part in line.split("`")[1::2])
+    assert whorl(*resume).exit_code == 0
+    back = run_json("experiment", "report", FILE)["variants"]
+    assert sorted(one["cases"] for one in back.values()) == [11, 12]
+    assert "left out" not in whorl(*fresh).stdout
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("what-if", FILE),
+        ("what-if", FILE, "--at-most", "3", "--extend", "--budget", "1"),
+        ("experiment", "report", FILE, "--save", "baseline.json"),
+    ],
+    ids=" ".join,
+)
+def test_where_the_outside_failed_all_trials_that_is_said(
+    folder: Path, words: tuple[str, ...]
+) -> None:
+    (folder / "cases.csv").write_text("n\n1\n2\n")
+    head, _, tail = EXPERIMENT.partition("variants:")
+    (folder / FILE).write_text(head + tail.partition("\n  longer")[2].partition("\n")[2])
+    _reply_first(folder, "Guess", "{status = 404}")
+    whorl("experiment", "run", FILE)
+
+    asked = whorl(*words)
+
+    assert asked.exit_code == 2
+    assert "error[X109]: all 2 trials of experiment 'guess' that ended failed" in asked.stderr
+    assert "because of the provider (P104)" in asked.stderr
+    assert "404" in asked.stderr
+    (folder / "whorl.toml").write_text(CONFIG)
+    resume, fresh = (shlex.split(part)[1:] for part in asked.stderr.split("`")[1::2])
+    assert whorl(*resume).exit_code == 0
+    assert whorl(*fresh).exit_code == 0
+    assert whorl(*words).exit_code == 0
+
+
+def test_an_answer_that_does_not_fit_is_a_result_of_the_variant(folder: Path) -> None:
+    _reply_first(folder, "Review", '"no number at all"')
+
+    told = whorl("experiment", "run", FILE)
+
+    assert "base: 12 of 12 trials failed (R100): graded 0" in told.stdout
+    assert set(_resumed(folder)) == {0}
+
+
+def test_runs_that_did_not_reach_the_loop_are_not_taken_for_none(folder: Path) -> None:
+    flow = FLOW.replace("steps:\n  polish:", 'steps:\n  sum: {value: "{{ 1 / 0 }}"}\n  polish:', 1)
+    (folder / "guess.yaml").write_text(flow)
+    whorl("experiment", "run", FILE)
+
+    asked = whorl("what-if", FILE)
+
+    assert "error[X109]: no run of experiment 'guess' has reached loop 'polish'" in asked.stderr
+
+
+LATER = 'outputs: {text: "{{ polish.write }}"}'
+BEHIND = '  sum: {value: "{{ 1 / (%s) }}"}\noutputs: {text: "{{ polish.write }}", sum: "{{ sum }}"}'
+
+
+@pytest.mark.parametrize("grade", ["outputs.text", "results.write"])
+def test_a_step_behind_the_loop_that_always_fails_fails_under_every_rule(
+    folder: Path, grade: str
+) -> None:
+    """It makes no call, so that what it does is known: all is graded as a run that fails."""
+    flow = FLOW.replace(LATER, BEHIND % "0")
+    assert flow != FLOW
+    (folder / "guess.yaml").write_text(flow)
+    (folder / FILE).write_text(EXPERIMENT.replace("outputs.text", grade))
+    real = run_json("experiment", "run", FILE)["variants"]
+
+    found = run_json("what-if", FILE)
+
+    assert {one["grade"]["value"] for one in real.values()} == {0}
+    assert {row["grade"] for row in found["rules"]} == {0}
+    (folder / FILE).write_text(EXPERIMENT + "on_failure: leave_out\n")
+    left_out = whorl("what-if", FILE)
+    assert "has no grade" in left_out.stderr
+    assert "X108" not in left_out.stderr
+    # So nobody is sent there.
+    assert "next: " not in whorl("experiment", "report", FILE).stdout
+
+
+def test_a_step_behind_the_loop_that_fails_for_some_iterations_fails_under_their_rules(
+    folder: Path,
+) -> None:
+    (folder / "guess.yaml").write_text(FLOW.replace(LATER, BEHIND % "polish.write | length - 1"))
+    short = "variants:\n  short: {loops: {polish: {at_most: 1}}}"
+    (folder / FILE).write_text(EXPERIMENT.replace("variants:", short))
+    real = run_json("experiment", "run", FILE)["variants"]
+
+    rows = run_json("what-if", FILE)["rules"]
+
+    grades = {row["at_most"]: row["grade"] for row in rows if row["rule"].endswith("last")}
+    assert real["short"]["failed"] == {"R104": 12}
+    assert (grades[1], grades[2]) == (real["short"]["grade"]["value"], pytest.approx(0.2))
+    assert real["base"]["grade"]["value"] == pytest.approx(0.2)
+
+
+def test_a_run_that_fails_behind_its_loop_is_no_fault_of_the_judge(folder: Path) -> None:
+    """The judge says yes from the second guess on, and so does the label."""
+    score = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'
+    rule = 'until: [{judge: {question: "Is it long?", of: write}}]'
+    (folder / "guess.yaml").write_text(FLOW.replace(LATER, BEHIND % "0").replace(score, rule))
+    grade = EXPERIMENT.replace("(outputs.text | length) / 10", "results.write | length > 1")
+    (folder / FILE).write_text(grade)
+    match = 'match = "Is it long"\nby = "iteration"\nreplies = ["NO", "YES"]\n'
+    (folder / "whorl.toml").write_text(f"{CONFIG}[[providers.demo.replies]]\n{match}")
+    run_json("experiment", "run", FILE)
+
+    found = run_json("judge", FILE, "--against", "grade")
+
+    assert found["accuracy"]["value"] == 1
+    assert found["results"] == 60

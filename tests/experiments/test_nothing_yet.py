@@ -162,3 +162,44 @@ def test_python_says_what_to_call_first(folder: Path) -> None:
         experiment.report()
 
     assert "run_sync()" in (caught.value.help or "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("judge", FILE, "good", "--against", "rihgt"), "there is no grader 'rihgt'"),
+        (("judge", FILE, "god", "--against", "right"), "has no loop 'god'"),
+        (("judge", FILE, "--against", "right"), "loop 'polish' has no judge"),
+        (("judge", FILE, "good", "--against", "none.csv"), "none.csv"),
+        (("judge", FILE, "good", "--against", "right", "--variant", "longr"), "no variant 'longr'"),
+        (("what-if", FILE, "--variant", "longr"), "no variant 'longr'"),
+        (("what-if", FILE, "--loop", "polsh", "--extend", "--budget", "1"), "no loop 'polsh'"),
+        (("experiment", "report", FILE, "--cases", "longr"), "no variant 'longr'"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
+)
+def test_a_wrong_name_is_told_before_anything_has_to_be_run(
+    judged: Path, words: tuple[str, ...], said: str
+) -> None:
+    done = whorl(*words)
+
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert "X109" not in done.stderr
+    assert not (judged / ".whorl" / "whorl.db").exists()
+
+
+def test_votes_are_not_paid_for_where_nobody_can_judge_them(judged: Path) -> None:
+    """The label file is not there: nothing is recorded for it."""
+    flow = (judged / "guess.yaml").read_text()
+    score = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'
+    rule = 'until: [{judge: {question: "It is short", of: write}}]'
+    (judged / "guess.yaml").write_text(flow.replace(score, rule))
+    run_json("experiment", "run", FILE)
+    before = len(run_json("ls", "--all"))
+
+    for against in ("none.csv", "rihgt"):
+        words = ("judge", FILE, "polish", "--against", against, "--votes", "3", "--budget", "5")
+        assert whorl(*words).exit_code == 2
+
+    assert len(run_json("ls", "--all")) == before

@@ -77,6 +77,15 @@ describe("ScoreCurve", () => {
     expect(html(<ScoreCurve scores={[null]} />)).toContain("This loop has no scores");
     expect(html(<ScoreCurve scores={[0.5]} />)).not.toContain("NaN");
   });
+
+  it("draws scores and grades between 0 and 1, also where all of them are the same", () => {
+    for (const scores of [[1, 1, 1], [0, 0]]) {
+      const shown = html(<ScoreCurve scores={scores} />);
+      expect(shown).not.toContain("1.5");
+      expect(shown).not.toContain("-0.5");
+    }
+    expect(html(<ScoreCurve scores={[7, 7]} />)).toContain("7.5");
+  });
 });
 
 it("Sparkline is one line with words for who cannot see it", () => {

@@ -53,8 +53,8 @@ export const ScoreCurve = memo(function ScoreCurve(props: ScoreCurveProps) {
   const shown = [...points, ...behind.flatMap((curve) => curve.points)];
   if (shown.length + outside.length === 0) return <p className="faint">This loop has no scores.</p>;
   const allowed = shown.length === 0 ? outside.flatMap((one) => [one.low, one.high]) : [];
-  const [low, high] = rangeOf([...shown.map((point) => point.score), ...allowed, ...(target === null ? [] : [target])]);
-  const range: [number, number] = low >= 0 && high <= 1 ? [0, 1] : [low, high];
+  const values = [...shown.map((point) => point.score), ...allowed, ...(target === null ? [] : [target])];
+  const range: [number, number] = values.every((value) => value >= 0 && value <= 1) ? [0, 1] : rangeOf(values);
   const x = scale(rangeOf([...shown, ...outside].map((point) => point.number), [1, 2]), [PAD.left + INSET, width - PAD.right - INSET]);
   const y = scale(range, [height - PAD.bottom, PAD.top]);
   const labelled = points.length <= LABELS_MAX;

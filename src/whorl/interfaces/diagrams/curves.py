@@ -86,6 +86,12 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return low - slack, high + slack
 
 
+def _grades(values: Sequence[float]) -> tuple[float, float]:
+    """The range of grades, which are from 0 to 1."""
+    low, high = _range(values)
+    return max(0.0, low), min(1.0, high)
+
+
 def sweep_svg(sweep: Sweep) -> str:
     """Both pictures of a sweep beside each other."""
     title = f"loop {sweep.loop}: what other rules would have done"
@@ -97,7 +103,7 @@ def _curve(sweep: Sweep) -> list[str]:
     values = [value for row in sweep.curve.values() for value in row]
     values += [limit for row in sweep.bands.values() for limits in row for limit in limits]
     longest = max((len(row) for row in sweep.curve.values()), default=1)
-    plot = _Plot(0, (1, max(2, longest)), _range(values), "grade by iteration")
+    plot = _Plot(0, (1, max(2, longest)), _grades(values), "grade by iteration")
     plot.ticks_up()
     plot.ticks_across(range(1, longest + 1), [str(n) for n in range(1, longest + 1)])
     for index, (name, row) in enumerate(sweep.curve.items()):
@@ -115,7 +121,7 @@ def _curve(sweep: Sweep) -> list[str]:
 def _frontier(sweep: Sweep) -> list[str]:
     points = [(rule.cost_usd, rule.grade) for rule in sweep.rules]
     across = _range([cost for cost, _ in points])
-    plot = _Plot(_WIDTH, across, _range([grade for _, grade in points]), "grade against cost")
+    plot = _Plot(_WIDTH, across, _grades([grade for _, grade in points]), "grade against cost")
     plot.ticks_up()
     low, high = min((c for c, _ in points), default=0.0), max((c for c, _ in points), default=1.0)
     marks = [low + (high - low) * step / 3 for step in range(4)]

@@ -20,7 +20,8 @@ from whorl.services.driving import Driving
 from whorl.services.experiments.checking import NAMES
 from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_document, read_experiment
-from whorl.services.experiments.study import Study, nothing_ended
+from whorl.services.experiments.reporting.notes import Commands, nothing_ended
+from whorl.services.experiments.study import Study
 from whorl.services.experiments.what_if.asking import what_if_of
 from whorl.services.runs import find_run, open_runtime
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from whorl.services.project import Project
 
 _SUFFIXES = (".experiment.yaml", ".experiment.yml", ".experiment.json")
-_FIRST = "run() or run_sync() of the experiment runs it"
+_COMMANDS = Commands("run() or run_sync() of the experiment runs it", "run_sync(fresh=True)")
 
 
 class Experiment:
@@ -112,9 +113,9 @@ class Experiment:
     def report(self) -> ExperimentReport:
         """What was found so far; nothing is run."""
         if not self._project.has_runs():
-            raise nothing_ended(self._read.name, _FIRST)
+            raise nothing_ended(self._read.name, _COMMANDS)
         with closing(self._project.open_store()) as store:
-            study = Study(self._project, store, self._read, self._project.settings(), _FIRST)
+            study = Study(self._project, store, self._read, self._project.settings(), _COMMANDS)
             return ExperimentReport(self._project, self._read, study.report())
 
 
@@ -142,7 +143,7 @@ class ExperimentReport:
     def what_if(self, loop: str = "", variant: str = "") -> Sweep:
         """What other rules would have given and cost, without a call."""
         with closing(self._project.open_store()) as store:
-            study = Study(self._project, store, self._read, self._project.settings(), _FIRST)
+            study = Study(self._project, store, self._read, self._project.settings(), _COMMANDS)
             return study.sweep(loop, variant)
 
 

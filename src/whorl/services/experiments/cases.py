@@ -64,10 +64,10 @@ def read_cases(
         advice = "" if rows else "a header, and below it a row for each case"
         mistakes.append(Diagnostic("X100", words, value.span, help=advice))
     cases = [_case(row, span, number, column, group) for number, (row, span) in enumerate(rows, 1)]
+    last = {case.id: case.span for case in cases}
     for name, count in Counter(case.id for case in cases).items():
         if count > 1:
-            span = [case.span for case in cases if case.id == name][-1]
-            mistakes.append(Diagnostic("X102", f"{count} cases have the id {name!r}", span))
+            mistakes.append(Diagnostic("X102", f"{count} cases have the id {name!r}", last[name]))
     return cases, mistakes[:MISTAKES_MAX]
 
 
@@ -78,7 +78,6 @@ def _case(row: dict[str, Any], span: Span, number: int, column: str, group: str)
 
 
 def _rows(files: ProjectFiles, document: Document, value: Value) -> list[Row]:
-
     if isinstance(value, Sequence):
         return _objects([(plain(item), item.span) for item in value], value.span)
     if not isinstance(value, Scalar):
@@ -122,6 +121,8 @@ def _objects(rows: Iterable[tuple[Any, Span]], span: Span) -> list[Row]:
 
 
 def _csv_rows(text: str, name: str) -> list[Row]:
+    # A cell may be as long as the file; what others have set for the process may be less.
+    csv.field_size_limit(max(csv.field_size_limit(), BYTES_MAX))
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[Row] = []
     try:
@@ -161,6 +162,16 @@ def filled(value: Any, names: dict[str, Any]) -> Any:
     return value
 
 
+def inputs_given(
+    workflow: Workflow, cases: Iterable[Case], inputs: dict[str, Any] | None
+) -> list[str]:
+    """The names of the inputs that cases give to the workflow of the experiment."""
+    if inputs is not None:
+        return list(inputs)
+    columns = {name for case in cases for name in case.row}
+    return [port.name for port in workflow.inputs if port.name in columns]
+
+
 def check_cases(
     workflow: Workflow, cases: Iterable[Case], inputs: dict[str, Any] | None, more: dict[str, Any]
 ) -> list[Diagnostic]:
@@ -170,8 +181,7 @@ def check_cases(
         try:
             check_inputs(workflow, inputs_of(workflow, case, inputs) | more)
         except (InputError, LanguageError) as fault:
-            code = "X103" if "has no input" in str(fault) else "X101"
-            mistakes.append(Diagnostic(code, f"case {case.id!r}: {fault}", case.span))
+            mistakes.append(Diagnostic("X101", f"case {case.id!r}: {fault}", case.span))
             if len(mistakes) >= MISTAKES_MAX:
                 break
     return mistakes

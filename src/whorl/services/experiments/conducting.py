@@ -257,8 +257,9 @@ class Conductor:
 
     async def _resume_outside(self, trial: Trial) -> None:
         """Tries again what failed because of the outside, three times at most."""
-        while outcome_of(self._store, trial, self.rows[trial.key]).is_outside:
-            row = self.rows[trial.key]
+        while (row := self.rows[trial.key]).status == "failed":
+            if not outcome_of(self._store, trial, row).is_outside:
+                return
             tried = sum(1 for _ in self._store.read(row.id, kinds=frozenset({"run.resumed"})))
             if tried >= RESUMES_MAX:
                 return
@@ -267,9 +268,10 @@ class Conductor:
 
     async def _grade(self, trial: Trial) -> None:
         """Has what a trial gave graded by those who are paid for it, and by people."""
-        outcome = outcome_of(self._store, trial, self.rows[trial.key])
-        if outcome.status != "succeeded" or not self._graders or self.is_ending:
+        row = self.rows[trial.key]
+        if row.status != "succeeded" or not self._graders or self.is_ending:
             return
+        outcome = outcome_of(self._store, trial, row)
         collection = Collection(self._store, self.experiment, self.rows, self.generation)
         for names in self._subjects(collection, outcome):
             for grader, key, shown in collection.wanted(names):
@@ -297,7 +299,7 @@ class Conductor:
     async def _graded(self, grader: Grader, key: str, shown: dict[str, Any]) -> None:
         row = self.rows.get(key)
         if row is not None and row.status in ("succeeded", "failed", "cancelled", "waiting"):
-            self.progress.people += row.status == "waiting"
+            self._count_grading(row)
             return
         budget = self.progress.budget_usd
         if budget is not None and self.progress.spent_usd >= budget:
@@ -308,8 +310,11 @@ class Conductor:
         file, labels = self.experiment.file, labels_of(self.experiment.name)
         start = Start(input=shown, limits={**left}, key=key, file=file, labels=labels)
         await self._drive(workflow, start)
-        self.progress.graded += 1
-        self.progress.people += self.rows[key].status == "waiting"
+        self._count_grading(self.rows[key])
+
+    def _count_grading(self, row: RunRow) -> None:
+        self.progress.graded += row.status == "succeeded"
+        self.progress.people += row.status == "waiting"
 
     def _count(self, trial: Trial) -> None:
         self.progress.done += 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 CODE = "X100"
-VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX, REPEAT_MAX = 100, 20, 1_000_000, 1_000
+VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX = 100, 20, 1_000_000
 BASE = "base"
 # What a field holds, by the name of its type in JSON Schema, and a line about it.
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -266,9 +266,10 @@ class _Reader:
                     self._report(f"the rule of {part.name!r} must be an object", part.value.span)
             given.pop("loops", None)
             variants[entry.name] = Variant(entry.name, loops=rules, span=entry.key.span, **given)
-        if value is not None and len(variants) >= VARIANTS_MAX:
+        variants = {BASE: Variant(BASE)} | variants
+        if value is not None and len(variants) > VARIANTS_MAX:
             self._report(f"there are more than {VARIANTS_MAX} variants", value.span)
-        return {BASE: Variant(BASE)} | variants
+        return variants
 
     def _graders(self, value: Value | None) -> dict[str, Grader]:
         if isinstance(value, Mapping) and not (set(GRADERS) & {e.name for e in value}):

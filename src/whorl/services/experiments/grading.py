@@ -37,6 +37,8 @@ _VOTES = "votes"
 _RENAMED = {"results": "step_results"}
 GRADE = "grade"
 SOLVED = 0.5
+# In the place of the outputs of a run that would have failed.
+FAILED: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +270,13 @@ class Collection:
     def _fail(self, found: Graded) -> None:
         """A run that failed by itself is a result; one that the outside failed is left out."""
         outcome = found.outcome
-        if outcome.is_done and not outcome.is_outside and self.experiment.on_failure == "zero":
-            found.grades = dict.fromkeys(self.experiment.graders, Grade(0.0, "the run failed"))
+        grade = self._failed_grade()
+        if outcome.is_done and not outcome.is_outside and grade is not None:
+            found.grades = dict.fromkeys(self.experiment.graders, grade)
             found.is_solved = False
+
+    def _failed_grade(self) -> Grade | None:
+        return Grade(0.0, "the run failed") if self.experiment.on_failure == "zero" else None
 
     def names(self, outcome: Outcome) -> dict[str, Any]:
         """What graders see of a trial."""
@@ -289,6 +295,8 @@ class Collection:
 
     def grade(self, grader: Grader, names: dict[str, Any]) -> Grade | None:
         """The grade of a result; None: it is not there yet, or what it is about is not known."""
+        if names["outputs"] is FAILED:
+            return self._failed_grade()
         if not is_known(grader, names):
             return None
         if grader.is_free:
@@ -299,7 +307,8 @@ class Collection:
     def wanted(self, names: dict[str, Any]) -> Iterator[tuple[Grader, str, dict[str, Any]]]:
         """What has to be graded by runs of their own: the grader, the key and the input."""
         for grader in self.experiment.graders.values():
-            if not grader.is_free and is_known(grader, names):
+            is_there = names["outputs"] is not FAILED and is_known(grader, names)
+            if not grader.is_free and is_there:
                 yield grader, *grading_key(self.experiment, grader, names, self._generation)
 
     def is_solved(self, grades: dict[str, float | None]) -> bool | None:

@@ -8,13 +8,13 @@ import re
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError, did_you_mean
+from whorl.errors import UsageError
 from whorl.ir import AllOf, AnyOf, Judge
-from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.services.experiments.grading import SOLVED
+from whorl.services.experiments.grading import FAILED, SOLVED
 from whorl.services.experiments.labels import GradeLabels
+from whorl.services.experiments.naming import check_judged, judge_in
 from whorl.services.experiments.reporting import figures
 from whorl.services.experiments.reporting.figures import Estimate
 from whorl.services.experiments.study import iteration_names
@@ -27,10 +27,12 @@ from whorl.services.experiments.what_if.sweep import ideal_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from whorl.ir import Condition, Loop
+    from whorl.ir import Condition, Loop, Workflow
     from whorl.services.experiments.grading import Grade, Graded
     from whorl.services.experiments.labels import Labels
     from whorl.services.experiments.study import Study
+    from whorl.services.experiments.trials import Outcome
+    from whorl.services.experiments.what_if.facts import LoopFacts
 
 RESAMPLES = 1_000
 DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
@@ -78,6 +80,7 @@ class JudgeReport:
     loop: dict[str, tuple[float, float]] = field(default_factory=dict)
     # Where the judge and the label differ, with the judge's words.
     disagreements: list[dict[str, Any]] = field(default_factory=list)
+    of: str = ""
 
     def document(self) -> dict[str, Any]:
         made = {name: getattr(self, name) for name in self.__slots__}
@@ -92,31 +95,27 @@ def judge_of(
 ) -> JudgeReport:
     """The judge of a loop, or of a grader of this name, against labels or another grader."""
     graders = study.experiment.graders
-    if labels is None:
-        if against not in graders:
-            advice = did_you_mean(against, list(graders)) or f"known: {', '.join(graders)}"
-            raise UsageError(f"there is no grader {against!r}", help=advice, code="X100")
-        labels = GradeLabels(study, against)
+    grader = against if labels is None else ""
+    check_judged(study.experiment, study.prepared, grader, name, variant)
+    labels = labels or GradeLabels(study, against)
     if name in graders:
         study.check_ended(variant)
         question = str(graders[name].fields.get("judge", name))
         judged = list(_of_grader(study, name, labels, variant))
         found = reliability(question, judged, study.experiment.name)
         found.disagreements = _disagreements(study, judged, _VOTE)
+        found.of = f"grader {name}"
         return found
     loop = study.loop(name, variant)
-    judge = next((p for p in conditions_in(loop.until) if isinstance(p, Judge)), None)
-    if judge is None:
-        words = f"loop {loop.name!r} has no judge"
-        judges = [name for name, one in graders.items() if one.kind == "judge"]
-        advice = f"name a grader that is one: {', '.join(judges) or 'the file has none'}"
-        raise UsageError(words, help=advice, code="X100")
+    judge = judge_in(loop)
+    assert judge is not None
     study.check_ended(variant)
     question = str(getattr(judge.question, "value", getattr(judge.question, "source", "")))
     judged = list(_of_loop(study, loop, judge, labels, variant))
     found = reliability(question, judged, study.experiment.name)
     found.loop = _effect(study, loop, judge, variant, [1, *found.votes])
     found.disagreements = _disagreements(study, judged, _ASKED.format(re.escape(loop.name)))
+    found.of = f"loop {loop.name}"
     return found
 
 
@@ -205,9 +204,17 @@ def _results(
     found = facts_of(study.store, outcome.run, {}, loop=loop.name, keep_results=True)
     workflow = study.prepared[outcome.trial.variant].workflow
     for facts in found[:1]:
-        for number, seen in iteration_names(study.collection, workflow, loop, outcome, facts):
+        for number, seen in _names(study, workflow, loop, outcome, facts):
             given = study.collection.grade(experiment.graders[name], seen)
             yield number, given, labels.of_iteration(one, number, seen)
+
+
+def _names(
+    study: Study, workflow: Workflow, loop: Loop, outcome: Outcome, facts: LoopFacts
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """What labels see of iterations; that a run fails behind its loop is no fault of a judge."""
+    for number, names in iteration_names(study.collection, workflow, loop, outcome, facts):
+        yield number, names | {"outputs": None} if names["outputs"] is FAILED else names
 
 
 def _of_loop(
@@ -226,8 +233,7 @@ def _of_loop(
             )
             for facts in map(study.with_votes, found[:1]):
                 rows = {row.number: row for row in facts.iterations}
-                names = iteration_names(study.collection, workflow, loop, outcome, facts)
-                for number, seen in names:
+                for number, seen in _names(study, workflow, loop, outcome, facts):
                     votes = votes_in(rows[number].calls, atom)
                     label = labels.of_iteration(one, number, seen) if votes else None
                     if label is not None:

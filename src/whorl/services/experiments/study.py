@@ -12,11 +12,13 @@ from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from whorl.errors import UsageError
+from whorl.errors import InvalidWorkflow, UsageError
 from whorl.ir import Judge, Loop
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
 from whorl.services.experiments.grading import Collection, Graded, is_known, reads_outputs
+from whorl.services.experiments.naming import loop_named, workflow_named
+from whorl.services.experiments.reporting.notes import Commands, nothing_ended
 from whorl.services.experiments.reporting.report import Report, report_of
 from whorl.services.experiments.trials import (
     blocks_of,
@@ -26,7 +28,7 @@ from whorl.services.experiments.trials import (
     key_prefix,
     rows_of,
 )
-from whorl.services.experiments.variants import fails_with, find_loop, no_variant, prepare
+from whorl.services.experiments.variants import fails_with, prepare
 from whorl.services.experiments.what_if.extending import (
     VOTES,
     check_reopened,
@@ -74,13 +76,14 @@ class Study:
         store: SqliteStore,
         experiment: Experiment,
         settings: Settings,
-        command: str = "",
+        commands: Commands | None = None,
     ) -> None:
-        """`command` is what runs the experiment, for those who ask before it has run."""
+        """`commands` run the experiment, for those who ask before it has run."""
         self._project, self.store, self.experiment = project, store, experiment
         self._settings = settings
         file = quote(experiment.file.removeprefix(f"{project.root}/"))
-        self._command = command or f"whorl experiment run {file}"
+        command = f"whorl experiment run {file}"
+        self._commands = commands or Commands(command, f"{command} --fresh")
         self.prepared = prepare(project, experiment)
         self.generation = 0
         self.refresh()
@@ -107,6 +110,20 @@ class Study:
         spent = sum(row.cost_usd for row in self.rows.values())
         return report_of(self.experiment, self.graded, spent, self.others)
 
+    def is_answered(self) -> bool:
+        """Whether what-if has answers: there is a loop, and its iterations can be graded."""
+        name = self.experiment.baseline
+        try:
+            loop = self.loop()
+            for outcome in self._ended(name):
+                assert outcome.run is not None
+                found = facts_of(self.store, outcome.run, {}, loop=loop.name, keep_results=True)
+                for facts in found[:1]:
+                    return bool(self._grades(facts, loop, outcome, name))
+        except (InvalidWorkflow, UsageError):
+            pass
+        return False
+
     @property
     def others(self) -> int:
         """How many of its runs are of cases, variants or versions that the file has no more."""
@@ -114,8 +131,7 @@ class Study:
         return sum(key not in known and is_trial(key) for key in self.rows)
 
     def loop(self, name: str = "", variant: str = "") -> Loop:
-        chosen = name or next(iter(self.experiment.explore), "")
-        return find_loop(self._workflow(variant), chosen)
+        return loop_named(self.experiment, self.prepared, name, variant)
 
     def loops(self) -> list[str]:
         """The loops of the baseline, those that are explored first."""
@@ -124,10 +140,7 @@ class Study:
         return list(dict.fromkeys([*self.experiment.explore, *names]))
 
     def _workflow(self, variant: str) -> Workflow:
-        name = variant or self.experiment.baseline
-        if name not in self.prepared:
-            raise no_variant(name, self.prepared)
-        return self.prepared[name].workflow
+        return workflow_named(self.experiment, self.prepared, variant)
 
     def sweep(
         self, name: str = "", variant: str = "", rules: Sequence[Rule] | None = None
@@ -136,7 +149,9 @@ class Study:
         loop = self.loop(name, variant)
         subjects = self.subjects(loop, variant, rules)
         if not subjects:
-            raise nothing_ended(self.experiment.name, self._command)
+            self.check_ended(variant or self.experiment.baseline)
+            words = f"no run of experiment {self.experiment.name!r} has reached loop {loop.name!r}"
+            raise UsageError(words, code="X109")
         tried = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
         if not found.rules:
@@ -164,7 +179,8 @@ class Study:
             assert outcome.run is not None
             grader = self.experiment.graders[self.experiment.main_grader]
             row = self.rows[outcome.trial.key]
-            key = digest(row.last_seq, outcome.trial.case.row, grader.fields, self._stamp())
+            graded = (grader.fields, self.experiment.on_failure, self._stamp())
+            key = digest(row.last_seq, outcome.trial.case.row, graded)
             kept = cache.get(outcome.run, key)
             if kept is None:
                 found = facts_of(
@@ -240,7 +256,9 @@ class Study:
         """Raises UsageError X109 where no trial has ended, of any variant or of this one."""
         names = [variant] if variant else [*self.prepared]
         if not any(True for name in names for _ in self._ended(name)):
-            raise nothing_ended(self.experiment.name, self._command)
+            outcomes = [one.outcome for block in self.graded for one in block]
+            ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
+            raise nothing_ended(self.experiment.name, self._commands, ended)
 
     def _outputs_unknown(self, loop: Loop) -> UsageError:
         words = f"steps after {loop.name!r} decide the outputs, so those of another iteration are "
@@ -281,7 +299,8 @@ def iteration_names(
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """What graders see of each iteration, as if the loop had returned that one.
 
-    Its outputs are None where nobody knows them; nobody asks where no grader reads them.
+    Its outputs are None where nobody knows them; nobody asks where no grader reads them. They are
+    FAILED where the run would have failed, which is asked of a run that has.
     """
     usual = collection.names(outcome)
     outputs = IterationOutputs(collection.store, workflow, loop, outcome)
@@ -289,15 +308,10 @@ def iteration_names(
     for number, results in facts.results.items():
         names = dict(usual) | {"results": results}
         # A run that has failed gave no outputs, whatever its loop returned.
-        if number != outcome.returned or outcome.status != "succeeded":
-            names["outputs"] = outputs.of(number, results) if is_asked else None
+        has_failed = outcome.status != "succeeded"
+        if number != outcome.returned or has_failed:
+            names["outputs"] = outputs.of(number, results) if is_asked or has_failed else None
         yield number, names
-
-
-def nothing_ended(name: str, command: str) -> UsageError:
-    """Nobody can tell anything of an experiment that has not run; the command runs it."""
-    words = f"no run of experiment {name!r} has ended yet"
-    return UsageError(words, help=command, code="X109")
 
 
 class _Cache:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 PREFIX = EXPERIMENT
 ENDED = ("succeeded", "failed", "cancelled")
+# Network, rate, provider, time, a broken answer, a server of tools. All other faults of calls, such
+# as an answer that does not fit, say something about the variant.
+OUTSIDE = frozenset({"P101", "P102", "P103", "P104", "P108", "P111", "P120"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
 
 
@@ -55,6 +58,7 @@ class Outcome:
     run: RunId | None = None
     status: str = "missing"
     error: str = ""
+    message: str = ""
     outputs: dict[str, Any] = field(default_factory=dict)
     cost_usd: float = 0.0
     extra_usd: float = 0.0
@@ -73,7 +77,7 @@ class Outcome:
     @property
     def is_outside(self) -> bool:
         """Whether it failed because of the outside, which says nothing about the variant."""
-        return self.status == "failed" and self.error.startswith("P1")
+        return self.status == "failed" and self.error in OUTSIDE
 
     def facts(self) -> dict[str, Any]:
         """What graders see of the run; not which variant it was."""
@@ -152,7 +156,11 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
         address = entry.event.address
         if entry.event.kind == "run.finished":
             outcome.outputs = body.get("outputs") or {}
-            outcome.error = (body.get("error") or {}).get("code", "")
+            error = body.get("error") or {}
+            outcome.error, outcome.message = error.get("code", ""), error.get("message", "")
+            # Of what the outside failed, the step, the iteration and the run say R100.
+            cause = (error.get("cause") or {}).get("code")
+            outcome.error = cause if cause in OUTSIDE else outcome.error
         elif entry.event.kind == "iteration.finished":
             loop = address.rpartition("[")[0]
             used[loop] = used.get(loop, 0) + ((body.get("usage") or {}).get("cost_usd") or 0)

@@ -19,7 +19,7 @@ from whorl.ir.walk import walk, with_nodes
 from whorl.language import LanguageError
 from whorl.language import parse as parse_expression
 from whorl.lazily import dataclass
-from whorl.services.experiments.cases import check_cases
+from whorl.services.experiments.cases import check_cases, inputs_given
 from whorl.services.experiments.document import workflow_beside
 from whorl.source import Mapping
 
@@ -60,7 +60,10 @@ def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
         except InvalidWorkflow as fault:
             mistakes += fault.diagnostics
             continue
-        mistakes += check_cases(one.workflow, experiment.cases, experiment.inputs, variant.inputs)
+        lacking = _check_inputs(experiment, one)
+        mistakes += lacking or check_cases(
+            one.workflow, experiment.cases, experiment.inputs, variant.inputs
+        )
         mistakes += check_explored(one.workflow, experiment)
         prepared[variant.name] = one
     if mistakes:
@@ -79,6 +82,21 @@ def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Pre
         changed = read_rule(experiment.document, words, loop)
         workflow = with_loop(workflow, loop, changed)
     return Prepared(variant, workflow, dict(reading.sources))
+
+
+def _check_inputs(experiment: Experiment, one: Prepared) -> list[Diagnostic]:
+    """Variants of one experiment take the same inputs; else they would be asked other questions."""
+    given = inputs_given(experiment.reading.workflow, experiment.cases, experiment.inputs)
+    known = [port.name for port in one.workflow.inputs]
+    span = one.variant.span or Span(experiment.file, 1, 1)
+    mistakes = []
+    for name in dict.fromkeys([*given, *one.variant.inputs]):
+        if name not in known:
+            words = f"variant {one.variant.name!r} has no input {name!r} that "
+            words += "cases give" if name in given else "it is given"
+            advice = did_you_mean(name, known) or "variants of one experiment take the same inputs"
+            mistakes.append(Diagnostic("X103", words, span, help=advice))
+    return mistakes
 
 
 def with_models(workflow: Workflow, variant: Variant) -> Workflow:

@@ -190,7 +190,7 @@ class Walk {
 
   private iteration(row: Iteration): Known | null {
     if (row.status !== "succeeded" && row.status !== "failed") {
-      const said = { not_begun: "had not begun", cut: "was cut" }[row.status] ?? `was ${row.status}`;
+      const said = { not_begun: "had not begun", timed_out: "timed out" }[row.status] ?? `was ${row.status}`;
       throw new NotKnownError(`iteration ${row.number} ${said}`);
     }
     this.cost += row.body_usd;

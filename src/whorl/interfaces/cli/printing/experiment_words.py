@@ -12,13 +12,14 @@ from whorl.errors import safe
 from whorl.interfaces.figures import dollars, line, plural, seconds, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from whorl.services.experiments.conducting import Forecast, Progress
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.judging import JudgeReport
     from whorl.services.experiments.reporting.figures import Estimate
     from whorl.services.experiments.reporting.gate import Gate
+    from whorl.services.experiments.reporting.notes import Commands
     from whorl.services.experiments.reporting.report import Report, VariantReport
 
 _DANGEROUS = ("=", "+", "-", "@", "\t", "\r")
@@ -44,8 +45,10 @@ def forecast_line(experiment: Experiment, forecast: Forecast, budget: float | No
 def progress_line(progress: Progress) -> str:
     spent = dollars(progress.spent_usd)
     budget = f" of {dollars(progress.budget_usd)}" if progress.budget_usd is not None else ""
+    graded = f", {progress.graded} graded" if progress.graded else ""
     people = f", {progress.people} wait for a person" if progress.people else ""
-    return f"  {progress.done} of {plural(progress.trials, 'trial')}, {spent}{budget}{people}"
+    trials = f"{progress.done} of {plural(progress.trials, 'trial')}"
+    return f"  {trials}{graded}{people}, {spent}{budget}"
 
 
 def progress_lines(progress: Progress, width: int, elapsed_s: float) -> list[str]:
@@ -100,33 +103,36 @@ def _money(estimate: Estimate) -> str:
     return f"{dollars(estimate.value)} ({dollars(estimate.low)} to {high})"
 
 
-def report_lines(report: Report) -> list[str]:
+def report_lines(
+    report: Report, file: str, pasted: Callable[..., str], *, is_answered: bool
+) -> list[str]:
+    """What an experiment found, and whether what-if has answers; `pasted` makes commands."""
     title = f"{report.experiment}   {plural(report.cases, 'case')}, "
     title += f"{plural(len(report.variants), 'variant')}, {plural(report.repeat, 'run')} each"
-    head = [f"{title}; grade: {report.grader}"]
+    graded = f"grade: {safe(report.grader)} ({report.graded_by}), solved: {safe(report.solved)}"
+    head = [f"{title}; {graded}"]
     if not report.is_complete:
         head.append(f"so far: {report.done} of {plural(report.trials, 'trial')}; no result yet")
     columns = ["variant", "grade (95 %)", f"to {report.baseline}", "solved", "cost", "per solved"]
     rows = [_variant_cells(one, report.baseline) for one in report.variants.values()]
     lines = [*head, "", *table([[*columns, "iterations"], *rows])]
-    for one in report.variants.values():
-        lines += (
-            [
-                f"{safe(one.name)} against {safe(report.baseline)}: {one.wins} better, "
-                f"{one.ties} the same, {one.losses} worse"
-            ]
-            if one.difference
-            else []
-        )
-        lines += [f"{safe(one.name)}: {one.noise}"] if one.noise else []
     if report.extra_usd:
         lines.append(
             f"cost and iterations are those of each variant's own rule; exploring cost "
             f"{dollars(report.extra_usd)} more"
         )
+    for one in report.variants.values():
+        if one.difference:
+            each = f"{one.wins} better, {one.ties} the same, {one.losses} worse"
+            command = pasted("experiment", "report", file, "--cases", one.name)
+            lines.append(f"{safe(one.name)} against {safe(report.baseline)}: {each}: {command}")
+        lines += [f"{safe(one.name)}: {one.noise}"] if one.noise else []
     if report.rho is not None:
         lines.append(f"the score that the loop sees goes with the grade: rho {report.rho:.2f}")
     lines += [*failure_lines(report), *report.left_out]
+    if report.left_out:
+        lost = next(row["run"] for row in report.rows if row["is_outside"])
+        lines.append(f"once it answers: {commands_for(file, pasted).again(lost)}")
     if report.others:
         runs = plural(report.others, "run")
         lines.append(f"{runs} of cases, variants or versions that it has no more: not compared")
@@ -137,7 +143,18 @@ def report_lines(report: Report) -> list[str]:
     lines += [f"X104: {safe(fault)}" for fault in report.faults[:_LISTED]]
     hidden = len(report.faults) - _LISTED
     lines += [f"and {hidden} more without a grade"] if hidden > 0 else []
+    if not report.done:
+        lines.append(f"next: {pasted('experiment', 'run', file)}")
+    elif report.is_complete and is_answered:
+        lines.append(f"next: {pasted('what-if', file)}")
     return lines
+
+
+def commands_for(file: str, pasted: Callable[..., str]) -> Commands:
+    from whorl.services.experiments.reporting.notes import Commands
+
+    run = ("experiment", "run", file)
+    return Commands(pasted(*run), pasted(*run, "--fresh"), pasted("resume"))
 
 
 def failure_lines(report: Report) -> list[str]:
@@ -269,8 +286,8 @@ def judge_lines(report: JudgeReport) -> list[str]:
         limits = f" ({percent(accuracy.low)} to {percent(min(1.0, accuracy.high))})"
     usual = "yes" if report.usual_label else "no"
     lines = [
-        f"judge {safe(report.question)!r}: {plural(report.results, 'result')} of "
-        f"{plural(report.cases, 'case')} with a label",
+        f"judge of {safe(report.of)}, {safe(report.question)!r}: "
+        f"{plural(report.results, 'result')} of {plural(report.cases, 'case')} with a label",
         f"  agrees {percent(accuracy.value)}{limits}; always saying {usual} would get "
         f"{percent(report.usual)}",
         f"  kappa {span(kappa)}: {report.words}" if kappa else f"  kappa {report.words}",

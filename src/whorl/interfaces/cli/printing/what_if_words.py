@@ -9,6 +9,7 @@ from whorl.interfaces.cli.printing.experiment_words import sheet, span
 from whorl.interfaces.figures import dollars, plural, sparkline, table
 
 if TYPE_CHECKING:
+    from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.what_if.answering import RuleResult
     from whorl.services.experiments.what_if.asking import WhatIf
     from whorl.services.experiments.what_if.rules import Answer
@@ -18,10 +19,17 @@ if TYPE_CHECKING:
 _PLOT_MIN, _PLOT_WIDTH, _PLOT_ROWS = 70, 80, 10
 
 
-def sweep_lines(sweep: Sweep, seconds: float, width: int | None = None) -> list[str]:
-    title = f"loop {sweep.loop}, {plural(sweep.runs, 'run')}; "
-    title += f"{plural(len(sweep.rules) + len(sweep.not_ranked), 'rule')}, no call was made"
-    lines = [f"{title} ({seconds:.1f} s)", "", *_curve_lines(sweep), *sweep.words, ""]
+def sweep_lines(
+    sweep: Sweep, experiment: Experiment, variant: str, seconds: float, width: int | None = None
+) -> list[str]:
+    """What rules would have given; of the runs of which variant, and how they were recorded."""
+    title = f"{safe(experiment.name)}: loop {sweep.loop} of {safe(variant or experiment.baseline)}"
+    runs, most = plural(sweep.runs, "run"), experiment.explore.get(sweep.loop)
+    if most is not None:
+        runs = f"{plural(sweep.runs, 'exploring run')} of up to {plural(most, 'iteration')}"
+    rules = plural(len(sweep.rules) + len(sweep.not_ranked), "rule")
+    head = f"{title}, {runs}; {rules}, no call was made ({seconds:.1f} s)"
+    lines = [head, "", *_curve_lines(sweep), *sweep.words, ""]
     lines += plot_lines(sweep, width or _PLOT_WIDTH)
     shown = [sweep.rules[index] for index in sweep.frontier]
     shown += [one for one in (sweep.recommended, sweep.own) if one is not None]
@@ -115,7 +123,8 @@ def _unknown_line(one: RuleResult, sweep: Sweep) -> str:
 
 def answer_lines(found: WhatIf) -> list[str]:
     was, answer = found.as_it_was, found.answer
-    lines = [f"run {found.run}, loop {found.loop}", f"  as it was   {_answer_words(was)}"]
+    of = f"run {found.run} of {safe(found.workflow)}, loop {found.loop}"
+    lines = [of, f"  as it was   {_answer_words(was)}"]
     if not answer.exact:
         code = f"{answer.code}: " if answer.code else ""
         return [*lines, f"  what if     not known: {code}{safe(answer.why)}"]

@@ -4,14 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from whorl.errors import UsageError
+from whorl.lazily import dataclass
 from whorl.services.experiments.reporting import figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.document import Experiment, Grader
     from whorl.services.experiments.grading import Graded
     from whorl.services.experiments.trials import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """What runs an experiment, what runs all of it anew, and what goes on with a run."""
+
+    run: str
+    fresh: str
+    resume: str = "whorl resume"
+
+    def again(self, run: str) -> str:
+        """How to try trials again that the outside has failed; one of them is this run."""
+        return f"`{self.resume} {run}` tries one of them again, `{self.fresh}` runs all trials anew"
+
+
+def nothing_ended(name: str, commands: Commands, ended: Iterable[Outcome] = ()) -> UsageError:
+    """Nobody can tell anything of an experiment without a run that the outside did not fail."""
+    failed = [one for one in ended if one.is_outside]
+    if not failed:
+        words = f"no run of experiment {name!r} has ended yet"
+        return UsageError(words, help=commands.run, code="X109")
+    codes = ", ".join(dict.fromkeys(one.error for one in failed))
+    trials = f"all {len(failed)} trials" if len(failed) > 1 else "the only trial"
+    words = f"{trials} of experiment {name!r} that ended failed because of the provider ({codes})"
+    advice = commands.again(str(failed[0].run))
+    return UsageError(f"{words}: {failed[0].message}", help=advice, code="X109")
 
 
 def count_failure(failed: dict[str, int], outcome: Outcome) -> None:
@@ -21,12 +49,23 @@ def count_failure(failed: dict[str, int], outcome: Outcome) -> None:
         failed[code] = failed.get(code, 0) + 1
 
 
+def grader_words(grader: Grader) -> str:
+    """Who grades: `judge, 3 votes`, `expression`, `person`."""
+    if grader.kind == "judge":
+        votes = grader.fields.get("votes", 1)
+        return f"judge, {votes} {'vote' if votes == 1 else 'votes'}"
+    return "function" if grader.function is not None else grader.kind
+
+
 def left_out(flat: Iterable[Graded]) -> list[str]:
     codes: dict[str, int] = {}
     for one in flat:
         if one.outcome.is_outside:
             codes[one.outcome.error] = codes.get(one.outcome.error, 0) + 1
-    return [f"{count} left out: the provider failed ({code})" for code, count in codes.items()]
+    return [
+        f"{count} {'trial' if count == 1 else 'trials'} left out: the provider failed ({code})"
+        for code, count in codes.items()
+    ]
 
 
 def faults(flat: Iterable[Graded]) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from whorl.lazily import dataclass
+from whorl.services.experiments.grading import SOLVED
 from whorl.services.experiments.reporting import figures, notes
 from whorl.services.experiments.reporting.figures import Estimate
 
@@ -71,6 +72,9 @@ class Report:
     on_failure: str = "zero"
     # Runs of cases, variants or versions that the file has no more.
     others: int = 0
+    # Who grades, and when a trial is solved.
+    graded_by: str = ""
+    solved: str = ""
 
     def document(self) -> dict[str, Any]:
         made = {name: getattr(self, name) for name in self.__slots__}
@@ -174,6 +178,8 @@ def report_of(
         faults=notes.faults(flat),
         on_failure=experiment.on_failure,
         others=others,
+        graded_by=notes.grader_words(experiment.graders[main]),
+        solved=experiment.solved or f"{main} >= {SOLVED}",
     )
 
 
@@ -187,6 +193,7 @@ def _row(one: Graded) -> dict[str, Any]:
         "run": outcome.run,
         "status": outcome.status,
         "error": outcome.error,
+        "is_outside": outcome.is_outside,
         "grades": {name: one.value(name) for name in one.grades},
         "solved": one.is_solved,
         "cost_usd": outcome.cost_usd,

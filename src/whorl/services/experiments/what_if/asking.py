@@ -21,7 +21,7 @@ from whorl.services.experiments.variants import find_loop, rule_from_text, with_
 from whorl.services.experiments.what_if.exporting import atom_names, rule_document
 from whorl.services.experiments.what_if.facts import Subject, atom_of, atoms_in
 from whorl.services.experiments.what_if.folding import facts_of
-from whorl.services.experiments.what_if.rules import Answer, Rule, own_rule
+from whorl.services.experiments.what_if.rules import Answer, Rule, own_rule, rule_words
 from whorl.services.experiments.what_if.walking import answer
 from whorl.services.inspecting.results import result_of
 from whorl.services.replay import cassette_from_run, replay
@@ -64,6 +64,7 @@ class WhatIf:
     outputs: dict[str, Any] | None = None
     results: dict[str, Any] | None = None
     remembers: bool = False
+    workflow: str = ""
 
     def document(self) -> dict[str, Any]:
         made = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
@@ -122,11 +123,12 @@ def what_ifs_of(
     for facts in found:
         made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
         made.results = facts.results.get(made.answer.returned or 0)
+        made.workflow = workflow.name
         made.remembers = loop.memory is not None and loop.memory.across_runs
         if made.answer.exact and "[" not in facts.address:
             cassette = cassette_from_run(store, run, result_of(store, run))
             cassette = with_seconds(cassette, store, run) if made.answer.by_clock else cassette
-            _take_outputs(made, played(workflow, loop, rule, cassette), check=check)
+            _take_outputs(made, played(workflow, loop, rule, cassette), rule if check else None)
         answers.append(made)
     return answers
 
@@ -220,21 +222,23 @@ def _judges(until: Condition | None) -> dict[str, int]:
     return {atom_of(judge): n for n, judge in enumerate(loop_plan(until).judges.values(), 1)}
 
 
-def _take_outputs(made: WhatIf, played: Replayed, *, check: bool) -> None:
+def _take_outputs(made: WhatIf, played: Replayed, checked: Rule | None) -> None:
+    """The outputs of a replay; raises InternalError where a rule that is checked did otherwise."""
     result: dict[str, Any] = played.result
     # Else a step behind the loop was never asked so.
     is_known = not (played.misses or played.changes)
     if is_known and result["status"] == "succeeded":
         made.outputs = result["outputs"]
-    if not check:
+    if checked is None:
         return
-    loops = [row for row in result["loops"] if row.get("address", row.get("loop")) == made.loop]
-    found = [made.answer.iterations, made.answer.exit_reason, made.answer.stopped_by or None]
-    for row in loops:
-        was = [row["iterations"], row["exit_reason"], row["stopped_by"] or None]
-        if found != was or row["returned_iteration"] != made.answer.returned:
-            words = f"what-if of run {made.run} differs from its replay: {made.answer} is not {row}"
-            raise InternalError(f"I901: {words}")
+    names = ("iterations", "exit_reason", "stopped_by", "returned_iteration")
+    found: dict[str, Any] = {name: getattr(made.answer, name, None) or None for name in names}
+    found["returned_iteration"] = made.answer.returned
+    rows = [row for row in result["loops"] if row["path"] == made.loop]
+    replayed = [{name: row[name] or None for name in names} for row in rows]
+    if replayed != [found]:
+        of = f"what-if of run {made.run}, {rule_words(checked)!r}, differs from its replay"
+        raise InternalError(f"I901: {of}: {found} is not {replayed}; please report it")
 
 
 def written(loop: Loop, rule: Rule) -> list[str]:

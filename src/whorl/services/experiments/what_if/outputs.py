@@ -17,6 +17,7 @@ from whorl.ir import Loop
 from whorl.ir.expressions import Names, expressions_in, outer_values
 from whorl.ir.walk import walk
 from whorl.language import LanguageError, MappingScope
+from whorl.services.experiments.grading import FAILED
 from whorl.services.experiments.what_if.asking import played
 from whorl.services.experiments.what_if.rules import Rule
 from whorl.services.inspecting.results import result_of
@@ -39,18 +40,20 @@ class IterationOutputs:
         self._follow = _follow_from(workflow, loop)
         self._can_play = not depends_on_end(workflow, loop)
 
-    def of(self, number: int, results: dict[str, Any]) -> dict[str, Any] | None:
-        """The outputs; None: nobody knows them."""
+    def of(self, number: int, results: dict[str, Any]) -> Any:
+        """The outputs; None: nobody knows them; FAILED: the run would have failed."""
         if self._follow:
             return self._computed(results)
         if not self._can_play:
             return None
         rule = Rule(None, number, "last", (), self._loop.facts)
         found = played(self._workflow, self._loop, rule, self._cassette)
-        if found.misses or found.changes or found.result["status"] != "succeeded":
+        if found.misses or found.changes:
             return None
+        if found.result["status"] == "failed":
+            return FAILED
         outputs: Any = found.result["outputs"]
-        return dict(outputs)
+        return dict(outputs) if found.result["status"] == "succeeded" else None
 
     @cached_property
     def _cassette(self) -> Cassette:

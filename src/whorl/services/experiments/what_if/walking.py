@@ -211,7 +211,7 @@ class _Walk:
 
     def _check_known(self, row: IterationFacts) -> None:
         if row.status not in ("succeeded", "failed"):
-            words = {"not_begun": "had not begun", "cut": "was cut"}.get(row.status)
+            words = {"not_begun": "had not begun", "timed_out": "timed out"}.get(row.status)
             raise NotKnownError(f"iteration {row.number} {words or 'was ' + row.status}")
         if row.has_waited and (row.status == "failed" or self._time_s < math.inf):
             raise NotKnownError(f"a call of iteration {row.number} waited for its budget")

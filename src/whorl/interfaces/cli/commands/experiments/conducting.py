@@ -10,7 +10,7 @@ import sys
 import time
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -60,28 +60,36 @@ def pasted(*words: str) -> str:
 def study_of(project: Project, store: SqliteStore, experiment: Experiment) -> Study:
     from whorl.services.experiments.study import Study
 
-    command = pasted("experiment", "run", experiment.file)
-    return Study(project, store, experiment, project.settings(), command)
+    commands = words.commands_for(experiment.file, pasted)
+    return Study(project, store, experiment, project.settings(), commands)
 
 
 @contextmanager
 def recorded(project: Project, file: str) -> Iterator[Study]:
     """An experiment with its runs; raises UsageError X109 where there is no store yet."""
-    from whorl.services.experiments.study import nothing_ended
+    from whorl.services.experiments.reporting.notes import nothing_ended
 
     experiment = read_file(project, file)
     if not project.has_runs():
-        raise nothing_ended(experiment.name, pasted("experiment", "run", experiment.file))
+        raise nothing_ended(experiment.name, words.commands_for(experiment.file, pasted))
     with closing(project.open_store()) as store:
         yield study_of(project, store, experiment)
 
 
+class Conducted(NamedTuple):
+    """What an experiment found, how far it is, and whether what-if has answers."""
+
+    report: Report
+    progress: Progress
+    is_answered: bool
+
+
 def conducted(
     project: Project, experiment: Experiment, *, fresh: bool, budget: str, is_quiet: bool
-) -> tuple[Report, Progress]:
+) -> Conducted:
     """Runs what is missing of an experiment; gives the report."""
 
-    async def work() -> tuple[Report, Progress]:
+    async def work() -> Progress:
         from whorl.providers.registry import Providers
         from whorl.services.driving import Driving
         from whorl.services.experiments.conducting import Conductor
@@ -98,12 +106,14 @@ def conducted(
                     say(words.forecast_line(experiment, forecast, conductor.progress.budget_usd))
                     if conductor.remembers:
                         say("  trials see nothing of each other: memory across runs is off")
-                progress = await conductor.run()
+                return await conductor.run()
             finally:
                 await driving.close()
-            return study_of(project, runtime.store, experiment).report(), progress
 
-    return asyncio.run(work())
+    progress = asyncio.run(work())
+    with closing(project.open_store()) as store:
+        study = study_of(project, store, experiment)
+        return Conducted(study.report(), progress, study.is_answered())
 
 
 def _teller() -> Callable[[Progress], None]:

@@ -73,11 +73,12 @@ def run_command(
     read = read_file(project, file)
     if detach:
         return _detach(project, read, fresh=fresh, budget=budget)
-    report, progress = conducted(project, read, fresh=fresh, budget=budget, is_quiet=as_json)
+    done = conducted(project, read, fresh=fresh, budget=budget, is_quiet=as_json)
+    report, progress = done.report, done.progress
     if as_json:
         print_json(report.document())
     else:
-        print_lines(words.report_lines(report))
+        print_lines(words.report_lines(report, file, pasted, is_answered=done.is_answered))
     if progress.is_paused:
         _say_paused(report, f"+{more_budget(progress, read):g}", "run", file)
         return _PAUSED
@@ -114,12 +115,13 @@ def report(
     from whorl.services.experiments.reporting.gate import saved
     from whorl.services.experiments.variants import no_variant
 
+    known = read_file(project, file).variants
+    if variant and variant not in known:
+        raise no_variant(variant, known)
     with recorded(project, file) as study:
-        found = study.report()
+        found, is_answered = study.report(), study.is_answered()
         if save or variant:
             study.check_ended()
-    if variant and variant not in found.variants:
-        raise no_variant(variant, found.variants)
     if save:
         write_file(save, json.dumps(saved(found), indent=1) + "\n", advice="name another FILE")
     if as_json:
@@ -129,9 +131,7 @@ def report(
     elif as_markdown:
         print_lines(words.markdown_lines(found))
     else:
-        print_lines(words.report_lines(found))
-        if not found.done:
-            print_lines([f"next: {pasted('experiment', 'run', file)}"])
+        print_lines(words.report_lines(found, file, pasted, is_answered=is_answered))
         if variant:
             print_lines(words.case_lines(found, variant))
 
@@ -167,7 +167,8 @@ def gate(project: Project, *, file: str, as_json: bool, **options: Any) -> int:
     if variant not in read.variants:
         raise no_variant(variant, read.variants)
     before = None if against in read.variants else _baseline(project, read, against)
-    found, progress = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
+    done = conducted(project, read, fresh=False, budget=budget, is_quiet=True)
+    found, progress = done.report, done.progress
     if before is None:
         before = saved(replace(found, baseline=against))
     decided = gate_of(found, read, variant, before)

@@ -81,6 +81,8 @@ def what_if(project: Project, *, what: tuple[str, ...], as_json: bool, **options
       whorl what-if last --at-most 3 --until "review.approved" --return best
       whorl what-if polish.experiment.yaml
     """
+    if len(what) == 1 and is_file(project, what[0]):
+        _check_named(project, what[0], options["loop"], options["variant"])
     if options["extend"]:
         if len(what) != 1 or not is_file(project, what[0]):
             raise UsageError("--extend records more of an experiment; name its FILE")
@@ -123,6 +125,15 @@ def _of_runs(store: SqliteStore, what: tuple[str, ...], *, as_json: bool, **opti
             print_lines(what_if_words.answer_lines(answer))
         print_lines(what_if_words.answers_lines(answers))
     return 0
+
+
+def _check_named(project: Project, file: str, loop: str, variant: str) -> None:
+    """A wrong name is told before anything has to be run."""
+    from whorl.services.experiments.naming import loop_named
+    from whorl.services.experiments.variants import prepare
+
+    experiment = read_file(project, file)
+    loop_named(experiment, prepare(project, experiment), loop, variant)
 
 
 def _check_recorded(project: Project, file: str, variant: str) -> None:
@@ -200,7 +211,9 @@ def _of_experiment(study: Study, *, as_json: bool, **options: Any) -> int:
     elif options["as_csv"]:
         click.echo(what_if_words.sweep_csv(document_of(found, loop)), nl=False)
     else:
-        print_lines(what_if_words.sweep_lines(found, time.perf_counter() - start, room()))
+        used = time.perf_counter() - start
+        of = (study.experiment, options["variant"])
+        print_lines(what_if_words.sweep_lines(found, *of, used, room()))
         if found.recommended is not None:
             print_lines([f"to use it: {line}" for line in document_of(found, loop)["use"]])
     return 0
@@ -242,18 +255,22 @@ def judge(
     """
     from whorl.services.experiments.judging import judge_of
     from whorl.services.experiments.labels import FileLabels
+    from whorl.services.experiments.naming import check_judged
+    from whorl.services.experiments.variants import prepare
 
     variant, votes = options["variant"], options["votes"]
+    # Wrong names, and labels that cannot be read, are told before anything is run or paid for.
+    read, labels = read_file(project, file), None
+    if against not in read.graders and against.endswith(".csv"):
+        labels = FileLabels(against, variant or read.baseline)
+    check_judged(read, prepare(project, read), "" if labels else against, name, variant)
     if votes:
-        if name in read_file(project, file).graders:
+        if name in read.graders:
             advice = f"write `votes: {votes}` in the file, and run it again"
             raise UsageError(f"{name!r} is a grader", help=advice, code="X100")
         _check_recorded(project, file, variant)
         _extend(project, file, options["budget"], loop=name, variant=variant, votes=votes)
     with recorded(project, file) as study:
-        labels = None
-        if against not in study.experiment.graders and against.endswith(".csv"):
-            labels = FileLabels(against, variant or study.experiment.baseline)
         report = judge_of(study, against, name, variant, labels)
     if as_json:
         print_json(report.document())

@@ -1,0 +1,194 @@
+"""What an experiment file may hold at most, and the codes of what is wrong in it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from experiments.guess import EXPERIMENT, FLOW, folder, run_json, whorl
+from whorl.errors import InvalidWorkflow
+from whorl.services.experiments.cases import BYTES_MAX
+from whorl.services.experiments.document import read_experiment
+from whorl.services.experiments.what_if import asking
+from whorl.services.project import find_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from whorl.services.experiments.document import Experiment
+
+__all__ = ["folder"]
+
+FILE = "guess.experiment.yaml"
+GRADE = 'grade: "(outputs.text | length) / 10"\n'
+VARIANTS = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
+
+
+def read(folder: Path) -> Experiment:
+    return read_experiment(find_project({}, folder=folder), FILE)
+
+
+def refused(folder: Path) -> tuple[str, str]:
+    """The code and the words of the only mistake."""
+    with pytest.raises(InvalidWorkflow) as caught:
+        read(folder)
+    (only,) = caught.value.diagnostics
+    return only.code, only.message
+
+
+def test_a_hundred_thousand_cases_and_not_one_more(folder: Path) -> None:
+    rows = "n\n" + "1\n" * 100_000
+    (folder / "cases.csv").write_text(rows)
+    assert len(read(folder).cases) == 100_000
+
+    (folder / "cases.csv").write_text(rows + "1\n")
+    assert refused(folder) == ("X100", "100,001 cases are too many: at most 100,000")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_sixty_four_mebibytes_of_cases_and_not_one_more(folder: Path, ending: str) -> None:
+    """A cell may be long: the file is what has a limit."""
+    head, foot = ("n\n", "\n") if ending == "csv" else ('{"n": "', '"}\n')
+    text = head + "x" * (BYTES_MAX - len(head) - len(foot)) + foot
+    (folder / FILE).write_text(EXPERIMENT.replace("cases.csv", f"cases.{ending}"))
+    (folder / f"cases.{ending}").write_text(text)
+    assert BYTES_MAX == 64 * 1024 * 1024 == (folder / f"cases.{ending}").stat().st_size
+    assert len(read(folder).cases) == 1
+
+    (folder / f"cases.{ending}").write_text(text + "\n")
+    code, words = refused(folder)
+    assert code == "W016"
+    assert f"cases.{ending}" in words
+
+
+def test_a_hundred_variants_with_the_base_and_not_one_more(folder: Path) -> None:
+    def write(*names: str) -> None:
+        variants = json.dumps({name: {} for name in names})
+        (folder / FILE).write_text(EXPERIMENT.replace(VARIANTS, f"variants: {variants}\n"))
+
+    others = [f"v{n}" for n in range(99)]
+    for names in (others, ["base", *others]):
+        write(*names)
+        assert len(read(folder).variants) == 100
+        write(*names, "more")
+        assert refused(folder) == ("X100", "there are more than 100 variants")
+
+
+def test_twenty_graders_and_not_one_more(folder: Path) -> None:
+    def write(count: int) -> None:
+        graders = json.dumps({f"g{n}": "1" for n in range(count)})
+        (folder / FILE).write_text(EXPERIMENT.replace(GRADE, f"grade: {graders}\n"))
+
+    write(20)
+    assert len(read(folder).graders) == 20
+    write(21)
+    assert refused(folder) == ("X100", "there are more than 20 graders")
+
+
+def test_a_million_trials_and_not_one_more(folder: Path) -> None:
+    (folder / "cases.csv").write_text("n\n1\n2\n")
+    (folder / FILE).write_text(EXPERIMENT + "repeat: 250000\n")
+    assert read(folder).trials == 1_000_000
+
+    (folder / FILE).write_text(EXPERIMENT + "repeat: 250001\n")
+    assert refused(folder) == ("X100", "1,000,004 trials are too many: at most 1,000,000")
+
+
+def test_so_many_cases_with_the_same_ids_are_told_without_comparing_all_with_all(
+    folder: Path,
+) -> None:
+    (folder / "cases.csv").write_text("id,n\n" + "".join(f"{n // 2},1\n" for n in range(100_000)))
+
+    with pytest.raises(InvalidWorkflow) as caught:
+        read(folder)
+
+    first = caught.value.diagnostics[0]
+    assert len(caught.value.diagnostics) == 100
+    assert (first.code, first.message) == ("X102", "2 cases have the id '0'")
+    assert first.span is not None
+    assert first.span.line == 3
+
+
+@pytest.mark.parametrize(
+    ("variant", "input_", "given", "help_"),
+    [
+        ("{workflow: terse.yaml}", "task", "cases give", "did you mean 'tasks'"),
+        ("{inputs: {tone: formal}}", "tone", "it is given", "take the same inputs"),
+    ],
+)
+def test_a_variant_takes_the_inputs_that_cases_give(
+    folder: Path, variant: str, input_: str, given: str, help_: str
+) -> None:
+    """Told once, and not for each case; nothing is run."""
+    own = "inputs: {n: integer, task: {type: string, default: none}}"
+    (folder / "guess.yaml").write_text(FLOW.replace("inputs: {n: integer}", own))
+    (folder / "terse.yaml").write_text(
+        FLOW.replace("inputs: {n: integer}", own.replace("task", "tasks"))
+    )
+    (folder / "cases.csv").write_text("n,task\n1,a\n2,b\n")
+    text = EXPERIMENT.replace(VARIANTS, f"variants:\n  terse: {variant}\n")
+    (folder / FILE).write_text(text)
+
+    done = whorl("experiment", "run", FILE)
+
+    assert done.exit_code == 2
+    assert f"error[X103]: variant 'terse' has no input {input_!r} that {given}" in done.stderr
+    assert done.stderr.count("error[") == 1
+    assert f"{FILE}:7:3" in done.stderr
+    assert help_ in done.stderr
+    assert run_json("ls", "--all") == []
+
+
+def test_a_variant_with_the_same_inputs_and_one_more_that_has_a_default_is_fine(
+    folder: Path,
+) -> None:
+    more = "inputs: {n: integer, tone: {type: string, default: plain}}"
+    (folder / "terse.yaml").write_text(FLOW.replace("inputs: {n: integer}", more))
+    variants = "variants:\n  terse: {workflow: terse.yaml, inputs: {tone: formal}}\n"
+    (folder / FILE).write_text(EXPERIMENT.replace(VARIANTS, variants))
+
+    assert run_json("experiment", "run", FILE)["done"] == 24
+
+
+def test_what_is_no_grade_is_left_out_counted_and_listed_by_its_code(folder: Path) -> None:
+    """One gives 7, one fails; a third one counts. None of them is 0 in silence."""
+    graders = """grade:
+  main: "0.5"
+  seven: "7 if case.n == '3' else 1"
+  failing: "1 / (case.n | int)"
+"""
+    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, graders))
+    (folder / "cases.csv").write_text("n\n0\n1\n3\n")
+
+    shown = whorl("experiment", "run", FILE).stdout
+    found = run_json("experiment", "report", FILE)
+
+    told = [line for line in shown.splitlines() if line.startswith("X104: ")]
+    assert len(told) == len(found["faults"]) == 4
+    assert sum("'seven', case '3': gave '7': a grade is from 0 to 1" in line for line in told) == 2
+    assert sum("'failing', case '1': failed: " in line for line in told) == 2
+    by = {(row["case"], row["variant"]): row["grades"] for row in found["rows"]}
+    assert by["3", "base"]["seven"] is None
+    assert by["2", "base"]["seven"] == by["2", "base"]["failing"] == 1
+
+
+def test_an_answer_that_differs_from_its_replay_is_told_with_the_rule_and_both(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = run_json("run", "guess.yaml", "-i", "n=1")["run"]
+    words = ("what-if", run, "--at-most", "1", "--check", "1")
+    assert whorl(*words).exit_code == 0
+    right = asking.answer
+
+    def wrong(*given: Any) -> Any:
+        return replace(right(*given), iterations=2)
+
+    monkeypatch.setattr(asking, "answer", wrong)
+    done = whorl(*words)
+
+    assert done.exit_code == 70
+    for part in ("I901", run, "score 0.9, at_most 1, last", "'iterations': 2", "'iterations': 1"):
+        assert part in done.stderr
