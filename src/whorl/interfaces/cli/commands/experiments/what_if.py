@@ -137,9 +137,10 @@ def _check_named(project: Project, file: str, loop: str, variant: str) -> None:
 
 
 def _check_recorded(project: Project, file: str, variant: str) -> None:
-    """What has not run yet is run, and not extended."""
+    """What has not run yet is run, and not extended; one that a crash interrupted goes on."""
     with recorded(project, file) as study:
-        study.check_ended(variant)
+        if all(row.status != "interrupted" for row in study.rows.values()):
+            study.check_ended(variant)
 
 
 def _extend(
