@@ -158,7 +158,9 @@ def examples(out: Path = EXAMPLES / "pictures") -> list[Path]:
     files = [file for file in sorted(EXAMPLES.glob("*.yaml")) if ".test." not in file.name]
     drawn = [out / f"{file.stem}.svg" for file in files]
     for file, picture in zip(files, drawn, strict=True):
-        if run_safely(build_group(COMMANDS), ("graph", str(file), "--svg", "-o", str(picture))):
+        if run_safely(
+            build_group(COMMANDS), ("graph", str(file), "--svg", "--force", "-o", str(picture))
+        ):
             sys.exit(f"{file} cannot be drawn")
     return drawn
 

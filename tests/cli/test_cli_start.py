@@ -125,3 +125,15 @@ def test_the_schema_takes_the_documented_configuration_and_no_other() -> None:
     validator.validate(example)
     for wrong in ({"alow": {}}, {"allow": {"comands": True}}, {"keys": {"a": {"ur": "x"}}}):
         assert not validator.is_valid(wrong)
+
+
+def test_what_init_writes_is_valid_and_its_advice_works_elsewhere(
+    empty: Path, whorl: Whorl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = whorl("init", "my flows")
+    monkeypatch.chdir(empty / "my flows")
+    checked = whorl("validate", "first.yaml", "first.test.yaml")
+
+    assert made.out.splitlines() == ["cd 'my flows'", "whorl test", "whorl run first.yaml"]
+    assert checked.code == 0
+    assert "run them with `whorl test`" in checked.err

@@ -59,6 +59,8 @@ def _check(project: Project, file: str, name: str, *, is_quiet: bool, known: boo
     try:
         if _is_experiment(file):
             return [_experiment_report(project, file, is_quiet=is_quiet)]
+        if ".test." in Path(file).name and not known:
+            return [_tests_report(project, file, is_quiet=is_quiet)]
         reading = project.read(file, name)
     except InvalidWorkflow as fault:
         if isinstance(fault, SeveralWorkflows) and not name:
@@ -97,6 +99,17 @@ def _experiment_report(project: Project, file: str, *, is_quiet: bool) -> dict[s
         cases, variants = len(experiment.cases), len(experiment.variants)
         words = f"{plural(cases, 'case')}, {plural(variants, 'variant')}"
         say(f"{safe(file)}: an experiment, {words}, {plural(experiment.trials, 'trial')}")
+    return {"file": file, "ok": True, "diagnostics": []}
+
+
+def _tests_report(project: Project, file: str, *, is_quiet: bool) -> dict[str, Any]:
+    """What a file of tests comes to; its mistakes are raised."""
+    from whorl.services.testing.files import read_test_file
+
+    read = read_test_file(project, file)
+    if not is_quiet:
+        words = plural(len(read.fields["tests"]), "test")
+        say(f"{safe(file)}: ok ({words}; run them with `whorl test`)")
     return {"file": file, "ok": True, "diagnostics": []}
 
 

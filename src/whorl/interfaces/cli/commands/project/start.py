@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import click
@@ -54,6 +55,8 @@ def init(*, folder: str, commands: bool) -> None:
     for name in _FIRST if is_first else ():
         _write_new(root, name, with_schema_line(read_first(name), root / name))
     _ignore_store(root)
+    if is_first and root != Path.cwd():
+        click.echo(f"cd {shlex.quote(folder)}")
     for command in ("test", f"run {_FIRST[0]}") if is_first else ():
         click.echo(f"whorl {command}")
 
