@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -273,3 +274,17 @@ def test_a_fork_takes_one_of_several_workflows_of_a_file(whorl: Whorl, project: 
 
     assert "--workflow" in whorl(*forked).err
     assert whorl(*forked, "--workflow", "second", "--json").json["output"] == "b"
+
+
+def test_who_continues_without_the_models_of_a_run_is_told_that_a_toy_answers(
+    whorl: Whorl, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "whorl.toml").rename(project / "own.toml")
+    run = whorl("run", "polish.yaml", "-i", "task=x", "--config", "own.toml", "--json").json["run"]
+    # It is not installed, so that nobody has to wait for it.
+    monkeypatch.setitem(sys.modules, "xllamacpp", None)
+    for words in (("continue", run, "-n", "1"), ("fork", run, "--at", "polish[2]")):
+        told = whorl(*words).err
+
+        assert "no provider is configured, so the embedded toy model answers" in told
+        assert "--config names the configuration" in told

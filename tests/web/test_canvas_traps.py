@@ -222,7 +222,7 @@ def test_removing_a_container_asks_first(site: Site, page: Page) -> None:
     title(page, "outer/inner").click()
     page.keyboard.press("Delete")
     dialog = page.get_by_role("dialog", name="Remove outer/inner?")
-    expect(dialog).to_contain_text("It holds 2 steps.")
+    expect(dialog).to_contain_text("It contains 2 steps.")
     page.keyboard.press("Escape")
     expect(dialog).to_have_count(0)
     expect(step(page, "outer/inner/deep")).to_be_visible()
@@ -304,7 +304,7 @@ def test_a_file_that_changes_on_the_disk_does_not_disturb_a_drag(site: Site, pag
     expect(page.locator(".edit-changes")).to_have_text("● 1 change")
     page.evaluate("() => dispatchEvent(new Event('focus'))")
     page.get_by_role("button", name="Compare…").click()
-    page.get_by_role("button", name="Replay my 1 change on theirs").click()
+    page.get_by_role("button", name="Apply my 1 change on theirs").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     text = saved(site, page, "row.json")
 

@@ -255,7 +255,7 @@ def permitted(workflow: Workflow, providers: Providers, start: Start) -> tuple[S
         return replace(start, refused=refused), ""
     check_models(workflow, providers)
     at_once = limit_of(workflow, providers.settings)
-    return replace(start, at_once=at_once), _stand_in(workflow, providers.settings)
+    return replace(start, at_once=at_once), stand_in(workflow, providers.settings)
 
 
 def limit_of(workflow: Workflow, settings: Settings) -> int | None:
@@ -265,7 +265,7 @@ def limit_of(workflow: Workflow, settings: Settings) -> int | None:
     return min(own, limit) if own and limit else own or limit
 
 
-def _stand_in(workflow: Workflow, settings: Settings) -> str:
+def stand_in(workflow: Workflow, settings: Settings) -> str:
     """Who answers in the place of a model, where none is asked at all."""
     asked = [each for each in asked_in(workflow) if each[0].kind in MODELS]
     if not asked or not any(one.kind == "scripted" for one in settings.providers.values()):

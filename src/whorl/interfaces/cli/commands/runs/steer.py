@@ -17,6 +17,7 @@ from whorl.interfaces.wording import more_words
 from whorl.interpreter.budget import NAMES
 from whorl.runtimes.journal.forking import Fork
 from whorl.services import steering
+from whorl.services.files import preflight
 from whorl.services.forking import new_fork, with_steps
 from whorl.services.inspecting.places import loop_around
 from whorl.services.inspecting.results import full_result, workflow_of
@@ -24,6 +25,7 @@ from whorl.services.inspecting.results import full_result, workflow_of
 if TYPE_CHECKING:
     from whorl.interfaces.cli.session import RunSession
     from whorl.interpreter.events import Event
+    from whorl.ir import Workflow
     from whorl.runtimes.journal.journal import RunId
     from whorl.services.steering import More
 
@@ -52,8 +54,15 @@ async def continue_command(
     `whorl resume`.
     """
     event = steering.continued(session.store, run, at, iterations=iterations, more=more)
+    say_toy(session, workflow_of(session.store, run))
     _say_given(session, run, event)
     return await session.steer(run, event)
+
+
+def say_toy(session: RunSession, workflow: Workflow) -> None:
+    """Says that no real model answers: the run may have begun with another configuration."""
+    if preflight.stand_in(workflow, session.providers.settings) == preflight.TOY:
+        say(f"{preflight.TOY}; --config names the configuration of a run that began with another")
 
 
 def _say_given(session: RunSession, run: RunId, event: Event) -> None:
@@ -224,6 +233,7 @@ async def fork(
         file=os.path.abspath(file) if file else "",
     )
     session.show.check(fork.workflow or workflow_of(session.store, run))
+    say_toy(session, fork.workflow or workflow_of(session.store, run))
     new, _ = await new_fork(session.runtime, session.providers, run, fork)
     say(f"run {new} is a fork of {run} at {at}")
     return await session.drive(new)
