@@ -4,8 +4,7 @@
   The standard library looks at all fields and compiles up to six methods for each; here fields
   are found when they are used, only `__init__` is compiled, for classes that are used a lot, and
   the others are the same few functions for all.
-- `light_dataclass`: the same for what a file has thousands of. Such an object is frozen for those
-  who check types alone, and made in a fraction of the time.
+- `light_dataclass`: the same, frozen for those who check types alone, for what there is a lot of.
 - `regex`: a regular expression of the program itself, compiled when it is first asked.
 - `later_patterns`: the same for those of a module of somebody else, while it is imported.
 - `TypedDict`: the types of its fields are for those who check them, and are never looked at here.
@@ -65,15 +64,8 @@ else:
         """What the standard library has, for those who only check types before a program runs."""
 
 
-__all__ = [
-    "TypedDict",
-    "begin_loading",
-    "dataclass",
-    "end_loading",
-    "later_patterns",
-    "light_dataclass",
-    "regex",
-]
+__all__ = ["TypedDict", "begin_loading", "dataclass", "end_loading", "later_patterns"]
+__all__ += ["light_dataclass", "regex"]
 
 _MISSING = dataclasses.MISSING
 _COMPILE = re.compile
@@ -295,20 +287,16 @@ def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
 def _fixed(made: type) -> dict[str, Any]:
     """What keeps an object as it was made."""
 
-    def is_kept(self: object, name: str) -> bool:
-        return type(self) is made or any(one.name == name for one in dataclasses.fields(made))
+    def guard(act: str, method: str) -> Callable[..., None]:
+        def refuse(self: object, name: str, *value: object) -> None:
+            if type(self) is made or any(one.name == name for one in dataclasses.fields(made)):
+                raise dataclasses.FrozenInstanceError(f"cannot {act} field {name!r}")
+            getattr(super(made, self), method)(name, *value)
 
-    def __setattr__(self: object, name: str, value: object) -> None:  # noqa: N807
-        if is_kept(self, name):
-            raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-        super(made, self).__setattr__(name, value)  # type: ignore[arg-type]
+        return refuse
 
-    def __delattr__(self: object, name: str) -> None:  # noqa: N807
-        if is_kept(self, name):
-            raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
-        super(made, self).__delattr__(name)  # type: ignore[arg-type]
-
-    return {"__setattr__": __setattr__, "__delattr__": __delattr__}
+    methods = {"__setattr__": "assign to", "__delattr__": "delete"}
+    return {method: guard(act, method) for method, act in methods.items()}
 
 
 def _state(self: Any) -> list[Any]:
@@ -328,7 +316,6 @@ class _Regex:
         if name.startswith("__"):
             raise AttributeError(name)
         found = getattr(_COMPILE(*self._given), name)
-        # It is looked up once.
         setattr(self, name, found)
         return found
 
