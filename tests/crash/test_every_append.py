@@ -43,7 +43,7 @@ def test_a_crash_at_any_append_changes_nothing(case: Case, monkeypatch: pytest.M
     for waiting in _WAITING:
         monkeypatch.setattr("whorl.runtimes.appending.ENTRIES_MAX", waiting)
         for part, every in enumerate(_SNAPSHOTS):
-            monkeypatch.setattr("whorl.runtimes.appending.SNAPSHOT_EVERY", every)
+            monkeypatch.setattr("whorl.runtimes.journal.journal.SNAPSHOT_EVERY", every)
             clean, moments = crashing.run()
             for moment in moments[part :: len(_SNAPSHOTS)]:
                 # What was left the same way has been tried; a campaign tries it all the same.

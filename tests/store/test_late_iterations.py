@@ -12,9 +12,8 @@ import pytest
 from whorl.dialects import read_workflow
 from whorl.errors import ProviderError
 from whorl.providers.task import Effect, Emit, Estimate, Reply, Request
-from whorl.runtimes.appending import SNAPSHOT_EVERY
 from whorl.runtimes.journal.forking import Fork, fork_run
-from whorl.runtimes.journal.journal import Entry, RunId
+from whorl.runtimes.journal.journal import SNAPSHOT_EVERY, Entry, RunId
 from whorl.runtimes.journal.moments import look_into, moment
 from whorl.runtimes.local import LocalRuntime
 from whorl.runtimes.sqlite import SqliteStore

@@ -72,7 +72,7 @@ def waiting(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
             return [str(run) for run in runs]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("whorl.runtimes.appending.SNAPSHOT_EVERY", 3)
+        patch.setattr("whorl.runtimes.journal.journal.SNAPSHOT_EVERY", 3)
         attacked, other = asyncio.run(write())
     return path, attacked, other
 

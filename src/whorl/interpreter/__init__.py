@@ -1,5 +1,6 @@
 """What a workflow does: pure, synchronous, deterministic; events in, commands out."""
 
 # Raised when the machine does something else with the same events, or is fed other ones; stored
-# with each run. 2: new prices of expressions; events in the midst of work, at a `step`.
-BEHAVIOUR = 2
+# with each run. 2: new prices of expressions; events in the midst of work, at a `step`. 3: a loop
+# that asks a person after each iteration warns when it ends at its limit.
+BEHAVIOUR = 3

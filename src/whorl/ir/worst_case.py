@@ -17,6 +17,8 @@ from whorl.ir.walk import blocks_of, node_path, slot_path
 from whorl.lazily import dataclass
 
 PRICED = frozenset({"ask", "agent", "judge"})
+# Work of the machine itself, which no run counts as calls.
+UNCOUNTED = frozenset({"file_read", "file_glob", "file_write", "memory", "validate", "xslt"})
 # The turns of a model with tools, where the author says nothing.
 TURNS = 10
 # How often a model is asked again after a passing fault, where the author says nothing.
@@ -136,6 +138,8 @@ class _Count:
         return total
 
     def _task(self, node: Task) -> _Total:
+        if node.kind in UNCOUNTED:
+            return _Total()
         usual = USUAL_RETRIES if node.kind in USUALLY_RETRIED else 0
         repairs = node.repairs if node.returns is not None else 0
         written = node.retry.times if node.retry else 0

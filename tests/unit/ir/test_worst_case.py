@@ -8,7 +8,9 @@ import pytest
 
 from whorl import ir
 from whorl.interpreter.constructs import task
-from whorl.ir.worst_case import USUAL_RETRIES, Priced, worst_case
+from whorl.ir.worst_case import UNCOUNTED, USUAL_RETRIES, Priced, worst_case
+from whorl.plugins import load_reference
+from whorl.providers.registry import KINDS
 
 ASK = ir.Task(name="a", kind="ask")
 TEXT = ir.Constant("x")
@@ -20,6 +22,13 @@ def workflow(*nodes: ir.Node, **more: ir.Workflow) -> ir.Workflow:
 
 def loop(*nodes: ir.Node, limits: ir.LoopLimits, until: ir.Condition | None = None) -> ir.Loop:
     return ir.Loop(name="l", body=ir.Block(nodes), limits=limits, until=until)
+
+
+def test_what_no_run_counts_as_a_call_is_none_before_it() -> None:
+    kinds = {name: load_reference(reference) for name, reference in KINDS.items()}
+
+    assert {name for name, kind in kinds.items() if getattr(kind, "calls", 1) == 0} == UNCOUNTED
+    assert worst_case(workflow(ir.Task(name="r", kind="file_read"), ASK)).typical == 1
 
 
 def test_limits_multiply() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from whorl.errors import plural
 from whorl.interpreter.constructs.block import new_block, results
 from whorl.interpreter.evaluation import value_of
 from whorl.interpreter.events import attempted, inner, numbered
@@ -31,8 +32,8 @@ class ForEachBehaviour(Behaviour):
         if not isinstance(items, list) or len(items) > node.items_max:
             names = {dict: "an object", str: "a text", bool: "a boolean", type(None): "null"}
             kind = names.get(type(items), "a number")
-            given = f"{len(items)} items" if isinstance(items, list) else kind
-            limit = f"a list of at most {node.items_max} items"
+            given = plural(len(items), "item") if isinstance(items, list) else kind
+            limit = f"a list of at most {plural(node.items_max, 'item')}"
             raise EvaluationError(f"{node.name!r} needs {limit}, not {given}")
         frame |= {"items": items, "next": 0, "left": len(items), "children": {}, "failures": {}}
         frame["results"] = [None] * len(items)
@@ -174,7 +175,7 @@ def _outcome(machine: State, key: str) -> Outcome:
         machine.warn(frame["address"], cause["code"], words, facts=cause.get("facts"))
         return succeeded(values)
     if wanted * node.items_max < 1:
-        cause["message"] += f"; none of {len(values)} items succeeded"
+        cause["message"] += f"; none of {plural(len(values), 'item')} succeeded"
     elif wanted < 1:
         cause["message"] += f"; {well} of {len(values)} items succeeded ({rate:.3g}), "
         cause["message"] += f"and min_success_rate is {wanted:g}"

@@ -36,6 +36,15 @@ _TYPES: dict[str, Any] = {
     "list": list,
     "files": list,
 }
+_WORDS = {
+    "string": "a text",
+    "file": "the path of a file",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "number": "a number",
+    "list": "a list",
+    "files": "a list of paths",
+}
 
 _LOOSE_LENGTH_MIN = 8
 
@@ -259,7 +268,7 @@ def _value(workflow: Workflow, port: Port, given: Values, written: bool) -> Json
     if isinstance(value, wanted) and not is_other and not is_endless:
         return value  # type: ignore[no-any-return]
     found = f"a {type(value).__name__}" if port.secret else f"{value!r:.80}"
-    raise InputError(f"the input {port.name!r} must be a {port.type}, not {found}")
+    raise InputError(f"the input {port.name!r} must be {_WORDS[port.type]}, not {found}")
 
 
 def keep_secrets(machine: State, workflow: Workflow, values: Values) -> None:
@@ -305,7 +314,7 @@ def _read(port: Port, text: str, written: bool) -> Json:
         with suppress(ValueError, RecursionError):
             value: Json = json.loads(text, parse_constant=_refuse)
             return value
-    return text
+    return [text] if port.type == "files" else text
 
 
 def _refuse(word: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from whorl.errors import plural
 from whorl.interpreter import budget
 from whorl.interpreter.constructs.loops import exploring, loop_results
 from whorl.interpreter.constructs.loops.judging import drop_judge
@@ -56,7 +57,7 @@ def before_iteration(machine: State, key: str) -> Reached | None:
     frame = machine.loop_frames[key]
     limit = frame["limits"]["iterations"]
     if frame["count"] >= limit:
-        return Reached("max_iterations", f"its limit of {limit} iterations")
+        return Reached("max_iterations", f"its limit of {plural(limit, 'iteration')}")
     if frame["count"] >= frame.get("stop_at", limit):
         return Reached("max_iterations", "the number of iterations that it was continued for")
     began, seconds = frame.get("time_from", frame["started"]), frame["limits"].get("time_s")
@@ -86,7 +87,7 @@ def goes_on(machine: State, key: str, what: Reached) -> bool:
 
 def _warn_of_limit(machine: State, key: str, what: Reached) -> None:
     frame = machine.loop_frames[key]
-    if machine.plan.rules[frame["node"]].decides:
+    if loop_results.can_be_done(machine, key):
         message, facts = _words(machine, key, what)
         limits = machine.state["limits"] if what.of_run else frame["limits"]
         once = f"R102 {frame['node']} {what.reason} {what.limit} {json.dumps(limits)}"

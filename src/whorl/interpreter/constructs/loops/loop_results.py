@@ -276,10 +276,20 @@ def returned(machine: State, key: str) -> tuple[int | None, Values]:
     return frame.get("last"), frame.get("previous", {})
 
 
+def can_be_done(machine: State, key: str) -> bool:
+    """Whether anything could end a loop before its limit: a condition, or a person who is asked.
+
+    Runs that began before a person counted keep to that.
+    """
+    if machine.plan.rules[machine.loop_frames[key]["node"]].decides:
+        return True
+    return machine.loop(key).ask == "each" and machine.state.get("behaviour", 1) >= PEOPLE_DECIDE
+
+
 def _summary(machine: State, key: str, reason: str, by: str, number: int | None) -> Values:
     frame = machine.loop_frames[key]
     best = frame.get("best")
-    mark = _MARKS.get(reason) if machine.plan.rules[frame["node"]].decides else None
+    mark = _MARKS.get(reason) if can_be_done(machine, key) else None
     facts: Values = {"mark": mark} if mark else {}
     if "explored" in frame:
         facts["explored"] = frame["explored"]
@@ -305,6 +315,8 @@ def _summary(machine: State, key: str, reason: str, by: str, number: int | None)
     }
 
 
+# The version of the machine's behaviour from which on a person who is asked can end a loop.
+PEOPLE_DECIDE = 3
 # How people are told that a loop stopped before it was done.
 _MARKS = {"max_iterations": "limit", "timeout": "limit", "budget": "budget"}
 
