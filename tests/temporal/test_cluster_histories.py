@@ -68,7 +68,7 @@ def test_what_is_recorded_is_continued_reopened_and_forked() -> None:
 
 
 def test_another_address_is_found() -> None:
-    [file] = [file for file in FILES if file.name == "carry.json.gz"]
+    [file, *_] = [file for file in FILES if file.name == "carry.json.gz"]
     [history, *_] = read(file).histories()
     scheduled = [
         e for e in history.events if e.activity_task_scheduled_event_attributes.activity_id

@@ -27,12 +27,14 @@ from whorl.interpreter.events import Event
 from whorl.providers.redaction import Secret, redact
 from whorl.providers.settings import TemporalSettings
 from whorl.runtimes.journal.forking import Fork
+from whorl.runtimes.journal.journal import SNAPSHOT_EVERY
 from whorl.runtimes.sqlite import SqliteStore
 from whorl.runtimes.starting import Start
 from whorl.runtimes.temporal.limits import check_runnable
 from whorl.runtimes.temporal.messages import INTENTS_MAX
 from whorl.runtimes.temporal.mirror import Mirror
 from whorl.runtimes.temporal.values.payloads import new_key
+from whorl.runtimes.temporal.workers.worker import working
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,6 +124,27 @@ def test_a_run_that_has_ended_goes_on_and_is_forked(server: Server, tmp_path: Pa
                 assert told == [_told(again, each) for each in runs]
                 assert again.run(run).created_at == told[0][0][3]
                 assert again.run(fork).parent == run
+
+    asyncio.run(go())
+
+
+def test_calls_of_a_run_are_made_by_any_worker_of_its_queue(server: Server, tmp_path: Path) -> None:
+    async def go() -> None:
+        async with server.runtime(tmp_path / "calls.db") as runtime:
+            drives = working(runtime.client, runtime.settings, _workers(), queue="others")
+            calls = working(runtime.client, runtime.settings, _workers(), calls_only=True)
+            async with drives, calls:
+                run, _ = await runtime.start(_workflow(), Start())
+                assert await runtime.drive(run) == "waiting"
+            about = [
+                event.activity_task_scheduled_event_attributes
+                for each in (await record("", run, runtime)).histories()
+                for event in each.events
+                if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+            ]
+            # The queue of the run: the server gives a call to the worker that drives its run at
+            # once, where that worker makes calls.
+            assert {each.task_queue.name for each in about} == {f"calls.db-{BEHAVIOUR}"}
 
     asyncio.run(go())
 
@@ -307,6 +330,30 @@ def test_many_steps_without_effects_are_several_tasks_of_a_worker(
             markers = [_longest_stretch(history) for history in histories]
             assert len(markers) > 1
             assert max(markers) <= INTENTS_MAX
+
+    asyncio.run(go())
+
+
+def test_a_mirror_has_snapshots_in_the_middle_of_an_execution(
+    server: Server, tmp_path: Path
+) -> None:
+    """What somebody looks at is never far from one, however long the run is."""
+
+    async def go() -> None:
+        workers = _Effortless(Script({"write": "a draft"}))
+        async with server.runtime(tmp_path / "snapshots.db", workers) as runtime:
+            run, _ = await runtime.start(_workflow(TINY.format(n=4 * INTENTS_MAX)), Start())
+            await runtime.client.get_workflow_handle(run).result()
+            assert len((await record("", run, runtime)).histories()) == 1
+            await runtime.refresh(run)
+            gaps, last = [], runtime.store.run(run).last_seq
+            while found := runtime.store.last_snapshot(run, 0, last - 1):
+                gaps.append(last - found[0])
+                last = found[0]
+            # A store keeps the last two, and fewer of those before them.
+            assert len(gaps) >= 2, gaps
+            assert max(gaps[:2]) <= 2 * SNAPSHOT_EVERY
+            assert runtime.store.run(run).status == "succeeded"
 
     asyncio.run(go())
 

@@ -388,7 +388,7 @@ def test_a_cluster_is_set_up_looked_at_and_left_for_once(server: Server, tmp_pat
         assert code == 0, text
         before = mirror.read_bytes()
         code, text = command("doctor")
-        assert (code, text.count("workers poll it")) == (0, 2), text
+        assert (code, text.count("workers poll it")) == (0, 3), text
         assert "it had all that has ended on the cluster" in text
         code, text = command("run", "polish.yaml", "y")
         assert code == 0, text

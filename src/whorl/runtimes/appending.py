@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from whorl.errors import StoreError
 from whorl.language.pieces import is_large
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import Entry
+from whorl.runtimes.journal.journal import Entry, entries_between
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,6 @@ WAIT_S = 0.1
 LATE_S = 0.02
 WAIT_MAX_S = 1.0
 ENTRIES_MAX = 64
-SNAPSHOT_EVERY = 256
 SNAPSHOT_CPU_S = 0.5
 # A store that cannot be written is tried again so often; a watcher is told each fourth time.
 TROUBLE_PAUSE_S = 0.5
@@ -179,7 +178,7 @@ class Appending:
 
     def _is_snapshot_due(self, seq: int) -> bool:
         """Whether enough has happened, or was computed, to make the state the shorter way back."""
-        if seq - self._snapshot_seq >= SNAPSHOT_EVERY + self._snapshot_size // 64:
+        if seq - self._snapshot_seq >= entries_between(self._snapshot_size):
             return True
         least = SNAPSHOT_CPU_S * (1 + self._snapshot_size / 250_000)
         return self._computing.cpu_s - self._snapshot_cpu_s > least

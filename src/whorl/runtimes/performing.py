@@ -92,7 +92,8 @@ class Performing:
             fault = ProviderError(str(fault), code=fault.code)
         elif not isinstance(fault, ProviderError):
             fault = ProviderError(_words_of(fault), code="I900")
-        return failed_body(perform, fault, held, self.workers.redacted)
+        is_priced = bool(held) and self.workers.effect(perform.kind, perform.inputs) == "priced"
+        return failed_body(perform, fault, held, self.workers.redacted, is_priced=is_priced)
 
     def _request(
         self, perform: Perform, redaction: Redaction | None, cap: int | None = None

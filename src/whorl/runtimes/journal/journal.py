@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 RunId = NewType("RunId", str)
 # Runs of these origins are taken up by a server when the process that drove them is gone.
 KEEPING = frozenset({"server", "detached"})
+SNAPSHOT_EVERY = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,3 +229,8 @@ def remembered(workflow: Workflow, records: Callable[[str], list[Json]]) -> dict
     memories = [loop.memory for loop in loops if loop.memory is not None]
     kept = {memory.key: records(memory.key) for memory in memories if memory.across_runs}
     return {key: list(of_key) for key, of_key in kept.items() if of_key}
+
+
+def entries_between(size: int) -> int:
+    """How many entries a journal gets after a snapshot of some size, until the next one is due."""
+    return SNAPSHOT_EVERY + size // 64

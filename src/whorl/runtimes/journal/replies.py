@@ -77,8 +77,10 @@ def failed_body(
     fault: ProviderError,
     reserve: dict[str, Json],
     redacted: Callable[[Json], Json],
+    *,
+    is_priced: bool = False,
 ) -> dict[str, Json]:
-    """The entry of a failure; `reserve` is what is held for the call."""
+    """The entry of a failure; `reserve` is what is held for the call, which may have a price."""
     detail: dict[str, Json] = dict(fault.detail)  # type: ignore[arg-type]
     message, quoted = str(fault), detail.pop(_QUOTED, None)
     if perform.secure and isinstance(quoted, str):
@@ -102,7 +104,7 @@ def failed_body(
     except ProviderError as cause:
         error["detail"] = {"lost": str(cause)}
         body = cast("dict[str, Json]", redacted({"error": error}))
-    if used := _usage_of_failure(fault, reserve):
+    if used := _usage_of_failure(fault, reserve, is_priced=is_priced):
         body["usage"] = used
     return body | {MARK: True} if perform.secure_outputs else body
 
@@ -161,14 +163,21 @@ def _size(value: Any, depth: int) -> int:
     raise _Unfit
 
 
-def _usage_of_failure(fault: ProviderError, reserve: dict[str, Json]) -> dict[str, Json]:
-    """What a failed call has used: what its provider says, or, in doubt, what was reserved."""
+def _usage_of_failure(
+    fault: ProviderError, reserve: dict[str, Json], *, is_priced: bool
+) -> dict[str, Json]:
+    """What a failed call has used: what its provider says, or, in doubt, what was reserved.
+
+    What was never sent has used nothing.
+    """
     usage: Any = fault.detail.get("usage")
     if isinstance(usage, dict):
         return usage | {"in_doubt": 1} if fault.is_doubtful and usage.get("calls") else usage
     if fault.is_doubtful and reserve:
         return {**charged(reserve)}
-    return {"calls": reserve["calls"]} if reserve.get("calls") else {}
+    if fault.detail.get("unsent") or not reserve.get("calls"):
+        return {}
+    return {"calls": reserve["calls"], "cost_usd": None if is_priced else 0.0}
 
 
 def _kind_of_fault(code: str, message: str, detail: Mapping[str, object]) -> str:

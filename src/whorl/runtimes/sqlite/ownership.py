@@ -89,7 +89,7 @@ def has_living(process: Sequence[Any], observer: Identity, now: Pulse) -> bool:
 
 def is_gone(owner: Identity, observer: Identity) -> bool:
     """Whether an owner is known to be dead; one that cannot be seen from here is not."""
-    if (owner.boot, owner.namespace) != (observer.boot, observer.namespace):
+    if (owner.boot, owner.namespace) != (observer.boot, observer.namespace) or owner == observer:
         return False
     if owner.started:
         return _start_time(owner.pid) != owner.started

@@ -45,7 +45,7 @@ ABOUT = "about"
 EVENTS_MAX = 8_000
 # Intents are made within the task of a worker, which knows no events of it before its end: it ends
 # after so many of them, so that none takes long, is lost as a whole, or makes a history too long.
-INTENTS_MAX = 200
+INTENTS_MAX = 150
 HEARTBEAT_S = 10.0
 # The kinds of tasks that have effects with whatever inputs, and the calls that one counts as.
 EFFECTS = {"ask": 1, "judge": 1, "agent": 1, "tool": 1}
@@ -150,7 +150,7 @@ class Beginning:
 
     @property
     def run_queue(self) -> str:
-        """Runs wait for workers whose machine can do what the one did that they began with."""
+        """Runs and their calls wait for workers that know the version that the run began with."""
         return run_queue(self.queue, self.behaviour)
 
     @property

@@ -19,7 +19,13 @@ from temporalio.api.workflowservice.v1 import ListSchedulesRequest
 
 from whorl.errors import Fenced, StoreError, UsageError
 from whorl.lazily import dataclass
-from whorl.runtimes.journal.journal import Entry, NewRun, RunId
+from whorl.runtimes.journal.journal import (
+    SNAPSHOT_EVERY,
+    Entry,
+    NewRun,
+    RunId,
+    entries_between,
+)
 from whorl.runtimes.journal.sealing import RunSealing
 from whorl.runtimes.service.schedules import ScheduleTable
 from whorl.runtimes.temporal import messages
@@ -35,7 +41,6 @@ if TYPE_CHECKING:
     from whorl.runtimes.temporal.connection import Connection, Execution
 
 
-SNAPSHOT_EVERY = 256
 # How long another process may take to write what both have read.
 BUSY_S = 0.02
 AT_ONCE = 16
@@ -60,7 +65,8 @@ class Mirror:
     heard: Callable[[RunId, list[Entry]], None] = lambda run, entries: None
     redacted: Callable[[Json], Json] = lambda value: value
     brought: Callable[[RunId], None] = lambda run: None
-    _snapshots: dict[RunId, int] = field(default_factory=dict)
+    # How many entries a run may have until its next snapshot.
+    _next: dict[RunId, int] = field(default_factory=dict)
     _turns: dict[RunId, asyncio.Event] = field(default_factory=dict)
 
     async def stale_runs(self, limit: int, since: float) -> list[RunId]:
@@ -140,6 +146,12 @@ class Mirror:
     def _is_pruned(self, run: RunId, started_at: float) -> bool:
         return self.store.pruned_runs().get(run, -math.inf) >= started_at
 
+    async def bring_rest(self, run: RunId) -> None:
+        """Brings what is new of a run, and reads nothing again of one that is here to its end."""
+        about = await execution_of(self.server, run)
+        if about is not None and self._is_stale(about):
+            await self.bring(run)
+
     async def bring(self, run: RunId, *, wait: bool = False) -> Decoder | None:
         """Brings all that is new of a run; with `wait`, also what comes, until it has ended.
 
@@ -152,6 +164,8 @@ class Mirror:
             async for events in history(self.server, run, execution, wait=wait):
                 for event in events:
                     await decoder.take(event)
+                    if decoder.pilot.seq >= self._next.get(run, SNAPSHOT_EVERY):
+                        await self._keep(decoder)
                 await self._keep(decoder)
                 self.brought(run)
             if decoder.lost_records:
@@ -241,10 +255,10 @@ class Mirror:
         try:
             await self.store.append(run, owner, events, after=known)
             pilot = decoder.pilot
-            if pilot.seq - self._snapshots.get(run, 0) >= SNAPSHOT_EVERY:
-                self._snapshots[run] = pilot.seq
+            if pilot.seq >= self._next.get(run, SNAPSHOT_EVERY):
                 sealing = RunSealing(run, pilot.machine, self.store.seals, self.redacted)
-                _, state = sealing.state(pilot.seq, in_pieces=True)
+                size, state = sealing.state(pilot.seq, in_pieces=True)
+                self._next[run] = pilot.seq + entries_between(size)
                 await self.store.snapshot(run, owner, pilot.seq, state)
         finally:
             await self.store.release(run, owner)

@@ -233,7 +233,7 @@ class TemporalRuntime:
     async def refresh(self, run: RunId | None = None) -> None:
         """Brings what is new into the store."""
         with answering(self.settings):
-            await (self.mirror.bring_all() if run is None else self.mirror.bring(run))
+            await (self.mirror.bring_all() if run is None else self.mirror.bring_rest(run))
 
     async def follow(self, run: RunId, after: int = 0) -> AsyncIterator[Entry]:
         """The entries of a run as they come, until it ends or waits for a person."""

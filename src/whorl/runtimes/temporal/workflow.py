@@ -298,7 +298,7 @@ class Run:
                 messages.PERFORM,
                 {name: value for name, value in call.items() if value},
                 activity_id=address,
-                task_queue=beginning.queues.get(perform.kind, beginning.queue),
+                task_queue=beginning.queues.get(perform.kind, beginning.run_queue),
                 start_to_close_timeout=timedelta(seconds=limit_s),
                 heartbeat_timeout=timedelta(seconds=beginning.heartbeat_s),
                 retry_policy=ONCE,

@@ -131,15 +131,14 @@ async def findings(settings: TemporalSettings) -> AsyncIterator[tuple[str, bool,
         yield "search attributes", not missing, words
         if settings.values:
             yield "values", *await _place_finding(settings)
-        runs = f"{settings.queue}-{BEHAVIOUR}"
-        queues = {runs: False} | dict.fromkeys([settings.queue, *settings.queues.values()], True)
-        for queue, is_of_calls in queues.items():
+        runs = messages.run_queue(settings.queue)
+        queues = [(runs, False)] + [(each, True) for each in (runs, *settings.queues.values())]
+        for queue, is_of_calls in dict.fromkeys(queues):
             has_any = await has_pollers(client, queue, is_of_calls=is_of_calls)
             what = "calls" if is_of_calls else f"runs of behaviour {BEHAVIOUR}"
             option = "" if queue in (runs, settings.queue) else f" --queue {queue} --calls-only"
             words = "workers poll it" if has_any else f"start a worker: `whorl worker{option}`"
-            words = f"{what}: {words}"
-            yield f"queue {queue}", has_any, words
+            yield f"queue {queue}", has_any, f"{what}: {words}"
 
 
 async def _place_finding(settings: TemporalSettings) -> tuple[bool, str]:
@@ -166,33 +165,40 @@ async def working(
     """Works until it is left; then it takes nothing new, and waits for its calls (`grace`)."""
     memories, metering = ClusterMemories(client, settings), Metering(client, cpu_max_s)
     activities, is_whole = Activities(workers, fired, memories), not calls_only and not queue
+    calls: dict[str, Any] = {
+        "max_concurrent_activities": settings.calls_at_once,
+        "graceful_shutdown_timeout": timedelta(seconds=settings.grace_s),
+        "max_heartbeat_throttle_interval": timedelta(seconds=THROTTLE_S),
+        "default_heartbeat_throttle_interval": timedelta(seconds=THROTTLE_S),
+    }
+    runs: dict[str, Any] = {
+        "workflows": [Run],
+        "workflow_runner": runner or metering,
+        # No task of a run fails because the machine that it is on is busy for two seconds.
+        "debug_mode": True,
+        "max_cached_workflows": CACHED_MAX,
+        "max_concurrent_workflow_tasks": TASKS_MAX,
+        "sticky_queue_schedule_to_start_timeout": timedelta(seconds=STICKY_S),
+    }
+    # Calls of runs that an earlier release began wait on the queue itself.
+    served = Worker(
+        client,
+        task_queue=queue or settings.queue,
+        activities=[activities.perform, activities.fire],
+        # What drives no machine waits for any version of us.
+        workflows=[Fire, Lane, Memory] if is_whole else [],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        **calls,
+    )
     async with AsyncExitStack() as stack:
-        calls = Worker(
-            client,
-            task_queue=queue or settings.queue,
-            activities=[activities.perform, activities.fire],
-            # What drives no machine waits for any version of us.
-            workflows=[Fire, Lane, Memory] if is_whole else [],
-            workflow_runner=UnsandboxedWorkflowRunner(),
-            max_concurrent_activities=settings.calls_at_once,
-            graceful_shutdown_timeout=timedelta(seconds=settings.grace_s),
-            max_heartbeat_throttle_interval=timedelta(seconds=THROTTLE_S),
-            default_heartbeat_throttle_interval=timedelta(seconds=THROTTLE_S),
-        )
-        await stack.enter_async_context(calls)
-        for behaviour in () if calls_only else DRIVEN:
-            runs = Worker(
-                client,
-                task_queue=messages.run_queue(settings.queue, behaviour),
-                workflows=[Run],
-                activities=[activities.prepare],
-                no_remote_activities=True,
-                workflow_runner=runner or metering,
-                # No task of a run fails because the machine that it is on is busy for two seconds.
-                debug_mode=True,
-                max_cached_workflows=CACHED_MAX,
-                max_concurrent_workflow_tasks=TASKS_MAX,
-                sticky_queue_schedule_to_start_timeout=timedelta(seconds=STICKY_S),
-            )
-            await stack.enter_async_context(runs)
+        await stack.enter_async_context(served)
+        for behaviour in () if calls_only and queue else DRIVEN:
+            # A worker that makes the calls of the runs that it drives is given them at once.
+            does: list[Callable[..., Any]] = [activities.prepare]
+            does += [] if queue else [activities.perform]
+            how = {"no_remote_activities": True} if queue else calls
+            how = how if calls_only else how | runs
+            name = messages.run_queue(settings.queue, behaviour)
+            worker = Worker(client, task_queue=name, activities=does, **how)
+            await stack.enter_async_context(worker)
         yield
