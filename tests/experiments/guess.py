@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ import pytest
 
 from whorl.interfaces.cli import COMMANDS
 from whorl.interfaces.cli.group import build_group, run_safely
+from whorl.runtimes.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,3 +102,31 @@ def run_json(*words: str) -> Any:
     done = whorl(*words, "--json")
     assert done.exit_code == 0, done
     return json.loads(done.stdout)
+
+
+def dies_at(number: int, words: tuple[str, ...]) -> bool:
+    """Runs a command in a process of its own that ends before or after an append; true: it did."""
+    child = os.fork()
+    if child == 0:
+        real, count = SqliteStore.append, 0
+
+        async def append(self: Any, *given: Any, **options: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count == number and number % 2:
+                os._exit(9)
+            done = await real(self, *given, **options)
+            if count == number:
+                os._exit(9)
+            return done
+
+        SqliteStore.append = append  # type: ignore[method-assign]
+        code = 70
+        try:
+            code = whorl(*words).exit_code
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    assert code in (0, 9)
+    return code == 9

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from campaign import IS_CAMPAIGN
-from experiments.guess import CONFIG, EXPERIMENT, folder, run_json, whorl
+from experiments.guess import CONFIG, EXPERIMENT, dies_at, folder, run_json
 from whorl.providers.models.wires import ScriptedWire
 from whorl.runtimes.sqlite import SqliteStore
 
@@ -63,34 +62,6 @@ def _calls(folder: Path) -> int:
     return made
 
 
-def _dies_at(number: int, words: tuple[str, ...]) -> bool:
-    """Runs a command in a process of its own that ends before or after an append; true: it did."""
-    child = os.fork()
-    if child == 0:
-        real, count = SqliteStore.append, 0
-
-        async def append(self: Any, *given: Any, **options: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == number and number % 2:
-                os._exit(9)
-            done = await real(self, *given, **options)
-            if count == number:
-                os._exit(9)
-            return done
-
-        SqliteStore.append = append  # type: ignore[method-assign]
-        code = 70
-        try:
-            code = whorl(*words).exit_code
-        finally:
-            os._exit(code)
-    _, status = os.waitpid(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    assert code in (0, 9)
-    return code == 9
-
-
 def _in_doubt(store: str, folder: Path) -> int:
     kinds = frozenset({"task.in_doubt"})
     with closing(SqliteStore(folder / store / "whorl.db")) as opened:
@@ -118,7 +89,7 @@ def _die_everywhere(folder: Path, words: tuple[str, ...], base: str = "") -> int
         store = f"killed{number}"
         if base:
             shutil.copytree(folder / base, folder / store)
-        if not _dies_at(number, (*words, "--store", store)):
+        if not dies_at(number, (*words, "--store", store)):
             break
         again = run_json(*words, "--store", store)
         found = run_json("experiment", "run", FILE, "--store", store)

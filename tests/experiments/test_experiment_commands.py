@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from cli.terminals import Terminal
-from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from experiments.guess import EXPERIMENT, FLOW, folder, run_json, whorl
 from waiting import wait_until
-from whorl.interfaces.cli.printing.experiment_words import progress_lines
+from whorl.interfaces.cli.printing.progress_words import progress_lines
 from whorl.runtimes.service.experiments import ExperimentTable
 from whorl.runtimes.sqlite import SqliteStore
-from whorl.services.experiments.conducting import Progress
+from whorl.services.experiments.running.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def test_a_gate_is_undecided_where_few_cases_differ_much(folder: Path) -> None:
     lax, strict = whorl(*options, "--markdown"), whorl(*options, "--strict")
 
     assert found["verdict"] == "undecided"
-    assert "cases do not decide; about" in found["reasons"][0]
+    assert "12 cases do not decide with a margin of 0.02; about" in found["reasons"][0]
     assert (lax.exit_code, strict.exit_code) == (0, 1)
     rows = [line for line in lax.stdout.splitlines() if line.startswith("|")]
     assert len(rows) == 4
@@ -216,8 +216,10 @@ def test_a_rule_is_asked_of_all_runs_of_one_version(folder: Path) -> None:
     assert both.exit_code == 2
 
 
-JUDGED = EXPERIMENT.replace("guess.yaml", "judged.yaml").replace(
-    GRADE, 'grade: "1 if results.write | length > 2 else 0"\n'
+JUDGED = (
+    EXPERIMENT.replace("guess.yaml", "judged.yaml")
+    .replace(", return: best", "")
+    .replace(GRADE, 'grade: "1 if results.write | length > 2 else 0"\n')
 )
 
 
@@ -272,7 +274,7 @@ def test_votes_that_are_missing_are_asked_for_within_a_budget(folder: Path) -> N
     again = whorl(*asked, "--extend", "--budget", "5", "--json")
 
     assert [row["why"] for row in before["not_ranked"]] == [
-        "the judge has 1 votes in iteration 1, not 3"
+        "the judge has 1 vote in iteration 1, not 3"
     ]
     assert (free.exit_code, "X111" in free.stderr) == (2, True)
     found = json.loads(paid.stdout)
@@ -365,7 +367,8 @@ def test_a_gate_passes_where_nothing_has_changed(folder: Path) -> None:
 def test_a_gate_compares_with_what_another_experiment_found(folder: Path) -> None:
     other = "old.experiment.yaml"
     text = EXPERIMENT.replace("name: guess\n", "name: old\n")
-    (folder / other).write_text(text.replace("/ 10", "/ 20"))
+    (folder / other).write_text(text.replace("guess.yaml", "old.yaml"))
+    (folder / "old.yaml").write_text(FLOW.replace("at_most: 2", "at_most: 1"))
     gate = ("experiment", "gate", FILE, "--against", other)
 
     too_early = whorl(*gate)
@@ -400,9 +403,9 @@ def test_rules_and_answers_are_given_for_spreadsheets(folder: Path) -> None:
 
 
 def test_the_bars_of_an_experiment_under_way_fit_the_terminal() -> None:
-    progress = Progress(24, done=9, variants={"base": 6, "longer": 3}, costs={"base": 0.5})
+    progress = Progress(24, 12, done=9, variants={"base": 6, "longer": 3}, costs={"base": 0.5})
     progress.under_way, progress.whole, progress.spent_usd = {"longer": 2, "base": 0}, 3, 0.75
-    progress.budget_usd = 20.0
+    progress.budget_usd, progress.whole_usd = 20.0, 0.5
 
     wide = progress_lines(progress, 100, 18.0)
     narrow = progress_lines(progress, 30, 18.0)

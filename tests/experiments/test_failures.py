@@ -56,15 +56,17 @@ def test_failures_that_are_left_out_are_told_and_a_gate_can_refuse_them(folder: 
     found = run_json("experiment", "run", FILE)
     told = whorl("experiment", "report", FILE)
     gate = ("experiment", "gate", FILE, "--variant", "broken", "--against", "base")
-    undecided = whorl(*gate)
+    ungraded = whorl(*gate)
     _add_broken(folder, more="on_failure: leave_out\ngate: {failures: none}\n")
     failed = whorl(*gate)
 
     broken = found["variants"]["broken"]
     assert (broken["cases"], broken["grade"]["value"]) == (0, None)
     assert "broken: 12 of 12 trials failed (R104): left out" in told.stdout
-    assert undecided.exit_code == 0
-    assert "12 of 12 cases failed, and failures are left out" in undecided.stdout
+    # Where nothing was compared, nothing has passed.
+    assert ungraded.exit_code == 1
+    assert "no case has a grade in both, so nothing was compared" in ungraded.stdout
+    assert "12 of 12 cases failed, and failures are left out" in ungraded.stdout
     assert failed.exit_code == 1
     assert "failed, and did not fail before: 1, 2, 3, 4, 5 and 7 more" in failed.stdout
     asked = whorl("what-if", FILE, "--variant", "broken")
@@ -274,7 +276,11 @@ def test_a_step_behind_the_loop_that_always_fails_fails_under_every_rule(
     assert {row["grade"] for row in found["rules"]} == {0}
     (folder / FILE).write_text(EXPERIMENT + "on_failure: leave_out\n")
     left_out = whorl("what-if", FILE)
-    assert "has no grade" in left_out.stderr
+    assert (
+        "iteration 1 of case '1' has no grade: grader 'grade' gives none to a run that fails"
+        in left_out.stderr
+    )
+    assert "on_failure: zero" in left_out.stderr
     assert "X108" not in left_out.stderr
     # So nobody is sent there.
     assert "next: " not in whorl("experiment", "report", FILE).stdout
@@ -302,7 +308,7 @@ def test_a_run_that_fails_behind_its_loop_is_no_fault_of_the_judge(folder: Path)
     rule = 'until: [{judge: {question: "Is it long?", of: write}}]'
     (folder / "guess.yaml").write_text(FLOW.replace(LATER, BEHIND % "0").replace(score, rule))
     grade = EXPERIMENT.replace("(outputs.text | length) / 10", "results.write | length > 1")
-    (folder / FILE).write_text(grade)
+    (folder / FILE).write_text(grade.replace(", return: best", ""))
     match = 'match = "Is it long"\nby = "iteration"\nreplies = ["NO", "YES"]\n'
     (folder / "whorl.toml").write_text(f"{CONFIG}[[providers.demo.replies]]\n{match}")
     run_json("experiment", "run", FILE)

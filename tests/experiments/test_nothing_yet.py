@@ -71,6 +71,52 @@ def test_whoever_asks_before_it_has_run_is_told_how_to_run_it(
     assert whorl(*words).exit_code == 0
 
 
+@pytest.mark.parametrize("words", [words for words in ASKED if words[0] != "experiment"])
+def test_runs_of_other_versions_are_counted_where_none_of_this_one_has_ended(
+    judged: Path, words: tuple[str, ...]
+) -> None:
+    run_json("experiment", "run", FILE)
+    flow = (judged / "guess.yaml").read_text()
+    (judged / "guess.yaml").write_text(flow.replace("Guess {{ n }} now", "Guess {{ n }} then"))
+
+    asked = whorl(*words)
+
+    assert asked.exit_code == 2
+    assert (
+        "error[X109]: no run of experiment 'guess' as its files are now has ended; "
+        "24 runs are of cases, variants or versions that it has no more" in asked.stderr
+    )
+    assert whorl(*advised(asked.stderr)).exit_code == 0
+    assert whorl(*words).exit_code == 0
+
+
+def test_a_grade_that_is_missing_is_named_with_what_to_do(folder: Path) -> None:
+    """All iterations of one case have none, so no rule has a grade for all runs."""
+    grade = "grade: \"7 if case.n == '3' else 1\"\n"
+    (folder / FILE).write_text(EXPERIMENT.replace('grade: "(outputs.text | length) / 10"\n', grade))
+    run_json("experiment", "run", FILE)
+
+    asked = whorl("what-if", FILE)
+
+    assert asked.exit_code == 2
+    assert (
+        "error[X109]: no rule is answered by all 12 runs: iteration 1 of case '4' has no grade: "
+        "grader 'grade' gave '7': a grade is from 0 to 1" in asked.stderr
+    )
+    assert "correct grader 'grade': no trial runs again" in asked.stderr
+
+
+def test_a_grade_that_a_person_has_to_give_is_named(folder: Path) -> None:
+    taste = 'grade: {taste: {person: "Would you send this?", show: "{{ outputs.text }}"}}\n'
+    (folder / FILE).write_text(EXPERIMENT.replace('grade: "(outputs.text | length) / 10"\n', taste))
+    run_json("experiment", "run", FILE)
+
+    asked = whorl("what-if", FILE)
+
+    assert "iteration 1 of case '1' has no grade: grader 'taste' has not graded it" in asked.stderr
+    assert "a person has to grade it" in asked.stderr
+
+
 def test_a_report_of_nothing_has_no_numbers(folder: Path) -> None:
     whorl("run", "guess.yaml", "-i", "n=1")
 
@@ -195,6 +241,7 @@ def test_votes_are_not_paid_for_where_nobody_can_judge_them(judged: Path) -> Non
     score = 'until: [{score: {from: "{{ review.score }}", at_least: 0.9}}]'
     rule = 'until: [{judge: {question: "It is short", of: write}}]'
     (judged / "guess.yaml").write_text(flow.replace(score, rule))
+    (judged / FILE).write_text((judged / FILE).read_text().replace(", return: best", ""))
     run_json("experiment", "run", FILE)
     before = len(run_json("ls", "--all"))
 

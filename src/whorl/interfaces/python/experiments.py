@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
     from whorl.interfaces.python.values import Config, FilePath
     from whorl.services.experiments.document import Experiment as Read
-    from whorl.services.experiments.reporting.report import Report, VariantReport
+    from whorl.services.experiments.reporting.report import Report
+    from whorl.services.experiments.reporting.variant import VariantReport
     from whorl.services.experiments.what_if.sweep import Sweep
     from whorl.services.project import Project
 

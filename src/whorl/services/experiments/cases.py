@@ -127,6 +127,10 @@ def _csv_rows(text: str, name: str) -> list[Row]:
     rows: list[Row] = []
     try:
         header = next(reader, [])
+        twice = [column for column, count in Counter(header).items() if count > 1]
+        if twice:
+            words = f"two columns are called {twice[0]!r}"
+            raise InvalidWorkflow([Diagnostic("X101", words, Span(name, 1, 1))])
         at = reader.line_num + 1
         for cells in reader:
             span = Span(name, at, 1)

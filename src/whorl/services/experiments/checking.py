@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import Diagnostic, did_you_mean
+from whorl.ir.checks.scopes import suggest
 from whorl.ir.loop_rules import ITERATIONS_MAX
 from whorl.language import Expression, LanguageError, free_names
 from whorl.source import Mapping, Scalar, Sequence, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Mapping as Members
 
     from whorl.errors import Span
     from whorl.source import Value
 
 CODE = "X100"
-# What graders see of a trial.
+# The variant that is always there: the file as it is.
+BASE = "base"
+# What graders see of a run, and of a trial.
+RUN_FACTS = ("iterations", "exit_reason", "stopped_by", "cost_usd", "seconds", "status")
 NAMES = ("case", "inputs", "outputs", "results", "run")
 # Graders whose words may be a template; all else in them is for others to read.
 _TEMPLATES = ("equals", "of", "judge", "ask", "with", "run", "person", "show")
 _LEAST_ONE = ("repeat", "at_once")
 GATE = {"margin": "number", "cost": "number", "failures": "string"}
 VOTES_MAX = 99
+# What a comparison of texts may ignore.
+IGNORED = ("case", "space")
 
 
 def check_fields(root: Mapping, graders: Value | None) -> Iterator[Diagnostic]:
@@ -34,6 +42,15 @@ def check_fields(root: Mapping, graders: Value | None) -> Iterator[Diagnostic]:
         value = root.get(name)
         if value is not None and plain(value) == 0:
             yield _wrong(f"{name!r} of the experiment must be at least 1", value.span)
+    variants = root.get("variants")
+    for entry in variants if isinstance(variants, Mapping) else ():
+        if not entry.name.strip():
+            yield _wrong("a variant has no name", entry.key.span, "variants: {large: ...}")
+        if entry.name == BASE and plain(entry.value):
+            words = f"variant {BASE!r} is the file as it is, and cannot be another one"
+            advice = "give it another name; `baseline: NAME` compares the others with it"
+            yield _wrong(words, entry.key.span, advice)
+    yield from _check_margin(root.get("margin"), "the experiment")
     yield from _check_explore(root.get("explore"))
     yield from _check_gate(root.get("gate"))
     names = ["grade"]
@@ -46,6 +63,42 @@ def check_fields(root: Mapping, graders: Value | None) -> Iterator[Diagnostic]:
     if isinstance(solved := root.get("solved"), Scalar):
         yield from _check_text(solved, names, "`solved` sees the grades")
     yield from _check_templates(root.get("inputs"), ["case"], "`inputs` see the case")
+
+
+def check_columns(root: Mapping, columns: Collection[str]) -> Iterator[Diagnostic]:
+    """The columns that a file names and no case has."""
+    for name in ("case_id", "group"):
+        value = root.get(name)
+        if isinstance(value, Scalar) and value.text not in columns:
+            advice = did_you_mean(value.text, columns) or f"known: {', '.join(columns)}"
+            yield _wrong(f"there is no column {value.text!r}", value.span, advice)
+    yield from check_members(templates_in(root.get("inputs")), {"case": columns})
+
+
+def check_members(
+    texts: Iterable[Scalar], members: Members[str, Collection[str]]
+) -> Iterator[Diagnostic]:
+    """What expressions and templates read of a case, of inputs and outputs that is not there."""
+    for value in texts:
+        syntax = "template" if "{{" in value.text else "jinja"
+        with suppress(LanguageError):
+            uses = free_names(Expression(syntax, value.text))
+            read = ((use.name, str(use.path[0])) for use in uses if use.path)
+            for name, member in dict.fromkeys(read):
+                known = members.get(name)
+                if known is not None and member not in known:
+                    advice = suggest(member, sorted(known))
+                    words = f"{name!r} has no {member!r}"
+                    yield Diagnostic("W005", words, value.span, "unknown name", advice)
+
+
+def expressions_of(graders: Value | None) -> Iterator[Scalar]:
+    """The graders that are expressions, and the templates in all others."""
+    if isinstance(graders, Mapping) and not _is_one(graders):
+        for entry in graders:
+            yield from expressions_of(entry.value)
+    else:
+        yield from [graders] if isinstance(graders, Scalar) else templates_in(graders)
 
 
 def _is_one(graders: Mapping) -> bool:
@@ -62,6 +115,14 @@ def _check_explore(value: Value | None) -> Iterator[Diagnostic]:
             yield _wrong(words, entry.value.span, f"explore: {{{entry.name}: 8}}")
 
 
+def _check_margin(value: Value | None, owner: str) -> Iterator[Diagnostic]:
+    margin: Any = None if value is None else plain(value)
+    is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
+    if value is not None and is_number and not 0 <= margin < 1:
+        words = f"'margin' of {owner} must be at least 0 and below 1: grades are from 0 to 1"
+        yield _wrong(words, value.span)
+
+
 def _check_gate(value: Value | None) -> Iterator[Diagnostic]:
     for entry in value if isinstance(value, Mapping) else ():
         if entry.name not in GATE:
@@ -73,8 +134,10 @@ def _check_gate(value: Value | None) -> Iterator[Diagnostic]:
             is_right = given == "none"
         else:
             is_right = isinstance(given, int | float) and not isinstance(given, bool)
-        if not is_right or (entry.name != "failures" and given < 0):
-            wanted = "none" if entry.name == "failures" else "a number, and not negative"
+        if entry.name == "margin" and is_right:
+            yield from _check_margin(entry.value, "the gate")
+        elif not is_right or (entry.name == "cost" and given <= 0):
+            wanted = {"failures": "none", "cost": "a number above 0"}.get(entry.name, "a number")
             yield _wrong(f"{entry.name!r} of the gate must be {wanted}", entry.value.span)
 
 
@@ -85,22 +148,37 @@ def _check_grader(name: str, value: Value) -> Iterator[Diagnostic]:
     for entry in value if isinstance(value, Mapping) else ():
         if entry.name in _TEMPLATES:
             yield from _check_templates(entry.value, NAMES, words)
+        if entry.name == "ignore":
+            yield from _check_ignored(name, entry.value)
         if entry.name == "votes":
             votes: Any = plain(entry.value)
             if not isinstance(votes, int) or not 1 <= votes <= VOTES_MAX:
                 yield _wrong(f"'votes' of grader {name!r} must be 1 to 99", entry.value.span)
 
 
+def _check_ignored(name: str, value: Value) -> Iterator[Diagnostic]:
+    given: Any = plain(value)
+    for word in given if isinstance(given, list) else [given]:
+        if word not in IGNORED:
+            advice = did_you_mean(str(word), IGNORED) or f"known: {', '.join(IGNORED)}"
+            yield _wrong(f"grader {name!r} cannot ignore {word!r}", value.span, advice)
+
+
 def _check_templates(value: Value | None, names: Any, words: str) -> Iterator[Diagnostic]:
+    for text in templates_in(value):
+        yield from _check_text(text, names, words)
+
+
+def templates_in(value: Value | None) -> Iterator[Scalar]:
     """The texts in a value that have placeholders."""
     if isinstance(value, Mapping):
         for entry in value:
-            yield from _check_templates(entry.value, names, words)
+            yield from templates_in(entry.value)
     elif isinstance(value, Sequence):
         for item in value:
-            yield from _check_templates(item, names, words)
+            yield from templates_in(item)
     elif isinstance(value, Scalar) and "{{" in value.text:
-        yield from _check_text(value, names, words)
+        yield value
 
 
 def _check_text(value: Scalar, names: Any, words: str) -> Iterator[Diagnostic]:

@@ -7,26 +7,26 @@ what was paid for is not paid for again.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
-from whorl.lazily import dataclass
 from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.experiments.grading import Collection, grading_workflow
-from whorl.services.experiments.study import iteration_names
+from whorl.services.experiments.running.bounds import Bounds
+from whorl.services.experiments.running.remaining import Remaining
 from whorl.services.experiments.trials import (
     blocks_of,
     generation_of,
     key_prefix,
     labels_of,
+    lacks_money,
     outcome_of,
     rows_of,
 )
-from whorl.services.experiments.variants import find_loop, loops_of, prepare
-from whorl.services.experiments.what_if.folding import facts_of
-from whorl.services.files import forecasting, preflight
+from whorl.services.experiments.variants import loops_of, prepare
+from whorl.services.files import preflight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,49 +35,14 @@ if TYPE_CHECKING:
     from whorl.runtimes.journal.journal import RunId, RunRow
     from whorl.services.driving import Driving
     from whorl.services.experiments.document import Experiment, Grader
-    from whorl.services.experiments.trials import Outcome, Trial
+    from whorl.services.experiments.running.progress import Forecast, Progress
+    from whorl.services.experiments.trials import Trial
     from whorl.services.experiments.variants import Prepared
     from whorl.services.project import Project
 
-RESUMES_MAX = 3
 _NOTHING = 1e-9
-
-
-@dataclass(slots=True)
-class Progress:
-    """How far an experiment is; what ended trials of a variant cost, and how many are running."""
-
-    trials: int
-    done: int = 0
-    variants: dict[str, int] = field(default_factory=dict)
-    costs: dict[str, float] = field(default_factory=dict)
-    under_way: dict[str, int] = field(default_factory=dict)
-    running: int = 0
-    spent_usd: float = 0.0
-    budget_usd: float | None = None
-    graded: int = 0
-    people: int = 0
-    whole: int = 0
-    # So many trials were there before it was asked for.
-    before: int = 0
-    is_paused: bool = False
-    # The budget that the trial needs which did not fit.
-    needs_usd: float = 0.0
-
-    @property
-    def expected_usd(self) -> float | None:
-        """What all of it will cost at this rate; None until a whole case is done."""
-        return self.spent_usd / self.done * self.trials if self.whole and self.done else None
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What an experiment may do and cost, told before it starts; None: nothing bounds it."""
-
-    trials: int
-    left: int
-    calls: int | None
-    cost_usd: float | None
+# By so much, and then by twice as much each time, budgets are raised where nothing limits them.
+_LEAST_USD = 0.01
 
 
 class Conductor:
@@ -103,6 +68,7 @@ class Conductor:
             if not grader.is_free
         }
         self._check_permitted()
+        self._bounds = Bounds(experiment, self.prepared, self._graders, providers)
         self._reserved = 0.0
         self.is_stopped = False
         self._gradings: dict[str, asyncio.Task[None]] = {}
@@ -131,45 +97,37 @@ class Conductor:
         self.generation = generation or max(1, newest + fresh)
         settings = self._providers.settings
         self.blocks = blocks_of(experiment, self.prepared, settings, self.generation)
-        self._open_trials = {block[0].case.id: len(block) for block in self.blocks}
         self.rows: dict[str, RunRow] = rows_of(self._store, experiment.name, self.generation)
-        self.progress = Progress(experiment.trials, variants=dict.fromkeys(self.prepared, 0))
+        collection = Collection(self._store, experiment, self.rows, self.generation)
+        remaining = Remaining(collection, self.prepared, self._bounds, self.rows, self.blocks)
+        self._remaining, self.progress = remaining, remaining.progress
         self.progress.budget_usd = experiment.budget if budget is None else budget
-        self.progress.spent_usd = sum(row.cost_usd for row in self.rows.values())
-        each = {name: self._forecast(one.workflow) for name, one in self.prepared.items()}
-        self._bounds = {
-            name: experiment.trial_budget or (one.bound_usd or one.cost_usd or 0.0)
-            for name, one in each.items()
-        }
-        waiting = [trial for block in self.blocks for trial in block if trial.key not in self.rows]
-        self.progress.before = experiment.trials - len(waiting)
-        calls = [each[trial.variant].calls for trial in waiting]
-        costs = [self._bounds[trial.variant] for trial in waiting]
-        total = None if None in calls else sum(call or 0 for call in calls)
-        return Forecast(experiment.trials, len(waiting), total, sum(costs) if any(costs) else None)
-
-    def _forecast(self, workflow: Workflow) -> forecasting.Forecast:
-        most = max(self.experiment.explore.values(), default=None)
-        return forecasting.forecast(workflow, self._providers, iterations=most)
+        self._ungraded: list[Trial] = []
+        return remaining.forecast()
 
     async def run(self) -> Progress:
         """Starts and resumes what is missing; ends early where the budget does not allow more."""
         running: set[asyncio.Task[None]] = set()
+        waiting = [t for block in self.blocks for t in block if t.key in self._remaining.work]
+        if self.progress.done:
+            self._watch(self.progress)
         try:
-            for block in self.blocks:
-                for trial in block:
-                    while len(running) >= self.experiment.at_once:
-                        running = await self._wait(running)
-                    while running and not self._fits(trial):
-                        running = await self._wait(running)
-                    if self.is_ending:
-                        return self.progress
-                    if not self._fits(trial):
-                        self.progress.is_paused = True
-                        self.progress.needs_usd = self.progress.spent_usd + self._bound(trial)
-                        return self.progress
-                    self._reserved += self._bound(trial)
-                    running.add(asyncio.create_task(self._conduct(trial)))
+            for trial in waiting:
+                bound_usd = self._remaining.work[trial.key].bound.cost_usd
+                while len(running) >= self.experiment.at_once:
+                    running = await self._wait(running)
+                while running and not self._fits(bound_usd):
+                    running = await self._wait(running)
+                if self.is_ending:
+                    return self.progress
+                if not self._fits(bound_usd):
+                    self._pause(bound_usd)
+                    break
+                self._reserved += bound_usd
+                running.add(asyncio.create_task(self._conduct(trial, bound_usd)))
+            while running:
+                running = await self._wait(running)
+            await self._grade_paused()
             return self.progress
         except asyncio.CancelledError:
             # What is under way stays where it is, and goes on when it is asked for again.
@@ -180,36 +138,54 @@ class Conductor:
             while running:
                 running = await self._wait(running)
 
+    def _pause(self, bound_usd: float) -> None:
+        """Nothing more is begun: this much would have to be left."""
+        self.progress.is_paused = True
+        needs_usd = self.progress.spent_usd + bound_usd
+        self.progress.needs_usd = max(self.progress.needs_usd, needs_usd)
+
     async def _wait(self, running: set[asyncio.Task[None]]) -> set[asyncio.Task[None]]:
         done, left = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
         return left
 
-    def _bound(self, trial: Trial) -> float:
-        row = self.rows.get(trial.key)
-        is_over = row is not None and row.status in ("succeeded", "failed", "cancelled", "paused")
-        return 0.0 if is_over else self._bounds[trial.variant]
+    def _fits(self, bound_usd: float) -> bool:
+        left = self._left_usd
+        return left is None or not bound_usd or bound_usd <= left + _NOTHING
 
-    def _fits(self, trial: Trial) -> bool:
+    @property
+    def _left_usd(self) -> float | None:
+        """What is neither spent nor reserved; None: there is no budget."""
         budget = self.progress.budget_usd
-        bound = self._bound(trial)
-        if budget is None or not bound:
-            return True
-        return self.progress.spent_usd + self._reserved + bound <= budget + _NOTHING
+        return None if budget is None else budget - self.progress.spent_usd - self._reserved
 
-    async def _conduct(self, trial: Trial) -> None:
-        bound = self._bound(trial)
+    async def _conduct(self, trial: Trial, reserved: float) -> None:
+        """Brings a trial and its gradings about; what was reserved for them is given back."""
         self._step(trial, 1)
         try:
             await self._bring_about(trial)
-            self._reserved, bound = self._reserved - bound, 0.0
-            await self._grade(trial)
+            missing = self._remaining.missing(trial)
+            for at, (grader, key, shown) in enumerate(missing):
+                each = (self._bounds.gradings[one.name].cost_usd for one, _, _ in missing[at:])
+                still = min(reserved, sum(each))
+                self._reserved, reserved = self._reserved - reserved + still, still
+                if self.is_ending:
+                    break
+                if key not in self._gradings:
+                    self._gradings[key] = asyncio.create_task(self._graded(grader, key, shown))
+                await self._gradings[key]
+                self._remaining.charge(trial, key)
         finally:
-            self._reserved -= bound
+            self._reserved -= reserved
             self._step(trial, -1)
         if self.rows[trial.key].status != "interrupted":
-            self._count(trial)
+            self._remaining.count(trial)
+            if any(not self._remaining.is_graded(key) for _, key, _ in missing):
+                self._ungraded.append(trial)
+            else:
+                self._remaining.complete(trial)
+            self._watch(self.progress)
 
     def _step(self, trial: Trial, step: int) -> None:
         self.progress.running += step
@@ -219,6 +195,10 @@ class Conductor:
     async def _bring_about(self, trial: Trial) -> None:
         """Starts a trial, or goes on with it, until it has ended."""
         before = self.rows.get(trial.key)
+        if before is not None and self._remaining.is_raised(trial):
+            most = self._remaining.budget_usd(trial.variant)
+            await self._allow(trial.key, None if most is None else most - before.cost_usd)
+            before = self.rows[trial.key]
         if before is not None and outcome_of(self._store, trial, before).is_done:
             await self._resume_outside(trial)
             return
@@ -258,72 +238,52 @@ class Conductor:
     async def _resume_outside(self, trial: Trial) -> None:
         """Tries again what failed because of the outside, three times at most."""
         while (row := self.rows[trial.key]).status == "failed":
-            if not outcome_of(self._store, trial, row).is_outside:
-                return
-            tried = sum(1 for _ in self._store.read(row.id, kinds=frozenset({"run.resumed"})))
-            if tried >= RESUMES_MAX:
+            if not self._remaining.is_tried_again(outcome_of(self._store, trial, row)):
                 return
             await self._driving.ask(row.id, steering.resumed)
             await self._settle(trial.key, row.id, row.cost_usd)
 
-    async def _grade(self, trial: Trial) -> None:
-        """Has what a trial gave graded by those who are paid for it, and by people."""
-        row = self.rows[trial.key]
-        if row.status != "succeeded" or not self._graders or self.is_ending:
-            return
-        outcome = outcome_of(self._store, trial, row)
-        collection = Collection(self._store, self.experiment, self.rows, self.generation)
-        for names in self._subjects(collection, outcome):
-            for grader, key, shown in collection.wanted(names):
-                if key not in self._gradings:
-                    work = self._graded(grader, key, shown)
-                    self._gradings[key] = asyncio.create_task(work)
-                await self._gradings[key]
-
-    def _subjects(self, collection: Collection, outcome: Outcome) -> list[dict[str, Any]]:
-        """What is graded of a trial: what it returned, and of an exploring one every iteration."""
-        subjects = [collection.names(outcome)]
-        loops = self.experiment.explore
-        if not loops or self.experiment.grade_iterations == "returned":
-            return subjects
-        workflow = self.prepared[outcome.trial.variant].workflow
-        for name in loops:
-            loop = find_loop(workflow, name)
-            assert outcome.run is not None
-            found = facts_of(self._store, outcome.run, {}, loop=name, keep_results=True)
-            for facts in found[:1]:
-                each = iteration_names(collection, workflow, loop, outcome, facts)
-                subjects += [names for number, names in each if number != outcome.returned]
-        return subjects
-
     async def _graded(self, grader: Grader, key: str, shown: dict[str, Any]) -> None:
+        """Grades within what was reserved for it."""
+        bound_usd, left_usd = self._bounds.gradings[grader.name].cost_usd, self._left_usd
         row = self.rows.get(key)
-        if row is not None and row.status in ("succeeded", "failed", "cancelled", "waiting"):
-            self._count_grading(row)
+        if row is not None and row.status == "paused":
+            await self._allow(key, bound_usd)
             return
-        budget = self.progress.budget_usd
-        if budget is not None and self.progress.spent_usd >= budget:
-            self.progress.is_paused = True
-            return
-        left = {} if budget is None else {"cost_usd": budget - self.progress.spent_usd}
-        workflow = self._graders[grader.name]
+        limits = {} if left_usd is None else {"cost_usd": bound_usd or max(0.0, left_usd)}
         file, labels = self.experiment.file, labels_of(self.experiment.name)
-        start = Start(input=shown, limits={**left}, key=key, file=file, labels=labels)
-        await self._drive(workflow, start)
-        self._count_grading(self.rows[key])
+        start = Start(input=shown, limits={**limits}, key=key, file=file, labels=labels)
+        await self._drive(self._graders[grader.name], start)
 
-    def _count_grading(self, row: RunRow) -> None:
-        self.progress.graded += row.status == "succeeded"
-        self.progress.people += row.status == "waiting"
-
-    def _count(self, trial: Trial) -> None:
-        self.progress.done += 1
-        self.progress.variants[trial.variant] += 1
-        costs, cost_usd = self.progress.costs, self.rows[trial.key].cost_usd
-        costs[trial.variant] = costs.get(trial.variant, 0.0) + cost_usd
-        self._open_trials[trial.case.id] -= 1
-        self.progress.whole += not self._open_trials[trial.case.id]
+    async def _grade_paused(self) -> None:
+        """Gradings that cost more than was reckoned go on, one by one, with all that is left."""
+        for trial in self._ungraded:
+            for grader, key, _ in self._remaining.missing(trial):
+                row = self.rows.get(key)
+                if row is None or self.is_ending or not lacks_money(self._store, row):
+                    continue
+                await self._allow(key, self._left_usd)
+                self._remaining.charge(trial, key)
+                if not self._remaining.is_graded(key):
+                    self._pause(self._bounds.gradings[grader.name].cost_usd)
+                    return
+            if not self._remaining.missing(trial):
+                self._remaining.complete(trial)
         self._watch(self.progress)
+
+    async def _allow(self, key: str, left_usd: float | None) -> None:
+        """Lets a run that lacks money go on with so much; None: with as much as it takes."""
+        while lacks_money(self._store, row := self.rows[key]):
+            budget_usd = row.budget_usd or 0.0
+            more = max(budget_usd, _LEAST_USD)
+            if left_usd is not None:
+                more = left_usd - (budget_usd - row.cost_usd)
+            if more <= _NOTHING or self.is_ending:
+                return
+            await self._driving.ask(row.id, partial(steering.resumed, steering.More(more)))
+            await self._settle(key, row.id, row.cost_usd)
+            if left_usd is not None:
+                return
 
     @property
     def prefix(self) -> str:

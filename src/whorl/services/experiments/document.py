@@ -11,7 +11,7 @@ from whorl.dialects.reader import parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, did_you_mean
 from whorl.lazily import dataclass
 from whorl.services.experiments.cases import Case, read_cases
-from whorl.services.experiments.checking import GATE, check_fields
+from whorl.services.experiments.checking import BASE, GATE, check_columns, check_fields
 from whorl.source import Mapping, Scalar, Sequence, plain
 from whorl.source.paths import open_file
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 FORMAT = 1
 CODE = "X100"
 VARIANTS_MAX, GRADERS_MAX, TRIALS_MAX = 100, 20, 1_000_000
-BASE = "base"
 # What a field holds, by the name of its type in JSON Schema, and a line about it.
 FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "experiment": (("integer",), "the version of the format: 1"),
@@ -38,10 +37,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "repeat": (("integer",), "runs for each case and variant; default 1"),
     "grade": (("string", "object"), "a grader, or several by name; the first one is the main one"),
     "solved": (("string",), "when a trial is good enough; default: a main grade of at least 0.5"),
-    "explore": (
-        ("object",),
-        "loops that go on to a number of iterations past their rule",
-    ),
+    "explore": (("object",), "loops that go on to a number of iterations past their rule"),
     "grade_iterations": (("string",), "returned, or all (default in exploring runs)"),
     "budget": (("number",), "dollars for the whole experiment"),
     "trial_budget": (("number",), "dollars for one run; default: its worst case"),
@@ -49,7 +45,7 @@ FIELDS: dict[str, tuple[tuple[str, ...], str]] = {
     "order_seed": (("integer", "string"), "the seed of the random order inside a block"),
     "on_failure": (("string",), "the grade of a run that failed: zero (default), or leave_out"),
     "margin": (("number",), "a difference in grade that does not matter; default 0.02"),
-    "gate": (("object",), "margin, cost and failures of the gate"),
+    "gate": (("object",), "margin (default: the one above), cost and failures of the gate"),
 }
 VARIANT: dict[str, tuple[tuple[str, ...], str]] = {
     "model": (("string",), "the model of all steps"),
@@ -194,6 +190,8 @@ class _Reader:
         options = {"column": given.get("case_id", ""), "group": given.get("group", "")}
         cases, mistakes = read_cases(self._files, self._document, root.get("cases"), **options)
         self._mistakes += mistakes
+        if cases:
+            self._mistakes += check_columns(root, {n: 1 for case in cases for n in case.row})
         self._stop()
         names = "case_id inputs repeat solved budget trial_budget at_once on_failure margin gate"
         made = Experiment(

@@ -20,7 +20,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.journal.moments import look_into
 from whorl.services.experiments.cases import filled
 from whorl.services.experiments.checking import NAMES
-from whorl.services.experiments.trials import digest, key_prefix, outcome_of
+from whorl.services.experiments.trials import digest, key_prefix, outcome_of, unpriced_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,19 +39,22 @@ GRADE = "grade"
 SOLVED = 0.5
 # In the place of the outputs of a run that would have failed.
 FAILED: Any = object()
+LEFT_OUT = "gives none to a run that fails"
 
 
 @dataclass(frozen=True, slots=True)
 class Grade:
     """What a grader gave; without a value it has none, and `fault` says why.
 
-    `votes` are those of a judge, in order; `run` is the run that graded.
+    `votes` are those of a judge, in order; `run` is the run that graded; `is_priced`: what that
+    cost is known.
     """
 
     value: float | None
     fault: str = ""
     run: str = ""
     votes: tuple[bool | None, ...] = ()
+    is_priced: bool = True
 
 
 def reads_results(experiment: Experiment) -> bool:
@@ -126,10 +129,19 @@ def grading_key(
 ) -> tuple[str, dict[str, Any]]:
     """The key and the input of the run that grades a result."""
     shown = {name: names[name] for name in sorted(names_read(grader))}
-    version = "" if grader.function is None else getattr(grader.function, "__qualname__", "")
-    key = digest("grade", grader.kind, grader.fields, version, shown, names["case"])
+    key = digest("grade", *_identity(grader), shown, names["case"])
     given = {_RENAMED.get(name, name): value for name, value in shown.items()}
     return f"{key_prefix(experiment.name, generation)}grade-{key}", given
+
+
+def grader_digest(grader: Grader) -> str:
+    """What tells a grader from another one; not its name."""
+    return digest("grader", *_identity(grader))
+
+
+def _identity(grader: Grader) -> tuple[str, dict[str, Any], str]:
+    version = "" if grader.function is None else getattr(grader.function, "__qualname__", "")
+    return grader.kind, grader.fields, version
 
 
 def grading_workflow(project: Project, experiment: Experiment, grader: Grader) -> Workflow:
@@ -209,24 +221,23 @@ def grade_from(store: SqliteStore, grader: Grader, row: RunRow | None) -> Grade 
         return None
     ends = [e.event.body for e in store.read(row.id, kinds=frozenset({"run.finished"}))]
     body: dict[str, Any] = ends[-1] if ends else {}
+    given = (body.get("outputs") or {}).get(GRADE)
     if row.status != "succeeded":
         error = body.get("error") or {}
-        return Grade(None, f"failed: {error.get('message', row.status)}", row.id)
-    given = (body.get("outputs") or {}).get(GRADE)
-    if grader.kind == "judge":
-        return _voted(given, row.id)
-    grade = checked(given)
-    return Grade(grade.value, grade.fault, row.id)
+        grade = Grade(None, f"failed: {error.get('message', row.status)}")
+    else:
+        grade = _voted(given) if grader.kind == "judge" else checked(given)
+    return replace(grade, run=row.id, is_priced=not unpriced_in(body))
 
 
-def _voted(given: Any, run: str) -> Grade:
+def _voted(given: Any) -> Grade:
     """The share of yes among all votes; an unclear answer is no yes."""
     answers = [item.get("judge", item) if isinstance(item, dict) else {} for item in given or []]
     verdicts = [answer.get("verdict") if isinstance(answer, dict) else None for answer in answers]
     votes = tuple({"met": True, "not_met": False}.get(str(each)) for each in verdicts)
     if not votes:
-        return Grade(None, "gave no vote", run)
-    return Grade(sum(vote is True for vote in votes) / len(votes), "", run, votes)
+        return Grade(None, "gave no vote")
+    return Grade(sum(vote is True for vote in votes) / len(votes), votes=votes)
 
 
 @dataclass(slots=True)
@@ -296,7 +307,7 @@ class Collection:
     def grade(self, grader: Grader, names: dict[str, Any]) -> Grade | None:
         """The grade of a result; None: it is not there yet, or what it is about is not known."""
         if names["outputs"] is FAILED:
-            return self._failed_grade()
+            return self._failed_grade() or Grade(None, LEFT_OUT)
         if not is_known(grader, names):
             return None
         if grader.is_free:

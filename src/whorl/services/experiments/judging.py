@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import math
-import random
 import re
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whorl.errors import UsageError
 from whorl.ir import AllOf, AnyOf, Judge
 from whorl.lazily import dataclass
 from whorl.runtimes.journal.journal import RunId
-from whorl.services.experiments.grading import FAILED, SOLVED
-from whorl.services.experiments.labels import GradeLabels
+from whorl.services.experiments.grading import FAILED, SOLVED, is_known
+from whorl.services.experiments.labels import GradeLabels, some
 from whorl.services.experiments.naming import check_judged, judge_in
-from whorl.services.experiments.reporting import figures
-from whorl.services.experiments.reporting.figures import Estimate
+from whorl.services.experiments.reporting.agreement import Judged, JudgeReport, reliability
 from whorl.services.experiments.study import iteration_names
 from whorl.services.experiments.what_if.answering import Prepared, result_of
 from whorl.services.experiments.what_if.facts import atom_of, atoms_in, count_votes, votes_in
 from whorl.services.experiments.what_if.folding import facts_of
+from whorl.services.experiments.what_if.growth import ideal_rows
 from whorl.services.experiments.what_if.rules import own_rule
-from whorl.services.experiments.what_if.sweep import ideal_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from whorl.ir import Condition, Loop, Workflow
     from whorl.services.experiments.grading import Grade, Graded
-    from whorl.services.experiments.labels import Labels
+    from whorl.services.experiments.labels import Labels, Note
     from whorl.services.experiments.study import Study
     from whorl.services.experiments.trials import Outcome
     from whorl.services.experiments.what_if.facts import LoopFacts
 
-RESAMPLES = 1_000
 DISAGREEMENTS_MAX, WORDS_MAX = 100, 500
 _FINISHED = frozenset({"task.finished"})
 # Where the first judge of a loop, and the judge of a grader, are asked.
@@ -42,52 +38,22 @@ _ASKED = r"{}\[(?P<iteration>[0-9]+)\](?:#[0-9]+)?/:judge(?:#[0-9]+)?"
 _VOTE = r"votes\[[0-9]+\]/judge(?:#[0-9]+)?"
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A result with what the judge said of it, its votes, and the label.
-
-    `run` and `iteration` say where the result is; `asked` is the run that has the judge's words.
-    """
-
-    case: str
-    verdict: bool
-    label: bool
-    votes: tuple[bool | None, ...] = ()
-    is_unclear: bool = False
-    run: str = ""
-    iteration: int | None = None
-    asked: str = ""
-
-
 @dataclass(slots=True)
-class JudgeReport:
-    """How a judge and labels agree; `votes` has accuracy, calls and flips for fewer votes."""
+class _Lacking:
+    """How many of all results have no verdict yet, a judge that failed, or no label."""
 
-    question: str
-    results: int
-    cases: int
-    accuracy: Estimate
-    usual: float
-    usual_label: bool
-    kappa: Estimate | None
-    words: str
-    wrong_yes: tuple[int, int, tuple[float, float]]
-    wrong_no: tuple[int, int, tuple[float, float]]
-    unclear: int
-    not_unanimous: float | None
-    votes: dict[int, tuple[float, float]] = field(default_factory=dict)
-    # What the loop gives and costs: grade and dollars, by votes, with its own rule, always right.
-    loop: dict[str, tuple[float, float]] = field(default_factory=dict)
-    # Where the judge and the label differ, with the judge's words.
-    disagreements: list[dict[str, Any]] = field(default_factory=list)
-    of: str = ""
+    of: int = 0
+    verdict: int = 0
+    faults: int = 0
+    fault: str = ""
+    label: int = 0
 
-    def document(self) -> dict[str, Any]:
-        made = {name: getattr(self, name) for name in self.__slots__}
-        for name in ("accuracy", "kappa"):
-            one = made[name]
-            made[name] = one and {"value": one.value, "low": one.low, "high": one.high}
-        return {"judge": 1, **made}
+    def count(self, given: Grade | None, label: bool | None) -> None:
+        self.of += 1
+        self.verdict += given is None
+        if given is not None and given.value is None:
+            self.faults, self.fault = self.faults + 1, self.fault or given.fault
+        self.label += label is None
 
 
 def judge_of(
@@ -98,24 +64,51 @@ def judge_of(
     grader = against if labels is None else ""
     check_judged(study.experiment, study.prepared, grader, name, variant)
     labels = labels or GradeLabels(study, against)
+    lacking = _Lacking()
+    study.check_ended(variant)
     if name in graders:
-        study.check_ended(variant)
         question = str(graders[name].fields.get("judge", name))
-        judged = list(_of_grader(study, name, labels, variant))
-        found = reliability(question, judged, study.experiment.name)
+        judged = list(_of_grader(study, name, labels, variant, lacking=lacking))
+        notes = [*_not_judged(study, name, lacking), *labels.notes(lacking.label, lacking.of)]
+        found = _reliability(study, question, judged, notes)
         found.disagreements = _disagreements(study, judged, _VOTE)
         found.of = f"grader {name}"
         return found
     loop = study.loop(name, variant)
     judge = judge_in(loop)
     assert judge is not None
-    study.check_ended(variant)
     question = str(getattr(judge.question, "value", getattr(judge.question, "source", "")))
-    judged = list(_of_loop(study, loop, judge, labels, variant))
-    found = reliability(question, judged, study.experiment.name)
+    judged = list(_of_loop(study, loop, judge, labels, variant, lacking=lacking))
+    never = [] if lacking.of else [("the judge was asked of no result", "")]
+    notes = [*never, *labels.notes(lacking.label, lacking.of)]
+    found = _reliability(study, question, judged, notes)
     found.loop = _effect(study, loop, judge, variant, [1, *found.votes])
     found.disagreements = _disagreements(study, judged, _ASKED.format(re.escape(loop.name)))
     found.of = f"loop {loop.name}"
+    return found
+
+
+def _not_judged(study: Study, name: str, lacking: _Lacking) -> Iterator[Note]:
+    for count, why, command in (
+        (lacking.verdict, "", study.commands.run),
+        (lacking.faults, f": {lacking.fault}", ""),
+    ):
+        if count:
+            words = f"{some(count, lacking.of, 'result')} no verdict of grader {name!r}{why}"
+            yield words, command
+
+
+def _reliability(
+    study: Study, question: str, judged: Sequence[Judged], notes: Sequence[Note]
+) -> JudgeReport:
+    """How they agree; raises UsageError X109 where there is nothing to compare."""
+    if not judged:
+        words = "; ".join(["no result has both a verdict and a label", *(w for w, _ in notes)])
+        command = next((command for _, command in notes if command), "")
+        advice = command or "name a grader with --against that has grades"
+        raise UsageError(words.replace("; ", ": ", 1), help=advice, code="X109")
+    found = reliability(question, judged, study.experiment.name)
+    found.notes = [f"{words}: {command}" if command else words for words, command in notes]
     return found
 
 
@@ -170,13 +163,16 @@ def _with_judge(until: Condition | None, judge: Judge, other: Judge) -> Conditio
     return other if until == judge else until
 
 
-def _of_grader(study: Study, name: str, labels: Labels, variant: str) -> Iterator[Judged]:
+def _of_grader(
+    study: Study, name: str, labels: Labels, variant: str, *, lacking: _Lacking
+) -> Iterator[Judged]:
     for block in study.graded:
         for one in block:
             outcome = one.outcome
             if variant and outcome.trial.variant != variant:
                 continue
             for number, given, label in _results(study, one, name, labels):
+                lacking.count(given, label)
                 if given is None or given.value is None or label is None:
                     continue
                 yield Judged(
@@ -196,17 +192,24 @@ def _results(
 ) -> Iterator[tuple[int | None, Grade | None, bool | None]]:
     """What a trial returned, or all iterations of an exploring one, as they were graded."""
     outcome, experiment = one.outcome, study.experiment
+    grader = experiment.graders[name]
     is_returned = experiment.grade_iterations == "returned" or not experiment.explore
-    if is_returned or outcome.run is None or not outcome.is_done or outcome.is_outside:
-        yield outcome.returned, one.grades.get(name), labels.of_trial(one)
+    if outcome.run is None or not outcome.is_done or outcome.is_outside:
+        return
+    if is_returned:
+        # What a run that has failed is graded is no verdict.
+        if outcome.status == "succeeded":
+            yield outcome.returned, one.grades.get(name), labels.of_trial(one)
         return
     loop = study.loop("", outcome.trial.variant)
     found = facts_of(study.store, outcome.run, {}, loop=loop.name, keep_results=True)
     workflow = study.prepared[outcome.trial.variant].workflow
     for facts in found[:1]:
         for number, seen in _names(study, workflow, loop, outcome, facts):
-            given = study.collection.grade(experiment.graders[name], seen)
-            yield number, given, labels.of_iteration(one, number, seen)
+            label = labels.of_iteration(one, number, seen)
+            # Nobody can judge outputs that are not known.
+            if is_known(grader, seen):
+                yield number, study.collection.grade(grader, seen), label
 
 
 def _names(
@@ -218,7 +221,7 @@ def _names(
 
 
 def _of_loop(
-    study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str
+    study: Study, loop: Loop, judge: Judge, labels: Labels, variant: str, *, lacking: _Lacking
 ) -> Iterator[Judged]:
     atom = atom_of(judge)
     chosen = variant or study.experiment.baseline
@@ -235,8 +238,10 @@ def _of_loop(
                 rows = {row.number: row for row in facts.iterations}
                 for number, seen in _names(study, workflow, loop, outcome, facts):
                     votes = votes_in(rows[number].calls, atom)
-                    label = labels.of_iteration(one, number, seen) if votes else None
-                    if label is not None:
+                    label = labels.of_iteration(one, number, seen)
+                    lacking.of += bool(votes)
+                    lacking.label += bool(votes) and label is None
+                    if votes and label is not None:
                         is_yes, _, _ = count_votes(votes, judge.votes)
                         cast = tuple({"met": True, "not_met": False}.get(v) for v, _ in votes)
                         yield Judged(
@@ -249,102 +254,3 @@ def _of_loop(
                             number,
                             str(outcome.run),
                         )
-
-
-def reliability(question: str, judged: Sequence[Judged], seed: str) -> JudgeReport:
-    """Accuracy, kappa and what fewer votes would give; intervals resample cases."""
-    if not judged:
-        words = "no result has both a verdict and a label"
-        raise UsageError(words, help="name a grader with --against that has grades", code="X109")
-    pairs = [(one.verdict, one.label) for one in judged]
-    right = [float(verdict == label) for verdict, label in pairs]
-    cases = [one.case for one in judged]
-    yes = sum(label for _, label in pairs)
-    no = len(pairs) - yes
-    wrong_yes = sum(verdict and not label for verdict, label in pairs)
-    wrong_no = sum(label and not verdict for verdict, label in pairs)
-    kappa = _kappa(judged, seed)
-    most = max((len(one.votes) for one in judged), default=0)
-    flips = [one for one in judged if len(one.votes) == most and most > 1]
-    return JudgeReport(
-        question=question,
-        results=len(judged),
-        cases=len(set(cases)),
-        accuracy=figures.mean_estimate(right, cases, is_repeated=True),
-        usual=max(yes, no) / len(pairs),
-        usual_label=yes >= no,
-        kappa=kappa,
-        words=kappa_words(kappa),
-        wrong_yes=(wrong_yes, no, figures.wilson(wrong_yes, no) if no else (0.0, 1.0)),
-        wrong_no=(wrong_no, yes, figures.wilson(wrong_no, yes) if yes else (0.0, 1.0)),
-        unclear=sum(one.is_unclear for one in judged),
-        not_unanimous=figures.mean([float(len(set(one.votes)) > 1) for one in flips])
-        if flips
-        else None,
-        votes={n: _with_votes(flips, n) for n in range(1, most + 1, 2)} if flips else {},
-    )
-
-
-def _kappa(judged: Sequence[Judged], seed: str) -> Estimate | None:
-    value = figures.kappa([(one.verdict, one.label) for one in judged])
-    if value is None:
-        return None
-    by_case: dict[str, list[tuple[bool, bool]]] = {}
-    for one in judged:
-        by_case.setdefault(one.case, []).append((one.verdict, one.label))
-    units = list(by_case.values())
-    if len(units) < figures.UNITS_MIN:
-        return Estimate(value)
-    draw = random.Random(f"kappa {seed}")
-    drawn = (draw.choices(units, k=len(units)) for _ in range(RESAMPLES))
-    found = (figures.kappa([pair for unit in each for pair in unit]) for each in drawn)
-    ordered = sorted(each for each in found if each is not None)
-    return Estimate(value, *figures.expanded(ordered, len(units))) if ordered else Estimate(value)
-
-
-def kappa_words(kappa: Estimate | None) -> str:
-    """The word for a kappa, by its lower limit."""
-    if kappa is None:
-        return "not defined: one side never varies"
-    lowest = kappa.value if kappa.low is None else kappa.low
-    for limit, words in ((0.2, "hardly better than chance"), (0.6, "weak"), (0.8, "fair")):
-        if lowest < limit:
-            return words
-    return "good"
-
-
-def _with_votes(judged: Sequence[Judged], wanted: int) -> tuple[float, float]:
-    """Accuracy and calls with fewer votes: the mean over all orders of the votes that were cast."""
-    accuracy = calls = 0.0
-    for one in judged:
-        yes = sum(vote is True for vote in one.votes)
-        no = sum(vote is False for vote in one.votes)
-        says, took = _expected(yes, no, len(one.votes) - yes - no, wanted)
-        accuracy += says if one.label else 1 - says
-        calls += took
-    return accuracy / len(judged), calls / len(judged)
-
-
-def _expected(yes: int, no: int, unclear: int, wanted: int) -> tuple[float, float]:
-    """How likely so many votes say yes, and how many are asked, with the engine's early end.
-
-    Votes are drawn without putting back (hypergeometric), step by step.
-    """
-    states = {(0, 0, 0): 1.0}
-    says = calls = 0.0
-    for number in range(1, wanted + 1):
-        later: dict[tuple[int, int, int], float] = {}
-        for (y, n, u), weight in states.items():
-            left = yes + no + unclear - y - n - u
-            calls += weight
-            for at, rest in enumerate((yes - y, no - n, unclear - u)):
-                if rest <= 0 or left <= 0:
-                    continue
-                drawn = (y + (at == 0), n + (at == 1), u + (at == 2))
-                share = weight * rest / left
-                if drawn[0] * 2 > wanted:
-                    says += share
-                elif drawn[1] * 2 < wanted and number < wanted:
-                    later[drawn] = later.get(drawn, 0.0) + share
-        states = later
-    return min(1.0, says), calls if math.isfinite(calls) else 0.0

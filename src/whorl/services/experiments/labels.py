@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, did_you_mean
 from whorl.services.experiments.grading import SOLVED
 from whorl.source.paths import open_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from whorl.services.experiments.grading import Graded
     from whorl.services.experiments.study import Study
 
 SIZE_MAX = 64 * 1024 * 1024
+# What is wrong, and the command that mends it, or nothing.
+Note: TypeAlias = "tuple[str, str]"
+_NAMED = 5
+_COLUMNS = ("case", "iteration", "label")
 _WORDS = {"yes": True, "true": True, "no": False, "false": False}
 
 
@@ -24,6 +30,9 @@ class Labels(Protocol):
     def of_trial(self, one: Graded) -> bool | None: ...
 
     def of_iteration(self, one: Graded, number: int, names: dict[str, Any]) -> bool | None: ...
+
+    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
+        """What is wrong with labels once all results were asked for, so many without one."""
 
 
 class GradeLabels:
@@ -40,6 +49,14 @@ class GradeLabels:
         grade = self._study.collection.grade(self._grader, names)
         return None if grade is None or grade.value is None else grade.value >= SOLVED
 
+    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
+        if unlabelled:
+            command = "" if self._grader.is_free else self._study.commands.run
+            words = (
+                f"{some(unlabelled, results, 'result')} no label of grader {self._grader.name!r}"
+            )
+            yield words, command
+
 
 class FileLabels:
     """A file with the columns `case`, `label` and, where there are several results, `iteration`.
@@ -51,6 +68,7 @@ class FileLabels:
     def __init__(self, file: str, variant: str) -> None:
         self._variant = variant
         self._labels = _read(file)
+        self._unused = dict.fromkeys(self._labels)
 
     def of_trial(self, one: Graded) -> bool | None:
         returned = one.outcome.returned
@@ -63,8 +81,31 @@ class FileLabels:
         trial = one.outcome.trial
         if trial.variant != self._variant:
             return None
-        own = self._labels.get((trial.case.id, number))
-        return self._labels.get((trial.case.id, None)) if own is None and is_returned else own
+        own = self._find(trial.case.id, number)
+        returned = self._find(trial.case.id, None) if is_returned else None
+        return returned if own is None else own
+
+    def _find(self, case: str, number: int | None) -> bool | None:
+        self._unused.pop((case, number), None)
+        return self._labels.get((case, number))
+
+    def notes(self, unlabelled: int, results: int) -> Iterator[Note]:
+        if self._unused:
+            count, all_of = len(self._unused), len(self._labels)
+            named = [
+                f"case {case!r}" + ("" if number is None else f" iteration {number}")
+                for case, number in list(self._unused)[:_NAMED]
+            ]
+            rest = f" and {count - _NAMED} more" if count > _NAMED else ""
+            match = "matches" if count == 1 else "match"
+            labels = f"{count} of {all_of} {'label' if all_of == 1 else 'labels'} {match} no result"
+            yield f"{labels}: {', '.join(named)}{rest}", ""
+
+
+def some(count: int, all_of: int, noun: str) -> str:
+    """`1 of 3 results has`, `2 of 3 results have`."""
+    nouns = noun if all_of == 1 else f"{noun}s"
+    return f"{count} of {all_of} {nouns} {'has' if count == 1 else 'have'}"
 
 
 def _read(file: str) -> dict[tuple[str, int | None], bool]:
@@ -73,12 +114,16 @@ def _read(file: str) -> dict[tuple[str, int | None], bool]:
     if missing:
         advice = "a file of labels has the columns case, label and, if needed, iteration"
         raise UsageError(f"{file}: there is no column {missing[0]!r}", help=advice, code="X100")
-    return {
-        (str(row["case"]), _number(file, line, row.get("iteration"))): _yes(
-            file, line, row["label"]
-        )
-        for line, row in enumerate(rows, 2)
-    }
+    for column in rows.fieldnames or ():
+        if column not in _COLUMNS and (advice := did_you_mean(column, _COLUMNS)):
+            raise UsageError(f"{file}: no column is {column!r}", help=advice, code="X100")
+    labels: dict[tuple[str, int | None], bool] = {}
+    for line, row in enumerate(rows, 2):
+        key = (str(row["case"]), _number(file, line, row.get("iteration")))
+        if key in labels:
+            raise _wrong(file, line, "case", key[0], "has a label already")
+        labels[key] = _yes(file, line, row["label"])
+    return labels
 
 
 def _number(file: str, line: int, text: str | None) -> int | None:

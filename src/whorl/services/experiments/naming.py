@@ -35,6 +35,12 @@ def loop_named(
     return find_loop(workflow_named(experiment, prepared, variant), chosen)
 
 
+def outputs_unknown(loop: Loop) -> UsageError:
+    words = f"steps after {loop.name!r} decide the outputs, so those of another iteration are "
+    advice = "grade `results` of the iteration instead of `outputs`"
+    return UsageError(f"{words}not known", help=advice, code="X108")
+
+
 def judge_in(loop: Loop) -> Judge | None:
     return next((part for part in conditions_in(loop.until) if isinstance(part, Judge)), None)
 
@@ -51,11 +57,19 @@ def check_judged(
     if against and against not in graders:
         advice = did_you_mean(against, list(graders)) or f"known: {', '.join(graders)}"
         raise UsageError(f"there is no grader {against!r}", help=advice, code="X100")
+    judges = [known for known, one in graders.items() if one.kind == "judge"]
+    advice = f"name a grader that is one: {', '.join(judges) or 'the file has none'}"
     if name in graders:
         workflow_named(experiment, prepared, variant)
+        if graders[name].is_free:
+            words = f"grader {name!r} is no judge: it is an expression"
+            raise UsageError(words, help=advice, code="X100")
+        if name == against:
+            others = ", ".join(other for other in graders if other != name)
+            words = f"grader {name!r} cannot be compared with itself"
+            known = f"--against another one: {others}" if others else "--against labels.csv"
+            raise UsageError(words, help=known, code="X100")
         return
     loop = loop_named(experiment, prepared, name, variant)
     if judge_in(loop) is None:
-        judges = [name for name, one in graders.items() if one.kind == "judge"]
-        advice = f"name a grader that is one: {', '.join(judges) or 'the file has none'}"
         raise UsageError(f"loop {loop.name!r} has no judge", help=advice, code="X100")

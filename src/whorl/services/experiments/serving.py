@@ -18,10 +18,19 @@ from whorl.lazily import dataclass
 from whorl.runtimes.service.experiments import AskedExperiment, ExperimentTable
 from whorl.runtimes.sqlite.listing import Which
 from whorl.services.catalogue import candidates
-from whorl.services.experiments.conducting import Conductor, Progress
+from whorl.services.experiments.conducting import Conductor
 from whorl.services.experiments.document import read_experiment
+from whorl.services.experiments.reporting import money
+from whorl.services.experiments.running.progress import Progress
 from whorl.services.experiments.study import Study
-from whorl.services.experiments.trials import ENDED, PREFIX, digest, generation_of, key_prefix
+from whorl.services.experiments.trials import (
+    ENDED,
+    PREFIX,
+    digest,
+    generation_of,
+    is_grading,
+    key_prefix,
+)
 from whorl.services.inspecting.results import open_gates
 
 if TYPE_CHECKING:
@@ -240,7 +249,7 @@ def standing_of(study: Study, asked: AskedExperiment | None) -> Standing:
     if asked is not None and asked.budget_usd is not None:
         progress.budget_usd = asked.budget_usd
     state = "new" if not study.rows else "open"
-    if progress.done == progress.trials:
+    if progress.done == progress.trials and not _lacks_grades(study):
         state = "done"
     if progress.running:
         state = "running"
@@ -262,25 +271,42 @@ def standing_of(study: Study, asked: AskedExperiment | None) -> Standing:
     )
 
 
+def _lacks_grades(study: Study) -> bool:
+    """Whether a grading has stopped before its end, and its result has no grade."""
+    gradings = (row for key, row in study.rows.items() if is_grading(key))
+    if all(row.status in (*ENDED, "waiting") for row in gradings):
+        return False
+    return bool(money.ungraded(study.experiment, [one for block in study.graded for one in block]))
+
+
 def progress_of(study: Study) -> Progress:
     """What the runs of an experiment tell of how far it is, whoever conducts it."""
     experiment, rows = study.experiment, study.rows
-    made = Progress(experiment.trials, variants=dict.fromkeys(study.prepared, 0))
+    variants = dict.fromkeys(study.prepared, 0)
+    made = Progress(experiment.trials, len(experiment.cases), variants=variants)
     made.budget_usd, made.spent_usd = experiment.budget, _cost(rows.values())
+    trials_usd = 0.0
     for block in study.blocks:
-        whole = True
-        for trial in block:
-            row = rows.get(trial.key)
-            is_done = row is not None and row.status in (*ENDED, "paused")
-            made.done += is_done
-            made.variants[trial.variant] += is_done
-            made.running += row is not None and row.status == "running"
-            whole = whole and is_done
-        made.whole += whole
+        own = {trial.key: row for trial in block if (row := rows.get(trial.key)) is not None}
+        ended = {key for key, row in own.items() if row.status in (*ENDED, "paused")}
+        done = [trial for trial in block if trial.key in ended]
+        for trial in done:
+            made.variants[trial.variant] += 1
+        made.done += len(done)
+        made.running += sum(row.status == "running" for row in own.values())
+        trials_usd += _cost(own.values())
+        if len(done) == len(block):
+            made.whole += 1
+            made.whole_usd += _cost(own.values())
     gradings = [row for key, row in rows.items() if is_grading(key)]
     made.graded = sum(row.status == "succeeded" for row in gradings)
     made.people = sum(row.status == "waiting" for row in gradings)
     made.running += sum(row.status == "running" for row in gradings)
+    made.others_usd = made.spent_usd - trials_usd - _cost(gradings)
+    if made.done:
+        # Which case a grading is of is not looked up: each trial has the same share of them.
+        of_whole = made.whole * made.trials / made.cases
+        made.whole_usd += _cost(gradings) * of_whole / made.done
     return made
 
 
@@ -299,10 +325,6 @@ def queue_of(study: Study) -> list[dict[str, Any]]:
         for row in sorted(waiting, key=lambda row: digest(seed, row.key))
         for gate in open_gates(study.store, row.id)
     ]
-
-
-def is_grading(key: str) -> bool:
-    return key.rpartition(":")[2].startswith("grade-")
 
 
 def _cost(rows: Any) -> float:

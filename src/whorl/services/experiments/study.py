@@ -5,9 +5,6 @@ It only looks: nothing is started here, and no call is made.
 
 from __future__ import annotations
 
-import json
-import zlib
-from contextlib import suppress
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -17,8 +14,9 @@ from whorl.ir import Judge, Loop
 from whorl.ir.expressions import conditions_in
 from whorl.ir.walk import walk
 from whorl.services.experiments.grading import Collection, Graded, is_known, reads_outputs
-from whorl.services.experiments.naming import loop_named, workflow_named
-from whorl.services.experiments.reporting.notes import Commands, nothing_ended
+from whorl.services.experiments.naming import loop_named, outputs_unknown, workflow_named
+from whorl.services.experiments.reporting import money, notes
+from whorl.services.experiments.reporting.notes import Commands
 from whorl.services.experiments.reporting.report import Report, report_of
 from whorl.services.experiments.trials import (
     blocks_of,
@@ -29,6 +27,7 @@ from whorl.services.experiments.trials import (
     rows_of,
 )
 from whorl.services.experiments.variants import fails_with, prepare
+from whorl.services.experiments.what_if.answering import NO_GRADE
 from whorl.services.experiments.what_if.extending import (
     VOTES,
     check_reopened,
@@ -37,11 +36,12 @@ from whorl.services.experiments.what_if.extending import (
     with_votes,
 )
 from whorl.services.experiments.what_if.facts import (
+    FOLDER,
     VERSION,
+    FactsCache,
     Subject,
     atom_of,
     atoms_in,
-    from_document,
 )
 from whorl.services.experiments.what_if.folding import facts_of
 from whorl.services.experiments.what_if.outputs import IterationOutputs
@@ -50,21 +50,18 @@ from whorl.services.experiments.what_if.walking import GONE_ON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from whorl.ir import Workflow
     from whorl.providers.settings import Settings
+    from whorl.runtimes.journal.journal import RunId
     from whorl.runtimes.sqlite import SqliteStore
     from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.grading import Grade
     from whorl.services.experiments.trials import Outcome
     from whorl.services.experiments.what_if.extending import Missing, Shorter
     from whorl.services.experiments.what_if.facts import LoopFacts
     from whorl.services.experiments.what_if.rules import Rule
     from whorl.services.project import Project
-
-FOLDER = "facts"
-# So many files of facts are kept, one for each loop and what its rules read.
-FILES_MAX = 20
 
 
 class Study:
@@ -83,7 +80,7 @@ class Study:
         self._settings = settings
         file = quote(experiment.file.removeprefix(f"{project.root}/"))
         command = f"whorl experiment run {file}"
-        self._commands = commands or Commands(command, f"{command} --fresh")
+        self.commands = commands or Commands(command, f"{command} --fresh")
         self.prepared = prepare(project, experiment)
         self.generation = 0
         self.refresh()
@@ -106,9 +103,16 @@ class Study:
             self._graded = [[graded(trial) for trial in block] for block in self.blocks]
         return self._graded
 
+    def _flat(self, variant: str = "") -> list[Graded]:
+        """All trials, or those of a variant."""
+        flat = (one for block in self.graded for one in block)
+        return [one for one in flat if variant in ("", one.outcome.trial.variant)]
+
     def report(self) -> Report:
         spent = sum(row.cost_usd for row in self.rows.values())
-        return report_of(self.experiment, self.graded, spent, self.others)
+        prices = self._settings.prices
+        notes = money.cost_words(self.experiment, self.store, self._flat(), self.rows, prices)
+        return report_of(self.experiment, self.graded, spent, self.others, notes)
 
     def is_answered(self) -> bool:
         """Whether what-if has answers: there is a loop, and its iterations can be graded."""
@@ -117,8 +121,7 @@ class Study:
             loop = self.loop()
             for outcome in self._ended(name):
                 assert outcome.run is not None
-                found = facts_of(self.store, outcome.run, {}, loop=loop.name, keep_results=True)
-                for facts in found[:1]:
+                for facts in self._facts(outcome.run, loop):
                     return bool(self._grades(facts, loop, outcome, name))
         except (InvalidWorkflow, UsageError):
             pass
@@ -135,11 +138,11 @@ class Study:
 
     def loops(self) -> list[str]:
         """The loops of the baseline, those that are explored first."""
-        nodes = (node for _, node in walk(self._workflow("").body))
+        nodes = (node for _, node in walk(self.workflow().body))
         names = [node.name for node in nodes if isinstance(node, Loop)]
         return list(dict.fromkeys([*self.experiment.explore, *names]))
 
-    def _workflow(self, variant: str) -> Workflow:
+    def workflow(self, variant: str = "") -> Workflow:
         return workflow_named(self.experiment, self.prepared, variant)
 
     def sweep(
@@ -154,14 +157,33 @@ class Study:
             raise UsageError(words, code="X109")
         tried = default_rules(loop, subjects) if rules is None else rules
         found = sweep_of(loop, subjects, tried, margin=self.experiment.margin)
+        money.tell_of_costs(found, self.store, self._flat(variant or self.experiment.baseline))
         if not found.rules:
             longest = max(len(s.facts.iterations) for s in subjects)
             why = found.not_ranked[0].why
+            if why == NO_GRADE:
+                raise self._ungraded(loop, variant or self.experiment.baseline, len(subjects))
             words = f"no rule is answered by all {len(subjects)} runs: {why}"
             advice = f"record longer ones: explore: {{{loop.name}: {max(8, longest + 3)}}}"
             is_short = why.startswith(GONE_ON)
             raise UsageError(words, help=advice if is_short else "", code="X109")
         return found
+
+    def _ungraded(self, loop: Loop, variant: str, runs: int) -> UsageError:
+        """Which iteration has no grade, why, and what to do about it."""
+        lacking = (
+            (f"iteration {number} of case {outcome.trial.case.id!r}", grade)
+            for outcome in self._ended(variant)
+            if outcome.run is not None
+            for facts in self._facts(outcome.run, loop)
+            for number, grade in self._graded_iterations(facts, loop, outcome, variant)
+            if grade is None or grade.value is None
+        )
+        where, grade = next(lacking, ("an iteration", None))
+        return notes.no_grade(self.experiment, self.commands, runs, where, grade)
+
+    def _facts(self, run: RunId, loop: Loop) -> Sequence[LoopFacts]:
+        return facts_of(self.store, run, {}, loop=loop.name, keep_results=True)[:1]
 
     def subjects(
         self, loop: Loop, variant: str = "", rules: Sequence[Rule] | None = None
@@ -171,8 +193,8 @@ class Study:
         atoms = atoms_in([loop.until, *(rule.until for rule in rules or ())])
         names = {n: fact for rule in rules or () for n, fact in rule.names}
         folder = self._project.store.parent / FOLDER
-        cache = _Cache(folder, digest(VERSION, sorted(atoms), loop.name))
-        is_zero = self.experiment.on_failure == "zero" and fails_with(self._workflow(name), loop)
+        cache = FactsCache(folder, digest(VERSION, sorted(atoms), loop.name))
+        is_zero = self.experiment.on_failure == "zero" and fails_with(self.workflow(name), loop)
         failed = 0.0 if is_zero else None
         subjects = []
         for outcome in self._ended(name):
@@ -246,7 +268,7 @@ class Study:
             if outcome.run is not None
             for facts in facts_of(self.store, outcome.run, atoms, loop=loop.name, names=names)[:1]
         )
-        workflow = self._workflow(name)
+        workflow = self.workflow(name)
         found = list(too_short(workflow, loop, rules, recorded))
         if found:
             check_reopened(workflow, loop)
@@ -256,14 +278,10 @@ class Study:
         """Raises UsageError X109 where no trial has ended, of any variant or of this one."""
         names = [variant] if variant else [*self.prepared]
         if not any(True for name in names for _ in self._ended(name)):
-            outcomes = [one.outcome for block in self.graded for one in block]
+            outcomes = [one.outcome for one in self._flat()]
             ended = [outcome for outcome in outcomes if outcome.trial.variant in names]
-            raise nothing_ended(self.experiment.name, self._commands, ended)
-
-    def _outputs_unknown(self, loop: Loop) -> UsageError:
-        words = f"steps after {loop.name!r} decide the outputs, so those of another iteration are "
-        advice = "grade `results` of the iteration instead of `outputs`"
-        return UsageError(f"{words}not known", help=advice, code="X108")
+            others = self.others
+            raise notes.nothing_ended(self.experiment.name, self.commands, ended, others)
 
     def _stamp(self) -> int:
         """What changes when a grading ends, where grades come from runs."""
@@ -273,25 +291,24 @@ class Study:
         return sum(row.status == "succeeded" for key, row in self.rows.items() if "grade-" in key)
 
     def _ended(self, variant: str) -> Iterator[Outcome]:
-        for block in self.graded:
-            for one in block:
-                outcome = one.outcome
-                if outcome.trial.variant == variant and outcome.is_done and not outcome.is_outside:
-                    yield outcome
+        outcomes = (one.outcome for one in self._flat(variant))
+        return (each for each in outcomes if each.is_done and not each.is_outside)
 
     def _grades(
         self, facts: LoopFacts, loop: Loop, outcome: Outcome, variant: str
     ) -> dict[int, float]:
+        found = self._graded_iterations(facts, loop, outcome, variant)
+        return {n: grade.value for n, grade in found if grade and grade.value is not None}
+
+    def _graded_iterations(
+        self, facts: LoopFacts, loop: Loop, outcome: Outcome, variant: str
+    ) -> Iterator[tuple[int, Grade | None]]:
         grader = self.experiment.graders[self.experiment.main_grader]
-        workflow = self._workflow(variant)
-        grades: dict[int, float] = {}
+        workflow = self.workflow(variant)
         for number, names in iteration_names(self.collection, workflow, loop, outcome, facts):
             if not is_known(grader, names):
-                raise self._outputs_unknown(loop)
-            grade = self.collection.grade(grader, names)
-            if grade is not None and grade.value is not None:
-                grades[number] = grade.value
-        return grades
+                raise outputs_unknown(loop)
+            yield number, self.collection.grade(grader, names)
 
 
 def iteration_names(
@@ -312,38 +329,3 @@ def iteration_names(
         if number != outcome.returned or has_failed:
             names["outputs"] = outputs.of(number, results) if is_asked or has_failed else None
         yield number, names
-
-
-class _Cache:
-    """Facts and grades of runs beside the store; it may be deleted at any time."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._path, self._is_new = folder / f"{name}.z", False
-        self._kept: dict[str, Any] = {}
-        with suppress(OSError, ValueError, zlib.error):
-            self._kept = json.loads(zlib.decompress(self._path.read_bytes()))
-
-    def get(self, run: str, key: str) -> tuple[LoopFacts, dict[int, float]] | None:
-        kept = self._kept.get(run)
-        if kept is None or kept[0] != key:
-            return None
-        return from_document(kept[1]), {int(n): grade for n, grade in kept[2].items()}
-
-    def put(self, run: str, key: str, facts: LoopFacts, grades: dict[int, float]) -> None:
-        self._kept[run] = [key, facts.document(), grades]
-        self._is_new = True
-
-    def write(self) -> None:
-        if self._is_new:
-            with suppress(OSError):
-                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._path.write_bytes(zlib.compress(json.dumps(self._kept).encode(), 1))
-                clear_facts(self._path.parent, FILES_MAX)
-
-
-def clear_facts(folder: Path, keep: int = 0) -> None:
-    """Deletes facts beside a store, all but the newest files; they are made again when asked."""
-    with suppress(OSError):
-        files = sorted(folder.glob("*.z"), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in files[keep:]:
-            path.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from whorl.ir import content_hash, to_json
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import EXPERIMENT, Which
 from whorl.services.experiments.cases import inputs_of
+from whorl.services.experiments.checking import RUN_FACTS
 from whorl.services.files.forecasting import models_of
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ ENDED = ("succeeded", "failed", "cancelled")
 # Network, rate, provider, time, a broken answer, a server of tools. All other faults of calls, such
 # as an answer that does not fit, say something about the variant.
 OUTSIDE = frozenset({"P101", "P102", "P103", "P104", "P108", "P111", "P120"})
+# A budget does not allow a call.
+STOPPED = "R103"
+_PAUSES = frozenset({"budget.reached", "run.waiting", "run.paused"})
 _ENDS = frozenset({"run.finished", "loop.finished", "iteration.finished"})
 
 
@@ -51,7 +55,8 @@ class Trial:
 class Outcome:
     """What became of a trial. Cost and iterations are those of its own rule.
 
-    `extra_usd` is what exploring cost beside that.
+    `extra_usd` is what exploring cost beside that. So many calls are `unpriced`: no price is known,
+    and the costs do not have them; of those `in_doubt` they have what was reserved.
     """
 
     trial: Trial
@@ -69,6 +74,8 @@ class Outcome:
     stopped_by: str = ""
     loop: str = ""
     scores: dict[int, float] = field(default_factory=dict)
+    unpriced: int = 0
+    in_doubt: int = 0
 
     @property
     def is_done(self) -> bool:
@@ -81,8 +88,7 @@ class Outcome:
 
     def facts(self) -> dict[str, Any]:
         """What graders see of the run; not which variant it was."""
-        names = "iterations exit_reason stopped_by cost_usd seconds status"
-        return {name: getattr(self, name) for name in names.split()}
+        return {name: getattr(self, name) for name in RUN_FACTS}
 
 
 def digest(*parts: object) -> str:
@@ -98,6 +104,11 @@ def key_prefix(name: str, generation: int | None = None) -> str:
 def is_trial(key: str) -> bool:
     """Whether the run of this key is a trial; gradings and votes say what they are in theirs."""
     return "-" not in key.rpartition(":")[2]
+
+
+def is_grading(key: str) -> bool:
+    """Whether the run of this key grades a result."""
+    return key.rpartition(":")[2].startswith("grade-")
 
 
 def blocks_of(
@@ -144,18 +155,34 @@ def rows_of(store: SqliteStore, name: str, generation: int) -> dict[str, RunRow]
     return {row.key: row for row in store.list_runs(which, 2**31)}
 
 
+def lacks_money(store: SqliteStore, row: RunRow) -> bool:
+    """Whether a run is paused because its budget does not allow the next call."""
+    if row.status != "paused":
+        return False
+    reached: dict[str, Any] = {}
+    for entry in store.read(row.id, kinds=_PAUSES):
+        body = entry.event.body
+        is_budget = entry.event.kind == "budget.reached" or body.get("for") == "budget"
+        reached = (body if "scope" in body else reached) if is_budget else {}
+    return reached.get("scope") == "run" and reached.get("limit") == "cost_usd"
+
+
 def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
     if row is None:
         return Outcome(trial)
     outcome = Outcome(trial, row.id, row.status, cost_usd=row.cost_usd, seconds=row.seconds)
+    outcome.in_doubt = row.in_doubt
     if not outcome.is_done:
         return outcome
+    if row.status == "paused":
+        _take_stop(outcome, store)
     used: dict[str, float] = {}
     for entry in store.read(row.id, kinds=_ENDS):
         body: dict[str, Any] = entry.event.body
         address = entry.event.address
         if entry.event.kind == "run.finished":
             outcome.outputs = body.get("outputs") or {}
+            outcome.unpriced = unpriced_in(body)
             error = body.get("error") or {}
             outcome.error, outcome.message = error.get("code", ""), error.get("message", "")
             # Of what the outside failed, the step, the iteration and the run say R100.
@@ -169,6 +196,20 @@ def outcome_of(store: SqliteStore, trial: Trial, row: RunRow | None) -> Outcome:
         elif "[" not in address:
             _take_loop(outcome, body, address, used.get(address, 0))
     return outcome
+
+
+def _take_stop(outcome: Outcome, store: SqliteStore) -> None:
+    """A budget that stops a run says which call it does not allow."""
+    assert outcome.run is not None
+    for entry in store.read(outcome.run, kinds=frozenset({"warning"})):
+        body: dict[str, Any] = entry.event.body
+        if body.get("code") == STOPPED:
+            outcome.error, outcome.message = STOPPED, str(body.get("message", ""))
+
+
+def unpriced_in(finished: dict[str, Any]) -> int:
+    """How many calls of a run that has finished had no known price."""
+    return int((finished.get("usage") or {}).get("unpriced") or 0)
 
 
 def _take_loop(outcome: Outcome, body: dict[str, Any], address: str, used: float) -> None:

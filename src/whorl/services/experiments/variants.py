@@ -13,18 +13,22 @@ from whorl.dialects.native.objects import read_object
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reader import Files, parse
 from whorl.errors import Diagnostic, InvalidWorkflow, Span, UsageError, did_you_mean
-from whorl.ir import Constant, Fields, Loop, LoopLimits, Task
-from whorl.ir.expressions import Names, expressions_in, inner_values
+from whorl.ir import AnyOf, Constant, Fields, Loop, LoopLimits, Plateau, Score, Task
+from whorl.ir.checks.expressions import check_expressions
+from whorl.ir.checks.scopes import Subject
+from whorl.ir.checks.structure import check_best
+from whorl.ir.expressions import Names, conditions_in, expressions_in, inner_values
 from whorl.ir.walk import walk, with_nodes
 from whorl.language import LanguageError
 from whorl.language import parse as parse_expression
 from whorl.lazily import dataclass
 from whorl.services.experiments.cases import check_cases, inputs_given
+from whorl.services.experiments.checking import RUN_FACTS, check_members, expressions_of
 from whorl.services.experiments.document import workflow_beside
 from whorl.source import Mapping
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from whorl.dialects import Reading
     from whorl.ir import Node, Workflow
@@ -66,10 +70,27 @@ def prepare(project: Project, experiment: Experiment) -> dict[str, Prepared]:
         )
         mistakes += check_explored(one.workflow, experiment)
         prepared[variant.name] = one
+    root: Any = experiment.document.root
+    graders = expressions_of(root.get("grade"))
+    mistakes += check_members(graders, _members(experiment, prepared))
     if mistakes:
         raise InvalidWorkflow(mistakes)
     experiment.prepared = prepared
     return dict(prepared)
+
+
+def _members(experiment: Experiment, prepared: dict[str, Prepared]) -> dict[str, Collection[str]]:
+    """What graders find in each of their names; of those left out nobody knows."""
+    columns = {name for case in experiment.cases for name in case.row}
+    members: dict[str, Collection[str]] = {"case": columns, "run": RUN_FACTS}
+    if any(one.workflow for name, one in experiment.variants.items() if name not in prepared):
+        return members
+    workflows = [experiment.reading.workflow, *(one.workflow for one in prepared.values())]
+    if not any(one.open_inputs for one in workflows):
+        members["inputs"] = {port.name for one in workflows for port in one.inputs}
+    if all(one.outputs for one in workflows):
+        members["outputs"] = {name for one in workflows for name, _ in one.outputs}
+    return members
 
 
 def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Prepared:
@@ -79,7 +100,7 @@ def _prepared(project: Project, experiment: Experiment, variant: Variant) -> Pre
     workflow = with_models(reading.workflow, variant)
     for name, words in variant.loops.items():
         loop = find_loop(workflow, name, words.span)
-        changed = read_rule(experiment.document, words, loop)
+        changed = read_rule(experiment.document, words, loop, workflow)
         workflow = with_loop(workflow, loop, changed)
     return Prepared(variant, workflow, dict(reading.sources))
 
@@ -155,8 +176,18 @@ def with_loop(workflow: Workflow, loop: Loop, changed: Loop) -> Workflow:
     return replace(workflow, body=body)
 
 
-def read_rule(document: Document, words: Mapping, loop: Loop) -> Loop:
-    """A loop with another rule, in the words of the native `repeat`."""
+def read_rule(
+    document: Document,
+    words: Mapping,
+    loop: Loop,
+    workflow: Workflow,
+    *,
+    keeps_score: bool = False,
+) -> Loop:
+    """A loop of a workflow with another rule, in the words of the native `repeat`.
+
+    A rule that needs a score and has none is refused, or keeps that of the loop.
+    """
     context = Context(document, Files(_NoLibrary(), document.file, ""), kinds=KINDS)  # type: ignore[arg-type]
     context = context.within(blocks=[loop.body], path=loop.name, step=loop.name)
     table = {name: REPEAT.fields[name] for name in RULE}
@@ -170,13 +201,39 @@ def read_rule(document: Document, words: Mapping, loop: Loop) -> Loop:
             iteration_time_s=limits.iteration_time_s or loop.limits.iteration_time_s,
         )
     changed = replace(loop, **{n: value for n, value in given.items() if value is not None})
+    changed = _with_score(changed, loop) if keeps_score else changed
     _check_expressions(context, changed, words)
     if context.diagnostics:
         raise InvalidWorkflow(context.diagnostics)
     read = Names().in_values(inner_values(changed)) | Names().in_block(changed.body)
     known = dict(changed.facts)
     more: Any = ((n, fact) for n, fact in FACTS.items() if n in read and n not in known)
-    return replace(changed, facts=(*changed.facts, *more))
+    made = replace(changed, facts=(*changed.facts, *more))
+    if wrong := _mistakes(context, workflow, loop, made):
+        raise InvalidWorkflow([replace(one, span=one.span or words.span) for one in wrong])
+    return made
+
+
+def _with_score(changed: Loop, loop: Loop) -> Loop:
+    """A rule that needs a score and has none measures that of the loop, where that has one."""
+    own, other = (list(conditions_in(each.until)) for each in (loop, changed))
+    score = next((part for part in own if isinstance(part, Score)), None)
+    is_needed = changed.returns == "best" or any(isinstance(part, Plateau) for part in other)
+    if score is None or not is_needed or any(isinstance(part, Score) for part in other):
+        return changed
+    measured = replace(score, at_least=None)
+    until = measured if changed.until is None else AnyOf((measured, changed.until))
+    return replace(changed, until=until)
+
+
+def _mistakes(context: Context, workflow: Workflow, loop: Loop, changed: Loop) -> list[Diagnostic]:
+    """Names that the rule reads and nobody gives there, and scores that it lacks."""
+    before, after = (
+        dict.fromkeys((*check_expressions(subject), *check_best(subject)))
+        for each in (workflow, with_loop(workflow, loop, changed))
+        for subject in [Subject(each, context.places, Names())]
+    )
+    return [one for one in after if one not in before]
 
 
 class _NoLibrary:
@@ -196,8 +253,8 @@ def _check_expressions(context: Context, loop: Loop, words: Mapping) -> None:
                 context.report("W008", f"{fault}", span)
 
 
-def rule_from_text(text: str, loop: Loop, **more: Any) -> Loop:
-    """A loop with a rule whose condition is written as YAML on a command line."""
+def rule_from_text(text: str, loop: Loop, workflow: Workflow, **more: Any) -> Loop:
+    """A loop of a workflow with a rule whose condition is written as YAML on a command line."""
     fields = {name: value for name, value in more.items() if value is not None}
     lines = [f"{name}: {_yaml(value)}" for name, value in fields.items()]
     if text:
@@ -205,7 +262,7 @@ def rule_from_text(text: str, loop: Loop, **more: Any) -> Loop:
         lines.append(f"until: {json.dumps(text) if is_plain else text}")
     document = parse("\n".join(lines) + "\n", "<rule>")
     assert isinstance(document.root, Mapping)
-    return read_rule(document, document.root, loop)
+    return read_rule(document, document.root, loop, workflow, keeps_score=True)
 
 
 def _yaml(value: Any) -> str:

@@ -48,6 +48,11 @@ class Estimate:
         )
 
 
+def too_few(count: int, noun: str) -> str:
+    """Says that there are too few units."""
+    return f"{count} {noun} is too few" if count == 1 else f"{count} {noun}s are too few"
+
+
 def mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
 
@@ -114,7 +119,9 @@ def wilson(hits: int, count: int, level: float = LEVEL) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def agresti_min(better: int, worse: int, count: int, level: float = LEVEL) -> tuple[float, float]:
+def agresti_min(
+    better: float, worse: float, count: int, level: float = LEVEL
+) -> tuple[float, float]:
     """The interval of Agresti and Min (2005) for the difference of two paired shares."""
     z, total = _NORMAL.inv_cdf(0.5 + level / 2), count + 2
     up, down = (better + 0.5) / total, (worse + 0.5) / total
@@ -138,11 +145,15 @@ def t_interval(
 ) -> tuple[float, float]:
     """Student's interval for a mean, with the error between units (clustered)."""
     units, middle = gather(values, groups), mean(values)
-    count = len(units)
-    squares = math.fsum((total - size * middle) ** 2 for total, size in units)
-    error = math.sqrt(count / (count - 1) * squares) / len(values)
-    half = t_quantile(0.5 + level / 2, count - 1) * error
+    half = t_quantile(0.5 + level / 2, len(units) - 1) * _error(units, middle)
     return middle - half, middle + half
+
+
+def _error(units: Sequence[tuple[float, float]], middle: float) -> float:
+    """The standard error of a mean, given the sum and the number of values of each unit."""
+    count, size = len(units), math.fsum(size for _, size in units)
+    squares = math.fsum((total - each * middle) ** 2 for total, each in units)
+    return math.sqrt(count / (count - 1) * squares) / size
 
 
 def expanded(ordered: Sequence[float], units: int, level: float = LEVEL) -> tuple[float, float]:
@@ -181,7 +192,7 @@ def difference_estimate(
     units = gather(differences, groups)
     if len(units) < UNITS_MIN:
         return Estimate(mean(differences))
-    if groups is None and all(value in (-1, 0, 1) for value in differences):
+    if is_yes_or_no(differences, groups):
         better = sum(value == 1 for value in differences)
         worse = sum(value == -1 for value in differences)
         return Estimate(mean(differences), *agresti_min(better, worse, len(differences), level))
@@ -240,25 +251,32 @@ def cost_estimates(
     return estimates
 
 
-def detectable(differences: Sequence[float], groups: Sequence[Hashable] | None = None) -> float:
-    """The difference that would have been seen four times of five."""
+def detectable(
+    differences: Sequence[float],
+    groups: Sequence[Hashable] | None = None,
+    level: float = LEVEL,
+) -> float:
+    """The least difference that would have been seen at this level, rounded up to two digits.
+
+    Of yes and no: with as many cases against it as there are. Of other grades: four times of five.
+    """
     units = gather(differences, groups)
     if len(units) < UNITS_MIN:
         return math.inf
-    error = deviation([total / size for total, size in units]) / math.sqrt(len(units))
-    return _reach(len(units) - 1) * error
+    if is_yes_or_no(differences, groups):
+        against = min(sum(value == sign for value in differences) for sign in (-1, 1))
+        count = len(differences)
+        wins = range(against, count - against + 1)
+        seen = (n for n in wins if agresti_min(n, against, count, level)[0] > 0)
+        least = (next(seen, math.inf) - against) / count
+    else:
+        error, degrees = _error(units, mean(differences)), len(units) - 1
+        least = (t_quantile(0.5 + level / 2, degrees) + t_quantile(POWER, degrees)) * error
+    return math.ceil(100 * least - _TINY) / 100 if math.isfinite(least) else least
 
 
-def needed(differences: Sequence[float], margin: float) -> int:
-    """How many cases would decide about a difference of this size."""
-    if len(differences) < 2 or margin <= 0:
-        return 0
-    wanted = (_reach(len(differences) - 1) * deviation(differences) / margin) ** 2
-    return max(UNITS_MIN, math.ceil(wanted))
-
-
-def _reach(degrees: int) -> float:
-    return t_quantile(0.5 + LEVEL / 2, degrees) + t_quantile(POWER, degrees)
+def is_yes_or_no(differences: Sequence[float], groups: Sequence[Hashable] | None) -> bool:
+    return groups is None and all(value in (-1, 0, 1) for value in differences)
 
 
 def within_share(repeats: Sequence[Sequence[float]]) -> float | None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from whorl.errors import UsageError
+from whorl.errors import UsageError, plural
 from whorl.lazily import dataclass
+from whorl.services.experiments.grading import LEFT_OUT
 from whorl.services.experiments.reporting import figures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from whorl.services.experiments.document import Experiment, Grader
-    from whorl.services.experiments.grading import Graded
+    from whorl.services.experiments.grading import Grade, Graded
     from whorl.services.experiments.trials import Outcome
 
 
@@ -29,17 +30,44 @@ class Commands:
         return f"`{self.resume} {run}` tries one of them again, `{self.fresh}` runs all trials anew"
 
 
-def nothing_ended(name: str, commands: Commands, ended: Iterable[Outcome] = ()) -> UsageError:
-    """Nobody can tell anything of an experiment without a run that the outside did not fail."""
+def nothing_ended(
+    name: str, commands: Commands, ended: Iterable[Outcome] = (), others: int = 0
+) -> UsageError:
+    """Nobody can tell anything of an experiment without a run that the outside did not fail.
+
+    `others` are runs of it that its files do not describe any more.
+    """
     failed = [one for one in ended if one.is_outside]
     if not failed:
         words = f"no run of experiment {name!r} has ended yet"
+        if others:
+            runs = f"{others} {'run is' if others == 1 else 'runs are'}"
+            words = f"no run of experiment {name!r} as its files are now has ended; {runs} of "
+            words += "cases, variants or versions that it has no more"
         return UsageError(words, help=commands.run, code="X109")
     codes = ", ".join(dict.fromkeys(one.error for one in failed))
     trials = f"all {len(failed)} trials" if len(failed) > 1 else "the only trial"
     words = f"{trials} of experiment {name!r} that ended failed because of the provider ({codes})"
     advice = commands.again(str(failed[0].run))
     return UsageError(f"{words}: {failed[0].message}", help=advice, code="X109")
+
+
+def no_grade(
+    experiment: Experiment, commands: Commands, runs: int, where: str, grade: Grade | None
+) -> UsageError:
+    """No rule can be ranked, since an iteration of a case has no grade."""
+    name = experiment.main_grader
+    why, advice = "has not graded it", commands.run
+    if grade is not None and grade.fault == LEFT_OUT:
+        why, advice = LEFT_OUT, "on_failure: zero"
+    elif grade is not None:
+        why, advice = grade.fault, f"correct grader {name!r}: no trial runs again"
+    elif experiment.graders[name].kind == "person":
+        advice = "a person has to grade it: `whorl serve` has the queue of them"
+    elif not experiment.explore or experiment.grade_iterations == "returned":
+        advice = "only what runs return is graded: explore the loop, and grade all iterations"
+    words = f"no rule is answered by all {runs} runs: {where} has no grade: grader {name!r} {why}"
+    return UsageError(words, help=advice, code="X109")
 
 
 def count_failure(failed: dict[str, int], outcome: Outcome) -> None:
@@ -53,7 +81,7 @@ def grader_words(grader: Grader) -> str:
     """Who grades: `judge, 3 votes`, `expression`, `person`."""
     if grader.kind == "judge":
         votes = grader.fields.get("votes", 1)
-        return f"judge, {votes} {'vote' if votes == 1 else 'votes'}"
+        return f"judge, {plural(votes, 'vote')}"
     return "function" if grader.function is not None else grader.kind
 
 
@@ -63,7 +91,7 @@ def left_out(flat: Iterable[Graded]) -> list[str]:
         if one.outcome.is_outside:
             codes[one.outcome.error] = codes.get(one.outcome.error, 0) + 1
     return [
-        f"{count} {'trial' if count == 1 else 'trials'} left out: the provider failed ({code})"
+        f"{plural(count, 'trial')} left out: the provider failed ({code})"
         for code, count in codes.items()
     ]
 

@@ -12,39 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 from whorl.lazily import dataclass
 from whorl.services.experiments.grading import SOLVED
-from whorl.services.experiments.reporting import figures, notes
+from whorl.services.experiments.reporting import figures, money, notes
 from whorl.services.experiments.reporting.figures import Estimate
+from whorl.services.experiments.reporting.variant import (
+    VariantReport,
+    costs_of,
+    fewer_words,
+    table_of,
+    variant_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from whorl.services.experiments.document import Experiment
     from whorl.services.experiments.grading import Graded
 
 FORMAT = 1
-
-
-@dataclass(slots=True)
-class VariantReport:
-    """One variant: its grade, the difference to the baseline, what it solves and what it costs."""
-
-    name: str
-    cases: int
-    grade: Estimate
-    difference: Estimate | None
-    words: str
-    could_see: float | None
-    solved: float | None
-    cost_usd: Estimate
-    per_solved: Estimate
-    iterations: float
-    wins: int = 0
-    ties: int = 0
-    losses: int = 0
-    noise: str = ""
-    # How many of its trials have failed by themselves, by code, and how many have ended.
-    failed: dict[str, int] = field(default_factory=dict)
-    ended: int = 0
 
 
 @dataclass(slots=True)
@@ -66,12 +50,16 @@ class Report:
     rho: float | None = None
     extra_usd: float = 0.0
     spent_usd: float = 0.0
+    # Variants that have no grade, or no pair, for some of the cases.
+    fewer: list[str] = field(default_factory=list)
     people: dict[str, tuple[int, int]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     # Whether a run that has failed is graded 0, or left out.
     on_failure: str = "zero"
     # Runs of cases, variants or versions that the file has no more.
     others: int = 0
+    # What has to be known of costs, and of grades that are missing.
+    notes: list[str] = field(default_factory=list)
     # Who grades, and when a trial is solved.
     graded_by: str = ""
     solved: str = ""
@@ -115,10 +103,11 @@ class Report:
     def _cell(self, trials: list[dict[str, Any]]) -> dict[str, Any]:
         """A case under a variant: means over its trials, and the trials."""
         grades = [g for row in trials if (g := row["grades"].get(self.grader)) is not None]
+        costs = [row["cost_usd"] for row in trials]
         names = ("run", "status", "error", "solved", "iterations", "returned", "grades", "cost_usd")
         return {
             "grade": figures.mean(grades) if grades else None,
-            "cost_usd": figures.mean([row["cost_usd"] for row in trials]),
+            "cost_usd": None if None in costs else figures.mean(costs),
             "iterations": figures.mean([float(row["iterations"]) for row in trials]),
             "solved": figures.mean([float(bool(row["solved"])) for row in trials]),
             "trials": [{name: row[name] for name in names} for row in trials],
@@ -141,21 +130,27 @@ def report_of(
     blocks: Sequence[Sequence[Graded]],
     spent_usd: float,
     others: int = 0,
+    notes_of_money: Sequence[str] = (),
 ) -> Report:
     """The report of what is there; only cases that all variants have are compared."""
     flat = [one for block in blocks for one in block]
     done = sum(one.outcome.is_done for one in flat)
-    whole = [block for block in blocks if all(one.outcome.is_done for one in block)]
-    table = _table(experiment, whole)
+    ended = [block for block in blocks if all(one.outcome.is_done for one in block)]
+    whole = money.graded_blocks(experiment, ended)
+    is_complete = len(whole) == len(blocks)
+    table = table_of(experiment, whole)
     names = list(experiment.variants)
-    costs = _costs(experiment, table)
+    costs = costs_of(experiment, table)
     variants = {
-        name: _variant(experiment, table, name, costs[name], is_complete=done == len(flat))
+        name: variant_of(experiment, table, name, costs[name], is_complete=is_complete)
         for name in names
     }
     for one in flat:
         variant = variants[one.outcome.trial.variant]
         variant.ended += one.outcome.is_done
+        variant.unpriced += bool(one.outcome.unpriced)
+        if variant.unpriced:
+            variant.cost_usd = variant.per_solved = Estimate(math.nan)
         notes.count_failure(variant.failed, one.outcome)
     main = experiment.main_grader
     return Report(
@@ -165,12 +160,13 @@ def report_of(
         baseline=experiment.baseline,
         cases=len(whole),
         repeat=experiment.repeat,
-        is_complete=done == len(flat),
+        is_complete=is_complete,
         trials=len(flat),
         done=done,
         variants=variants,
         rows=[_row(one) for one in flat if one.outcome.run is not None],
         left_out=notes.left_out(flat),
+        fewer=fewer_words(variants.values(), len(whole), experiment.baseline),
         rho=notes.rho(whole, main),
         extra_usd=sum(one.outcome.extra_usd for one in flat),
         spent_usd=spent_usd,
@@ -178,6 +174,7 @@ def report_of(
         faults=notes.faults(flat),
         on_failure=experiment.on_failure,
         others=others,
+        notes=[*money.ungraded(experiment, flat), *notes_of_money],
         graded_by=notes.grader_words(experiment.graders[main]),
         solved=experiment.solved or f"{main} >= {SOLVED}",
     )
@@ -196,140 +193,10 @@ def _row(one: Graded) -> dict[str, Any]:
         "is_outside": outcome.is_outside,
         "grades": {name: one.value(name) for name in one.grades},
         "solved": one.is_solved,
-        "cost_usd": outcome.cost_usd,
+        "cost_usd": None if outcome.unpriced else outcome.cost_usd,
         "seconds": outcome.seconds,
         "iterations": outcome.iterations,
         "returned": outcome.returned,
         "exit_reason": outcome.exit_reason,
         "score": outcome.scores.get(outcome.returned or 0),
     }
-
-
-@dataclass(slots=True)
-class _Cell:
-    """A case under a variant: the mean over its repeats."""
-
-    grade: float
-    repeats: list[float]
-    cost_usd: float
-    solved: float
-    iterations: float
-
-
-def _table(
-    experiment: Experiment, blocks: Iterable[Sequence[Graded]]
-) -> dict[str, dict[str, _Cell]]:
-    """Cells by case and variant; a case without a grade under a variant has none there."""
-    main = experiment.main_grader
-    table: dict[str, dict[str, _Cell]] = {}
-    for block in blocks:
-        for name in experiment.variants:
-            trials = [one for one in block if one.outcome.trial.variant == name]
-            grades = [grade for one in trials if (grade := one.value(main)) is not None]
-            if grades and trials:
-                count = len(trials)
-                table.setdefault(trials[0].outcome.trial.case.id, {})[name] = _Cell(
-                    figures.mean(grades),
-                    grades,
-                    sum(one.outcome.cost_usd for one in trials) / count,
-                    sum(bool(one.is_solved) for one in trials) / count,
-                    sum(one.outcome.iterations for one in trials) / count,
-                )
-    return table
-
-
-def _costs(
-    experiment: Experiment, table: dict[str, dict[str, _Cell]]
-) -> dict[str, tuple[Estimate, Estimate]]:
-    """What each variant costs, in all and for each solved case; those with the same cases at once.
-
-    A case without a grade under a variant is none of it there.
-    """
-    groups = {case.id: case.group for case in experiment.cases}
-    alike: dict[tuple[str, ...], list[str]] = {}
-    for name in experiment.variants:
-        alike.setdefault(tuple(case for case, row in table.items() if name in row), []).append(name)
-    found: dict[str, tuple[Estimate, Estimate]] = {}
-    for cases, names in alike.items():
-        units = [groups[case] for case in cases] if experiment.is_grouped else None
-        cells = [[table[case][name] for case in cases] for name in names]
-        each = [([c.cost_usd for c in row], [c.solved for c in row]) for row in cells]
-        estimates = figures.cost_estimates(each, units, seed=f"{experiment.name} cost")
-        found |= dict(zip(names, estimates, strict=True))
-    return found
-
-
-def _variant(
-    experiment: Experiment,
-    table: dict[str, dict[str, _Cell]],
-    name: str,
-    costs: tuple[Estimate, Estimate],
-    *,
-    is_complete: bool,
-) -> VariantReport:
-    groups = {case.id: case.group for case in experiment.cases}
-    cells = {case: row[name] for case, row in table.items() if name in row}
-    units = [groups[case] for case in cells] if experiment.is_grouped else None
-    cost, per_solved = costs
-    one = VariantReport(
-        name=name,
-        cases=len(cells),
-        grade=figures.mean_estimate(
-            [cell.grade for cell in cells.values()], units, is_repeated=experiment.repeat > 1
-        ),
-        difference=None,
-        words="",
-        could_see=None,
-        solved=figures.mean([cell.solved for cell in cells.values()]) if cells else None,
-        cost_usd=cost,
-        per_solved=per_solved,
-        iterations=figures.mean([cell.iterations for cell in cells.values()]) if cells else 0.0,
-        noise=_noise([cell.repeats for cell in cells.values()]),
-    )
-    if name != experiment.baseline:
-        _compare(experiment, table, one, is_complete=is_complete)
-    return one
-
-
-def _noise(repeats: list[list[float]]) -> str:
-    share = figures.within_share(repeats)
-    if share is None:
-        return ""
-    return "more repeats help" if share > 0.5 else "more cases help"
-
-
-def _compare(
-    experiment: Experiment,
-    table: dict[str, dict[str, _Cell]],
-    one: VariantReport,
-    *,
-    is_complete: bool,
-) -> None:
-    """The difference to the baseline, over the cases that both have."""
-    base, groups = experiment.baseline, {case.id: case.group for case in experiment.cases}
-    both = {case: row for case, row in table.items() if one.name in row and base in row}
-    pairs = [row[one.name].grade - row[base].grade for row in both.values()]
-    units = [groups[case] for case in both] if experiment.is_grouped else None
-    if not pairs:
-        return
-    seed = f"{experiment.name} {base} {one.name}"
-    one.difference = figures.difference_estimate(pairs, units, seed=seed)
-    margin = experiment.margin
-    one.wins = sum(pair > margin for pair in pairs)
-    one.losses = sum(pair < -margin for pair in pairs)
-    one.ties = len(pairs) - one.wins - one.losses
-    if is_complete:
-        one.words, one.could_see = _words(experiment, pairs, units, seed)
-
-
-def _words(
-    experiment: Experiment, pairs: list[float], units: list[str] | None, seed: str
-) -> tuple[str, float | None]:
-    level = 1 - (1 - figures.LEVEL) / max(1, len(experiment.variants) - 1)
-    shared = figures.difference_estimate(pairs, units, seed=seed, level=level)
-    if not shared.is_known:
-        count = len(figures.gather(pairs, units))
-        return f"{count} cases are too few to say", None
-    if shared.excludes(0):
-        return ("better" if shared.value > 0 else "worse"), None
-    return "no difference seen", figures.detectable(pairs, units)

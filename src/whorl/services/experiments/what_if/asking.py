@@ -11,12 +11,13 @@ from whorl.dialects.native.conditions import CONDITION
 from whorl.dialects.native.context import CannotWriteError, Context
 from whorl.dialects.native.steps import KINDS
 from whorl.dialects.reader import parse
-from whorl.errors import InternalError, UsageError
+from whorl.errors import InternalError, UsageError, plural
 from whorl.interpreter.plan import loop_plan
 from whorl.ir import content_hash, from_json
 from whorl.ir.loop_rules import LoopLimits
 from whorl.lazily import dataclass
 from whorl.runtimes.sqlite.listing import Which
+from whorl.services.experiments.trials import unpriced_in
 from whorl.services.experiments.variants import find_loop, rule_from_text, with_loop
 from whorl.services.experiments.what_if.exporting import atom_names, rule_document
 from whorl.services.experiments.what_if.facts import Subject, atom_of, atoms_in
@@ -54,7 +55,8 @@ class WhatIf:
 
     `outputs` are those of the run under the rule, where no step behind the loop makes a call;
     `results` are those of the iteration that it returns, by step. `remembers`: the run has seen
-    what other runs left, so that several of them are no sample.
+    what other runs left, so that several of them are no sample. So many calls of the run are
+    `unpriced`: costs do not have them.
     """
 
     run: str
@@ -65,17 +67,24 @@ class WhatIf:
     results: dict[str, Any] | None = None
     remembers: bool = False
     workflow: str = ""
+    unpriced: int = 0
 
     def document(self) -> dict[str, Any]:
-        made = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
+        made: dict[str, Any] = {"run": self.run, "loop": self.loop, "outputs": self.outputs}
+        made |= {"unpriced_calls": self.unpriced}
         return made | {"as_it_was": asdict(self.as_it_was), "answer": asdict(self.answer)}
 
 
 def rule_of(
-    loop: Loop, *, until: str = "", at_most: AtMost = None, returns: str | None = None
+    workflow: Workflow,
+    loop: Loop,
+    *,
+    until: str = "",
+    at_most: AtMost = None,
+    returns: str | None = None,
 ) -> Rule:
     """The rule of a loop with some of it changed, in the words of the native format."""
-    changed = rule_from_text(until, loop, at_most=at_most, **{"return": returns})
+    changed = rule_from_text(until, loop, workflow, at_most=at_most, **{"return": returns})
     rule = own_rule(changed)
     if rule is None:
         raise UsageError(f"a limit of {loop.name!r} is computed; give --at-most", code="X106")
@@ -113,17 +122,18 @@ def what_ifs_of(
     """The same for each loop of that name: one that is inside another loop is there many times."""
     workflow = from_json(store.workflow(run))
     loop = find_loop(workflow, loop_name)
-    rule = rule_of(loop, until=until, at_most=at_most, returns=returns)
+    rule = rule_of(workflow, loop, until=until, at_most=at_most, returns=returns)
     atoms = atoms_in([loop.until, rule.until])
     names = dict(rule.names)
     found = facts_of(store, run, atoms, loop=loop.name, names=names, keep_results=True)
     if not found:
         raise UsageError(f"run {run} has not reached loop {loop.name!r}", code="X109")
+    ends = [entry.event.body for entry in store.read(run, kinds=frozenset({"run.finished"}))]
     answers = []
     for facts in found:
         made = WhatIf(str(run), facts.address, _as_it_was(facts), answer(facts, loop, rule))
         made.results = facts.results.get(made.answer.returned or 0)
-        made.workflow = workflow.name
+        made.workflow, made.unpriced = workflow.name, unpriced_in(ends[-1]) if ends else 0
         made.remembers = loop.memory is not None and loop.memory.across_runs
         if made.answer.exact and "[" not in facts.address:
             cassette = cassette_from_run(store, run, result_of(store, run))
@@ -147,7 +157,7 @@ def runs_of_version(
         raise UsageError(f"no run of {workflow!r} has ended", help=advice, code="X109")
     found = [name for name in by if name.startswith(version)]
     if len(found) != 1 and version:
-        words = f"the runs are of {len(by)} versions of the workflow, but not {version!r}"
+        words = f"the runs are of {plural(len(by), 'version')} of the workflow, but not {version!r}"
         raise UsageError(words, help=f"known: {', '.join(n[:12] for n in by)}", code="X110")
     return by[found[0]], sum(map(len, by.values())) - len(by[found[0]])
 
@@ -170,6 +180,7 @@ def _as_it_was(facts: LoopFacts) -> Answer:
         exit_reason=facts.exit_reason,
         stopped_by=facts.stopped_by,
         usage=facts.usage,
+        in_doubt=sum(c.is_in_doubt for row in facts.iterations[: facts.made] for c in row.calls),
     )
 
 
@@ -271,6 +282,7 @@ def document_of(sweep: Sweep, loop: Loop) -> dict[str, Any]:
         "not_ranked": [_row(result, names) for result in sweep.not_ranked],
         "own": None if own is None else own.words,
         "recommended": None if chosen is None else chosen.words,
+        "not_recommended": sweep.not_recommended,
         "honest": sweep.honest or None,
         "ideal": {
             name: {"grade": grade, "cost_usd": cost, "iterations": count}

@@ -22,7 +22,7 @@ from whorl.lazily import dataclass
 from whorl.runtimes.starting import Start
 from whorl.services import steering
 from whorl.services.experiments.trials import digest, labels_of
-from whorl.services.experiments.variants import not_explored
+from whorl.services.experiments.variants import find_loop, not_explored, with_loop
 from whorl.services.experiments.what_if.facts import USAGE, Call, votes_in
 from whorl.services.experiments.what_if.walking import GONE_ON, answer
 from whorl.services.files import forecasting, preflight
@@ -171,20 +171,32 @@ class Extension:
         return count, sum(known) if len(known) == len(each) else None
 
     async def run(self, budget: float, at_once: int) -> None:
-        places, reserved = asyncio.Semaphore(at_once), [0.0]
+        places, changed = asyncio.Semaphore(at_once), asyncio.Condition()
+        reserved, under_way = 0.0, 0
 
         async def record(one: Lacking) -> None:
+            nonlocal reserved, under_way
             async with places:
                 bound = one.bound(self.providers) or 0.0
-                if self.spent_usd + reserved[0] + bound > budget + 1e-9:
-                    self.left += one.count
-                    return
-                reserved[0] += bound
+                async with changed:
+                    # What others may cost comes back when they have cost less.
+                    while reserved and self.spent_usd + reserved + bound > budget + 1e-9:
+                        await changed.wait()
+                    if self.spent_usd + bound > budget + 1e-9:
+                        self.left += one.count
+                        return
+                    most = budget - self.spent_usd - reserved
+                    reserved += bound
+                    under_way += 1
                 try:
-                    most = budget - self.spent_usd
-                    self.spent_usd += await one.record(self.driving, self.providers, most)
+                    # Others add to it in the meantime: it is read after the wait.
+                    cost_usd = await one.record(self.driving, self.providers, most)
+                    self.spent_usd += cost_usd
                 finally:
-                    reserved[0] -= bound
+                    async with changed:
+                        under_way -= 1
+                        reserved = reserved - bound if under_way else 0.0
+                        changed.notify_all()
 
         await asyncio.gather(*(record(one) for one in self.missing))
 
@@ -201,7 +213,9 @@ class Shorter:
 
     def bound(self, providers: Any) -> float | None:
         """What it may cost at most; None: nothing bounds it."""
-        found = forecasting.forecast(self.workflow, providers, iterations=self.count)
+        loop = find_loop(self.workflow, self.loop)
+        longer = replace(loop, limits=replace(loop.limits, iterations=self.count))
+        found = forecasting.forecast(with_loop(self.workflow, loop, longer), providers)
         return found.bound_usd if found.bound_usd is not None else found.cost_usd
 
     async def record(self, driving: Driving, providers: Any, most: float) -> float:

@@ -6,6 +6,9 @@ question in the live scope of each iteration, with the functions that the engine
 
 from __future__ import annotations
 
+import json
+import zlib
+from contextlib import suppress
 from dataclasses import asdict, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,7 @@ from whorl.lazily import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from whorl.ir import Condition
     from whorl.language import Json
@@ -28,6 +32,9 @@ FAULT = "?"
 HIDDEN = "!"
 USAGE = ("calls", "input_tokens", "output_tokens", "cost_usd")
 _VERDICTS = ("met", "not_met")
+FOLDER = "facts"
+# So many files of facts are kept, one for each loop and what its rules read.
+FILES_MAX = 20
 
 
 @dataclass(slots=True)
@@ -190,3 +197,38 @@ class Subject:
     solved: frozenset[int] = frozenset()
     variant: str = ""
     failed_grade: float | None = None
+
+
+class FactsCache:
+    """Facts and grades of runs beside the store; it may be deleted at any time."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._path, self._is_new = folder / f"{name}.z", False
+        self._kept: dict[str, Any] = {}
+        with suppress(OSError, ValueError, zlib.error):
+            self._kept = json.loads(zlib.decompress(self._path.read_bytes()))
+
+    def get(self, run: str, key: str) -> tuple[LoopFacts, dict[int, float]] | None:
+        kept = self._kept.get(run)
+        if kept is None or kept[0] != key:
+            return None
+        return from_document(kept[1]), {int(n): grade for n, grade in kept[2].items()}
+
+    def put(self, run: str, key: str, facts: LoopFacts, grades: dict[int, float]) -> None:
+        self._kept[run] = [key, facts.document(), grades]
+        self._is_new = True
+
+    def write(self) -> None:
+        if self._is_new:
+            with suppress(OSError):
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._path.write_bytes(zlib.compress(json.dumps(self._kept).encode(), 1))
+                clear_facts(self._path.parent, FILES_MAX)
+
+
+def clear_facts(folder: Path, keep: int = 0) -> None:
+    """Deletes facts beside a store, all but the newest files; they are made again when asked."""
+    with suppress(OSError):
+        files = sorted(folder.glob("*.z"), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in files[keep:]:
+            path.unlink(missing_ok=True)

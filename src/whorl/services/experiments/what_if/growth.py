@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from whorl.ir import Score
+from whorl.errors import plural
+from whorl.ir import Judge, Score
 from whorl.ir.expressions import conditions_in
 from whorl.services.experiments.reporting import figures
 from whorl.services.experiments.reporting.figures import Estimate
@@ -30,6 +31,8 @@ class Units:
         self.sizes = [0] * self.count
         for unit in self.of:
             self.sizes[unit] += 1
+        noun = "group" if any(s.group for s in subjects) else "case"
+        self.too_few = figures.too_few(self.count, noun)
 
     def sums(self, values: Sequence[float]) -> list[float]:
         totals = [0.0] * self.count
@@ -125,14 +128,8 @@ def growth_words(values: dict[str, list[list[float]]], units: Units, margin: flo
     last = values["last"]
     if len(last) < 2 or units.count < figures.UNITS_MIN:
         return words
-    means = [figures.mean(row) for row in last]
-    top = max(range(len(means)), key=means.__getitem__)
-    found = units.difference(last[top], last[0])
-    if top and found.low is not None and found.low > 0:
-        limits = f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
-        words.append(f"iterating helps: {limits} from 1 to {top + 1}")
-    else:
-        words.append("iterating is not seen to help")
+    top = _top(last)
+    words.append(_helps(values, units))
     harm = units.difference(last[top], last[-1])
     if top + 1 < len(last) and harm.low is not None and harm.low > 0:
         limits = f"{harm.value:.2f} ({harm.low:.2f} to {harm.high:.2f})"
@@ -144,6 +141,33 @@ def growth_words(values: dict[str, list[list[float]]], units: Units, margin: flo
     return words
 
 
+def _top(rows: list[list[float]]) -> int:
+    means = [figures.mean(row) for row in rows]
+    return max(range(len(means)), key=means.__getitem__)
+
+
+def _helps(values: dict[str, list[list[float]]], units: Units) -> str:
+    """Whether iterating helps, where the last iteration is returned or the best by score."""
+    gains = {}
+    for name in (name for name in _MADE if name in values):
+        rows = values[name]
+        top = _top(rows)
+        found = units.difference(rows[top], rows[0])
+        if top and found.low is not None and found.low > 0:
+            limits = f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f})"
+            gains[name] = f"{limits} from 1 to {top + 1}"
+    if "last" in gains:
+        return f"iterating helps: {gains['last']}"
+    end = "is not seen to be better than the first"
+    if gains:
+        gain = "; ".join(gains.values())
+        return f"iterating helps if the best by score is returned: {gain}; the last iteration {end}"
+    if "best by score" in values:
+        end = "neither the last iteration nor the best by score is seen to be better than the first"
+        return f"iterating is not seen to help: {end}"
+    return f"iterating is not seen to help: the last iteration {end}"
+
+
 def _stops(rows: list[list[float]], units: Units, margin: float) -> str:
     for k in range(len(rows) - 1):
         later = range(k + 1, len(rows))
@@ -151,4 +175,69 @@ def _stops(rows: list[list[float]], units: Units, margin: float) -> str:
         found = [units.difference(rows[j], rows[k], level) for j in later]
         if all(each.high is not None and each.high < margin for each in found):
             return f"stops growing after {k + 1}"
-    return f"not seen to stop within {len(rows)} iterations"
+    return f"not seen to stop within {plural(len(rows), 'iteration')}"
+
+
+def failure_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
+    failed = sum(fails_at(subject, loop) is not None for subject in subjects)
+    words = f"{failed} of {len(subjects)} runs failed in the loop: graded 0 from there on"
+    return [words] if failed else []
+
+
+def ideal_rows(
+    loop: Loop,
+    subjects: Sequence[Subject],
+    prepared: Sequence[Prepared],
+    at_most: int | None = None,
+) -> dict[str, tuple[float, float, float]]:
+    """Rows that nobody can run and everybody should see: grade, cost and iterations.
+
+    A judge that is always right goes on as far as the record does, or `at_most` so far.
+    """
+    names = ("no loop at all", "the judge is always right", "the best that was made")
+    rows: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
+    judges = [part for part in conditions_in(loop.until) if isinstance(part, Judge)]
+    for subject, ready in zip(subjects, prepared, strict=True):
+        grades, judged = subject.grades, [ready.judge(judge)[2] for judge in judges]
+        if not grades:
+            if subject.failed_grade is not None:
+                made = len(ready.rows)
+                usd = ready.body_cost(made) + ready.outside_usd
+                for row in rows.values():
+                    row.append((subject.failed_grade, usd, made))
+            continue
+        count, returned = _always_right(loop, subject, ready, at_most)
+        best, first = max(grades, key=lambda n: (grades[n], -n)), min(grades)
+        fails = fails_at(subject, loop)
+        is_solved = returned in subject.solved
+        if fails is not None and not is_solved and fails <= (at_most or fails):
+            # Nothing ends it before it fails.
+            count, right = fails, subject.failed_grade or 0.0
+        else:
+            right = grades[returned]
+        cost = ready.body_cost(count) + sum(spent[count] for spent in judged)
+        found = (
+            (grades[first], ready.body_cost(first), first),
+            (right, cost, count),
+            (grades[best], ready.body_cost(max(grades)), max(grades)),
+        )
+        for name, (grade, usd, made) in zip(names, found, strict=True):
+            rows[name].append((grade, usd + ready.outside_usd, made))
+    columns = {name: list(zip(*row, strict=True)) for name, row in rows.items() if row}
+    means = {n: [figures.mean(list(column)) for column in each] for n, each in columns.items()}
+    return {name: (grade, cost, count) for name, (grade, cost, count) in means.items()}
+
+
+def _always_right(
+    loop: Loop, subject: Subject, ready: Prepared, most: int | None
+) -> tuple[int, int]:
+    """Where a loop ends and what it returns if only a solved iteration ends it before its limit."""
+    within = [n for n in subject.grades if most is None or n <= most] or [min(subject.grades)]
+    solved, last = [n for n in within if n in subject.solved], max(within)
+    if solved:
+        return min(solved), min(solved)
+    score = next((part for part in conditions_in(loop.until) if isinstance(part, Score)), None)
+    if score is None:
+        return last, last
+    best = ready.best(f"{atom_of(score)} {score.low} {score.high}", score, last)
+    return last, best if best in within else last

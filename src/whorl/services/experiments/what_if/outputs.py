@@ -7,6 +7,7 @@ else than was recorded has no reply, so then nobody knows.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,10 @@ class IterationOutputs:
         if not self._can_play:
             return None
         rule = Rule(None, number, "last", (), self._loop.facts)
-        found = played(self._workflow, self._loop, rule, self._cassette)
+        # In a thread of its own, since who asks may be in an event loop, and a replay has one, too.
+        with ThreadPoolExecutor(1) as pool:
+            work = pool.submit(played, self._workflow, self._loop, rule, self._cassette)
+            found = work.result()
         if found.misses or found.changes:
             return None
         if found.result["status"] == "failed":

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from whorl.ir import AllOf, AnyOf, Judge, Plateau, Score
+from whorl.ir import AllOf, AnyOf, Plateau, Score
 from whorl.ir.expressions import conditions_in
 from whorl.lazily import dataclass
 from whorl.services.experiments.reporting import figures
@@ -24,8 +24,9 @@ from whorl.services.experiments.what_if.growth import (
     Units,
     bands_of,
     by_iteration,
-    fails_at,
+    failure_words,
     growth_words,
+    ideal_rows,
 )
 from whorl.services.experiments.what_if.rules import Rule, own_rule
 
@@ -50,6 +51,8 @@ class Sweep:
     frontier: list[int]
     own: RuleResult | None
     recommended: RuleResult | None
+    # Why no rule is recommended.
+    not_recommended: str
     honest: dict[str, float]
     ideal: dict[str, tuple[float, float, float]]
     curve: dict[str, list[float]]
@@ -137,14 +140,18 @@ def sweep_of(
     others = [result for result in results if result.unknown]
     mine = next((r for r in results if own is not None and _same(own, r.rule)), None)
     units = Units(subjects)
-    chosen, honest = None, {}
+    chosen, honest, why_not = None, {}, ""
     if ranked:
         best = max(ranked, key=lambda result: result.grade)
         for result in ranked:
             result.to_best = units.difference(result.grades, best.grades)
         sums = {id(result): _Sums(result, units) for result in ranked}
         chosen = _choose(ranked, units, margin, sums)
-        honest = _held_out(ranked, units, chosen, margin, sums)
+        held_out = _held_out(ranked, units, margin, sums)
+        honest = _honest(held_out, units, chosen, sums)
+        why_not = _surely_better(others, best, len(subjects)) or _not_better(
+            held_out, units, mine, margin, sums
+        )
     values = by_iteration(subjects, prepared, loop)
     return Sweep(
         loop=loop.name,
@@ -153,22 +160,17 @@ def sweep_of(
         not_ranked=others,
         frontier=frontier_of([(r.cost_usd, r.grade) for r in ranked]),
         own=mine,
-        recommended=chosen,
+        recommended=None if why_not else chosen,
+        not_recommended=why_not,
         honest=honest,
         ideal=ideal_rows(loop, subjects, prepared),
         curve={name: [figures.mean(row) for row in rows] for name, rows in values.items()},
         bands=bands_of(values, units),
         words=[
-            *_failure_words(subjects, loop),
+            *failure_words(subjects, loop),
             *(growth_words(values, units, margin) if values else []),
         ],
     )
-
-
-def _failure_words(subjects: Sequence[Subject], loop: Loop) -> list[str]:
-    failed = sum(fails_at(subject, loop) is not None for subject in subjects)
-    words = f"{failed} of {len(subjects)} runs failed in the loop: graded 0 from there on"
-    return [words] if failed else []
 
 
 def _same(first: Rule, second: Rule) -> bool:
@@ -196,8 +198,8 @@ class _Sums:
     """Grades and costs of a rule by unit, and their sums without each fold."""
 
     def __init__(self, result: RuleResult, units: Units) -> None:
-        self.grades, self._costs = units.sums(result.grades), units.sums(result.costs)
-        self._grade, self._cost = _by_fold(self.grades), _by_fold(self._costs)
+        self.grades, self.costs = units.sums(result.grades), units.sums(result.costs)
+        self._grade, self._cost = _by_fold(self.grades), _by_fold(self.costs)
 
     def means(self, fold: int | None, sizes: Sequence[int]) -> tuple[float, float]:
         """The mean grade and cost of all units, or of those outside a fold."""
@@ -246,80 +248,67 @@ def _choose(
 
 
 def _held_out(
-    ranked: Sequence[RuleResult],
+    ranked: Sequence[RuleResult], units: Units, margin: float, sums: dict[int, _Sums]
+) -> list[RuleResult]:
+    """The choices that are made without each tenth of the units; none where there are too few."""
+    if units.count < FOLDS:
+        return []
+    return [_choose(ranked, units, margin, sums, fold) for fold in range(FOLDS)]
+
+
+def _honest(
+    held_out: Sequence[RuleResult], units: Units, chosen: RuleResult, sums: dict[int, _Sums]
+) -> dict[str, float]:
+    """What the choice gives on cases that it was not made with."""
+    if not held_out:
+        return {}
+    seen = [sums[id(found)].of_fold(fold) for fold, found in enumerate(held_out)]
+    grade, cost = (sum(column) / sum(units.sizes) for column in zip(*seen, strict=True))
+    times = sum(found is chosen for found in held_out)
+    return {"grade": grade, "cost_usd": cost, "times": times, "of": FOLDS}
+
+
+def _surely_better(others: Sequence[RuleResult], best: RuleResult, runs: int) -> str:
+    """Says so where a rule is better than all others whatever the runs give that do not answer."""
+    known = [(result.bounds[0], result) for result in others if result.bounds is not None]
+    low, found = max(known, key=lambda one: one[0], default=(0.0, None))
+    if found is None or low <= best.grade:
+        return ""
+    missing = f"{found.unknown} of {runs} runs {'does' if found.unknown == 1 else 'do'}"
+    words = f"{found.words} gives at least {low:.2f}, and {missing} not answer it"
+    return f"no rule is recommended: {words}"
+
+
+def _not_better(
+    held_out: Sequence[RuleResult],
     units: Units,
-    chosen: RuleResult,
+    own: RuleResult | None,
     margin: float,
     sums: dict[int, _Sums],
-) -> dict[str, float]:
-    """What the choice gives on cases that it was not made with: ten times without a tenth."""
-    if units.count < FOLDS:
-        return {}
-    grade = cost = 0.0
-    times = 0
-    for fold in range(FOLDS):
-        found = _choose(ranked, units, margin, sums, fold)
-        times += found is chosen
-        seen = sums[id(found)].of_fold(fold)
-        grade, cost = grade + seen[0], cost + seen[1]
-    size = sum(units.sizes)
-    return {"grade": grade / size, "cost_usd": cost / size, "times": times, "of": FOLDS}
+) -> str:
+    """Says so where the choice is not better than the own rule on cases it was not made with.
 
-
-def ideal_rows(
-    loop: Loop,
-    subjects: Sequence[Subject],
-    prepared: Sequence[Prepared],
-    at_most: int | None = None,
-) -> dict[str, tuple[float, float, float]]:
-    """Rows that nobody can run and everybody should see: grade, cost and iterations.
-
-    A judge that is always right goes on as far as the record does, or `at_most` so far.
+    It is better if its grade is higher, or if it is cheaper and not worse by the margin.
     """
-    names = ("no loop at all", "the judge is always right", "the best that was made")
-    rows: dict[str, list[tuple[float, float, float]]] = {name: [] for name in names}
-    judges = [part for part in conditions_in(loop.until) if isinstance(part, Judge)]
-    for subject, ready in zip(subjects, prepared, strict=True):
-        grades, judged = subject.grades, [ready.judge(judge)[2] for judge in judges]
-        if not grades:
-            if subject.failed_grade is not None:
-                made = len(ready.rows)
-                usd = ready.body_cost(made) + ready.outside_usd
-                for row in rows.values():
-                    row.append((subject.failed_grade, usd, made))
-            continue
-        count, returned = _always_right(loop, subject, ready, at_most)
-        best, first = max(grades, key=lambda n: (grades[n], -n)), min(grades)
-        fails = fails_at(subject, loop)
-        is_solved = returned in subject.solved
-        if fails is not None and not is_solved and fails <= (at_most or fails):
-            # Nothing ends it before it fails.
-            count, right = fails, subject.failed_grade or 0.0
-        else:
-            right = grades[returned]
-        cost = ready.body_cost(count) + sum(spent[count] for spent in judged)
-        found = (
-            (grades[first], ready.body_cost(first), first),
-            (right, cost, count),
-            (grades[best], ready.body_cost(max(grades)), max(grades)),
-        )
-        for name, (grade, usd, made) in zip(names, found, strict=True):
-            rows[name].append((grade, usd + ready.outside_usd, made))
-    columns = {name: list(zip(*row, strict=True)) for name, row in rows.items() if row}
-    means = {n: [figures.mean(list(column)) for column in each] for n, each in columns.items()}
-    return {name: (grade, cost, count) for name, (grade, cost, count) in means.items()}
-
-
-def _always_right(
-    loop: Loop, subject: Subject, ready: Prepared, most: int | None
-) -> tuple[int, int]:
-    """Where a loop ends and what it returns if only a solved iteration ends it before its limit."""
-    within = [n for n in subject.grades if most is None or n <= most] or [min(subject.grades)]
-    solved, last = [n for n in within if n in subject.solved], max(within)
-    if solved:
-        return min(solved), min(solved)
-    score = next((part for part in conditions_in(loop.until) if isinstance(part, Score)), None)
-    if score is None:
-        return last, last
-    best = ready.best(f"{atom_of(score)} {score.low} {score.high}", score, last)
-    return last, best if best in within else last
+    if not held_out:
+        return f"{units.too_few} to recommend a rule"
+    if not any(any(each.grades) for each in sums.values()):
+        return "no rule is recommended: all grades are 0"
+    if own is None:
+        return ""
+    words = "no rule is seen to be better than yours"
+    if own.unknown:
+        return f"{words}, which not all runs answer"
+    mine, chosen = sums[id(own)], [sums[id(result)] for result in held_out]
+    every = range(units.count)
+    gains = [chosen[u % FOLDS].grades[u] - mine.grades[u] for u in every]
+    costs = [chosen[u % FOLDS].costs[u] - mine.costs[u] for u in every]
+    grade, cost = (units.interval(each, every, figures.LEVEL) for each in (gains, costs))
+    assert grade.low is not None
+    assert cost.high is not None
+    is_cheaper = cost.high < 0 and grade.low >= -margin
+    if grade.low > 0 or is_cheaper:
+        return ""
+    limits = f"{grade.value:+.2f} ({grade.low:+.2f} to {grade.high:+.2f})"
+    seen = f": on cases that it was not chosen with, the choice gives {limits}"
+    return words if all(result is own for result in held_out) else words + seen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from whorl.errors import plural
 from whorl.interpreter.budget import NOTHING
 from whorl.interpreter.constructs.loops.measuring import is_outside
 from whorl.interpreter.constructs.loops.rules import Verdict, combined
@@ -315,7 +316,8 @@ class _Walk:
             raise NotKnownError(f"the judge {words} in iteration {row.number}")
         met, took, is_known = count_votes(votes, judge.votes)
         if not is_known:
-            words = f"the judge has {len(votes)} votes in iteration {row.number}, not {judge.votes}"
+            words = f"the judge has {plural(len(votes), 'vote')} in iteration {row.number}, "
+            words += f"not {judge.votes}"
             raise NotKnownError(words)
         for call in [call for call in row.calls if call.judge == atom][:took]:
             if self._is_refused(call):

@@ -1,0 +1,1 @@
+"""What remains of an experiment that runs: bounds, progress, what is missing."""

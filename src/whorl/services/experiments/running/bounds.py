@@ -1,0 +1,108 @@
+"""What trials and their gradings may do and cost at most: budgets reserve that much for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from whorl.lazily import dataclass
+from whorl.services.experiments.variants import find_loop, loops_of, with_loop
+from whorl.services.files import forecasting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from whorl.ir import Workflow
+    from whorl.services.experiments.document import Experiment
+    from whorl.services.experiments.variants import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """The most calls and dollars; None: nothing bounds the calls.
+
+    What has no price costs nothing here. `is_limit`: it cannot cost more; else it is an estimate,
+    since prompts or answers may be longer.
+    """
+
+    calls: int | None = 0
+    cost_usd: float = 0.0
+    is_limit: bool = True
+
+    def __add__(self, other: Bound) -> Bound:
+        calls = None if self.calls is None or other.calls is None else self.calls + other.calls
+        return Bound(calls, self.cost_usd + other.cost_usd, self.is_limit and other.is_limit)
+
+    def times(self, count: int) -> Bound:
+        if not count:
+            return Bound()
+        calls = None if self.calls is None else self.calls * count
+        return replace(self, calls=calls, cost_usd=self.cost_usd * count)
+
+    def without(self, spent_usd: float) -> Bound:
+        """What is left of it for something that was begun."""
+        return replace(self, cost_usd=max(0.0, self.cost_usd - spent_usd))
+
+
+class Bounds:
+    """What each trial of a variant, and each grading, may come to."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        prepared: Mapping[str, Prepared],
+        graders: Mapping[str, Workflow],
+        providers: Any,
+    ) -> None:
+        self._experiment, self._providers = experiment, providers
+        budget = experiment.trial_budget
+        self.trials = {n: self._bound(self._explored(p), budget) for n, p in prepared.items()}
+        self.gradings = {name: self._bound(workflow) for name, workflow in graders.items()}
+        # What nobody knows the price of is in no bound.
+        workflows = [*(one.workflow for one in prepared.values()), *graders.values()]
+        found = (forecasting.unpriced_models(workflow, providers) for workflow in workflows)
+        self.unpriced = sorted({model for models in found for model in models})
+        each = sum(self.gradings.values(), Bound())
+        self._graded = {n: each.times(self._results(p)) for n, p in prepared.items()}
+
+    def whole(self, variant: str) -> Bound:
+        """A trial with all its gradings."""
+        return self.trials[variant] + self._graded[variant]
+
+    def graded(self, variant: str) -> Bound:
+        """All gradings of a trial that has not ended yet."""
+        return self._graded[variant]
+
+    def _bound(self, workflow: Workflow, budget: float | None = None) -> Bound:
+        found = forecasting.forecast(workflow, self._providers)
+        if budget is not None:
+            return Bound(found.calls, budget)
+        if found.bound_usd is not None:
+            return Bound(found.calls, found.bound_usd)
+        is_free = not any(True for _ in forecasting.asked_in(workflow))
+        return Bound(found.calls, found.cost_usd or 0.0, is_limit=is_free)
+
+    def _explored(self, one: Prepared) -> Workflow:
+        """The workflow of a variant with the most iterations that its loops may have."""
+        workflow = one.workflow
+        for name, most in self._experiment.explore.items():
+            loop = find_loop(workflow, name)
+            if isinstance(loop.limits.iterations, int) and most > loop.limits.iterations:
+                longer = replace(loop, limits=replace(loop.limits, iterations=most))
+                workflow = with_loop(workflow, loop, longer)
+        return workflow
+
+    def _results(self, one: Prepared) -> int:
+        """How many results of a trial are graded at most: what it returns, and iterations."""
+        explore = self._experiment.explore
+        if not explore or self._experiment.grade_iterations == "returned":
+            return 1
+        workflow = self._explored(one)
+        limits = [find_loop(workflow, name).limits.iterations for name in explore]
+        # Whose limit a value decides has at least as many as are explored.
+        most = sum(
+            limit if isinstance(limit, int) else explored
+            for limit, explored in zip(limits, explore.values(), strict=True)
+        )
+        # The iteration that the only loop returns is one of them.
+        return most if len(list(loops_of(workflow))) == 1 else 1 + most

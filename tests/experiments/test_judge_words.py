@@ -1,0 +1,166 @@
+"""What `whorl judge` says of what it cannot compare: no verdict, no label, no judge."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from experiments.guess import EXPERIMENT, folder, run_json, whorl
+from whorl.services.experiments.reporting.agreement import kappa_words
+from whorl.services.experiments.reporting.figures import Estimate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["folder"]
+
+FILE = "guess.experiment.yaml"
+GRADE = 'grade: "(outputs.text | length) / 10"\n'
+RIGHT = "grade:\n  right: \"outputs.text == 'ab'\"\n"
+GOOD = '  good: {judge: "It is short", of: "{{ outputs.text }}"}\n'
+RUN = "whorl --config whorl.toml experiment run guess.experiment.yaml"
+RETURNED = "grade_iterations: returned\n"
+
+
+@pytest.fixture
+def judged(folder: Path) -> Path:
+    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, RIGHT + GOOD + RETURNED))
+    with (folder / "whorl.toml").open("a") as file:
+        file.write('[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n')
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "advice"),
+    [
+        (("good", "--against", "good"), "grader 'good' cannot be compared with itself", "right"),
+        (("right", "--against", "good"), "grader 'right' is no judge: it is an expression", "good"),
+    ],
+)
+def test_what_is_no_comparison_is_refused(
+    judged: Path, words: tuple[str, ...], said: str, advice: str
+) -> None:
+    done = whorl("judge", FILE, *words)
+
+    assert done.exit_code == 2
+    assert f"error[X100]: {said}" in done.stderr
+    assert advice in done.stderr.splitlines()[-1]
+
+
+def test_verdicts_that_are_not_there_yet_are_named_with_what_gives_them(judged: Path) -> None:
+    whole = (judged / FILE).read_text()
+    (judged / FILE).write_text(whole.replace(GOOD, ""))
+    run_json("experiment", "run", FILE)
+    (judged / FILE).write_text(whole)
+
+    nothing = whorl("judge", FILE, "good", "--against", "right")
+    run_json("experiment", "run", FILE)
+    (judged / FILE).write_text(whole.replace(RETURNED, ""))
+    some = whorl("judge", FILE, "good", "--against", "right").stdout
+    run_json("experiment", "run", FILE)
+    every = whorl("judge", FILE, "good", "--against", "right").stdout
+
+    assert nothing.exit_code == 2
+    assert (
+        "error[X109]: no result has both a verdict and a label: "
+        "24 of 24 results have no verdict of grader 'good'" in nothing.stderr
+    )
+    assert nothing.stderr.rstrip().endswith(f"help: {RUN}")
+    # Of the five results of each case two are graded, which its two runs returned.
+    assert f"  72 of 120 results have no verdict of grader 'good': {RUN}" in some.splitlines()
+    assert "have no verdict" not in every
+
+
+def test_labels_that_match_nothing_are_counted_and_named(judged: Path) -> None:
+    run_json("experiment", "run", FILE)
+    (judged / "labels.csv").write_text("case,iteration,label\n1,,yes\n2,2,no\n2,99,no\nx,,yes\n")
+
+    shown = whorl("judge", FILE, "good", "--against", "labels.csv").stdout
+    (judged / "labels.csv").write_text("case,label\nx,yes\n")
+    nothing = whorl("judge", FILE, "good", "--against", "labels.csv")
+
+    assert "2 results of 2 cases with a label" in shown
+    assert "  2 of 4 labels match no result: case '2' iteration 99, case 'x'" in shown.splitlines()
+    assert nothing.exit_code == 2
+    assert "1 of 1 label matches no result: case 'x'" in nothing.stderr
+
+
+def test_two_labels_of_one_result_are_refused(judged: Path) -> None:
+    (judged / "labels.csv").write_text("case,label\n1,yes\n2,no\n1,no\n")
+
+    done = whorl("judge", FILE, "good", "--against", "labels.csv")
+
+    assert done.exit_code == 2
+    assert "labels.csv, line 4, column 'case': '1' has a label already" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("behind", "results"),
+    [
+        ('{ask: "Guess {{ polish.write }} now"}', 24),
+        ('{value: "{{ polish.write }}"}', 120),
+    ],
+)
+def test_results_that_nobody_can_judge_are_not_said_to_lack_a_verdict(
+    judged: Path, behind: str, results: int
+) -> None:
+    """Where a step behind the loop makes a call, only the outputs that were returned are known."""
+    flow = (judged / "guess.yaml").read_text()
+    flow = flow.replace("outputs: ", f"  end: {behind}\noutputs: ")
+    (judged / "guess.yaml").write_text(
+        flow.replace('text: "{{ polish.write }}"', 'text: "{{ end }}"')
+    )
+    text = (judged / FILE).read_text()
+    (judged / FILE).write_text(text.replace(RETURNED, ""))
+    run_json("experiment", "run", FILE)
+
+    found = run_json("judge", FILE, "good", "--against", "right")
+
+    assert found["notes"] == []
+    assert found["results"] == results
+
+
+def test_runs_that_fail_are_no_results_that_a_judge_agrees_on(judged: Path) -> None:
+    """Both graders give 0 to a run that failed, and neither has looked at anything."""
+    flow = (judged / "guess.yaml").read_text()
+    broken = flow.replace('ask: "Guess {{ n }}', 'ask: "Guess {{ 1 / 0 }}')
+    (judged / "broken.yaml").write_text(broken)
+    text = (judged / FILE).read_text()
+    (judged / FILE).write_text(
+        text.replace("variants:\n", "variants:\n  broken: {workflow: broken.yaml}\n")
+    )
+    failed = run_json("experiment", "run", FILE)["variants"]["broken"]["failed"]
+
+    found = run_json("judge", FILE, "good", "--against", "right")
+
+    assert sum(failed.values()) == 12
+    assert found["results"] == 24
+
+
+@pytest.mark.parametrize(
+    ("kappa", "words"),
+    [
+        (Estimate(-0.5, -0.8, -0.2), "worse than chance"),
+        (Estimate(-0.5), "not better than chance"),
+        (Estimate(-0.1, -0.4, 0.2), "not better than chance"),
+        (Estimate(0.3, -0.1, 0.6), "hardly better than chance"),
+        (Estimate(0.5, 0.3, 0.7), "weak"),
+        (Estimate(0.8, 0.7, 0.9), "fair"),
+        (Estimate(0.9, 0.85, 0.95), "good"),
+    ],
+)
+def test_kappa_has_a_word_on_either_side_of_chance(kappa: Estimate, words: str) -> None:
+    assert kappa_words(kappa) == words
+
+
+def test_a_grader_is_judged_by_the_results_of_all_variants_as_its_help_says(judged: Path) -> None:
+    run_json("experiment", "run", FILE)
+    asked = ("judge", FILE, "good", "--against", "right")
+
+    usual = run_json(*asked)
+    base, longer = (run_json(*asked, "--variant", name) for name in ("base", "longer"))
+
+    assert "of a loop the baseline, of a grader all" in whorl("judge", "--help").stdout
+    assert (usual["results"], base["results"], longer["results"]) == (24, 12, 12)
+    assert (base["accuracy"]["value"], longer["accuracy"]["value"]) == (1.0, 0.0)

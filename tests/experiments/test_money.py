@@ -1,0 +1,393 @@
+"""What experiments say of money: budgets hold, limits are limits, and what is missing is told."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from experiments.guess import CONFIG, EXPERIMENT, dies_at, folder, run_json, whorl
+from experiments.served import SERVED, model
+from whorl.services.experiments.document import read_experiment
+from whorl.services.experiments.serving import standing_of
+from whorl.services.experiments.study import Study
+from whorl.services.project import find_project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["folder", "model"]
+
+FILE = "guess.experiment.yaml"
+
+
+@pytest.mark.parametrize("amount", ["-3", "+-1", "nan", "inf", "+nan", "five"])
+@pytest.mark.parametrize("words", [("run",), ("gate", "--against", "longer")])
+def test_what_is_no_amount_of_dollars_is_told_before_anything_runs(
+    folder: Path, words: tuple[str, ...], amount: str
+) -> None:
+    command, *more = words
+
+    done = whorl("experiment", command, FILE, *more, "--budget", amount)
+
+    assert done.exit_code == 2
+    assert "is not an amount of dollars such as 5 or +5" in done.stderr
+    assert not (folder / ".whorl" / "whorl.db").exists()
+
+
+@pytest.mark.parametrize("amount", ["nan", "inf", "-1"])
+def test_what_is_recorded_later_has_a_budget_in_dollars(folder: Path, amount: str) -> None:
+    (folder / "cases.csv").write_text("n\n1\n")
+    run_json("experiment", "run", FILE)
+
+    done = whorl("what-if", FILE, "--at-most", "4", "--extend", "--budget", amount)
+
+    assert done.exit_code == 2
+    assert "W900" in done.stderr
+
+
+def test_a_budget_that_is_enough_one_after_the_other_records_all(folder: Path) -> None:
+    """What a run may cost at most fits once; each costs far less, so all are recorded in turn."""
+    (folder / FILE).write_text(EXPERIMENT.replace("explore: {polish: 5}\n", ""))
+    run_json("experiment", "run", FILE)
+    asked = ("what-if", FILE, "--at-most", "4", "--return", "last", "--extend")
+    told = whorl(*asked, "--budget", "0").stderr
+    most = float(told.partition("at most $")[2].partition(";")[0])
+
+    done = whorl(*asked, "--budget", f"{most / 12 + 0.1}")
+
+    assert "24 iterations to record" in done.stderr
+    assert "not recorded" not in done.stderr
+    assert "0 iterations to record" in whorl(*asked, "--budget", "1").stderr
+
+
+JUDGED = 'grade: {good: {judge: "It is short", of: "{{ outputs.text }}", votes: 3}}\n'
+FREE = 'grade: "(outputs.text | length) / 10"\n'
+PLAIN = EXPERIMENT.replace("explore: {polish: 5}\n", "").replace(FREE, JUDGED)
+VARIANTS = "variants:\n  longer: {loops: {polish: {at_most: 4, return: best}}}\n"
+VOTES = '[[providers.demo.replies]]\nmatch = "It is short"\nreplies = ["YES"]\n'
+
+
+def judged(folder: Path, text: str = PLAIN, guesses: str = '"a", "ab", "abc", "abcd"') -> None:
+    """Three cases whose results a judge grades, who costs more than the trials."""
+    (folder / FILE).write_text(text)
+    (folder / "cases.csv").write_text("n\n1\n2\n3\n")
+    config = CONFIG.replace('"a", "ab", "abc", "abcd", "abcde"', guesses)
+    (folder / "whorl.toml").write_text(config + VOTES)
+
+
+def grades(found: Any) -> list[float | None]:
+    return [row["grades"].get("good") for row in found["rows"]]
+
+
+def long_results(folder: Path) -> None:
+    """Results that make a vote dearer than its question tells; trials cost nothing."""
+    judged(folder, PLAIN.replace(VARIANTS, ""))
+    long = "{{ n }} " + "long " * 900
+    (folder / "guess.yaml").write_text(
+        f"whorl: 1\ninputs: {{n: integer}}\nsteps: {{say: {{value: '{long}'}}}}\n"
+        "outputs: {text: '{{ say }}'}\n"
+    )
+
+
+@pytest.mark.parametrize("part", [0.5, 1.5, 2.5, 5.0])
+def test_gradings_at_once_stay_within_the_budget_and_go_on_with_a_larger_one(
+    folder: Path, part: float
+) -> None:
+    """The trials cost nothing, and six of eight gradings would begin at once."""
+    long_results(folder)
+    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(8)))
+    whole = run_json("experiment", "run", FILE, "--store", "free")
+    budget = part * whole["spent_usd"] / 8
+
+    paused = whorl("experiment", "run", FILE, "--budget", f"{budget:.9f}", "--json")
+    found = json.loads(paused.stdout)
+    last = run_json("experiment", "run", FILE, "--budget", "9")
+
+    graded = [grade for grade in grades(found) if grade is not None]
+    assert paused.exit_code == 5
+    assert found["spent_usd"] <= budget
+    assert len(graded) == found["cases"] == found["variants"]["base"]["cases"] <= int(part)
+    assert bool(found["notes"]) == (len(graded) < found["done"])
+    assert None not in grades(last)
+    assert last["variants"]["base"]["grade"] == whole["variants"]["base"]["grade"]
+    assert last["spent_usd"] == pytest.approx(whole["spent_usd"])
+
+
+def test_gradings_that_cost_more_than_was_reckoned_go_on_when_there_is_more(folder: Path) -> None:
+    long_results(folder)
+    whole = run_json("experiment", "run", FILE, "--store", "free")
+    each = whole["spent_usd"] / 3
+
+    paused = whorl("experiment", "run", FILE, "--budget", f"{each:.9f}", "--json")
+    found = json.loads(paused.stdout)
+    told = whorl("experiment", "report", FILE).stdout
+    more = whorl("experiment", "run", FILE, "--budget", f"{2 * each:.9f}", "--json")
+    last = run_json("experiment", "run", FILE)
+
+    assert paused.exit_code == more.exit_code == 5
+    assert 0 < found["spent_usd"] <= each
+    assert found["spent_usd"] < json.loads(more.stdout)["spent_usd"] <= 2 * each
+    assert found["notes"] == ["no grade by 'good' yet: 1 of 1 results (case 1)"]
+    assert found["notes"][0] in told.splitlines()
+    assert grades(found) == [None]
+    assert found["cases"] == found["variants"]["base"]["cases"] == 0
+    assert (last["notes"], grades(last)) == ([], [1.0] * 3)
+    assert last["spent_usd"] == pytest.approx(whole["spent_usd"])
+
+
+def state(folder: Path) -> str:
+    """How far the experiment is, as lists tell it."""
+    project = find_project({"WHORL_TRUST": "1"}, folder=folder)
+    with closing(project.open_store()) as store:
+        experiment = read_experiment(project, FILE)
+        return standing_of(Study(project, store, experiment, project.settings()), None).state
+
+
+def test_one_whose_gradings_lack_money_is_not_done(folder: Path) -> None:
+    long_results(folder)
+    (folder / "cases.csv").write_text("n\n1\n")
+    cost = run_json("experiment", "run", FILE, "--store", "free")["spent_usd"]
+
+    paused = whorl("experiment", "run", FILE, "--budget", f"{cost:.9f}")
+    before = state(folder)
+    run_json("experiment", "run", FILE)
+
+    assert paused.exit_code == 5
+    assert "so far: 1 of 1 trial; no result yet" in paused.stdout
+    assert "next: whorl --config whorl.toml experiment run" in paused.stdout
+    assert (before, state(folder)) == ("open", "done")
+
+
+def foretold(*words: str) -> dict[str, float]:
+    """What a command says before it starts: trials to run, results to grade, calls and dollars."""
+    first = whorl(*words).stderr.splitlines()[0]
+    asked = {
+        "trials": r"([\d,]+) trials?",
+        "to run": r"([\d,]+) to run",
+        "to grade": r"([\d,]+) results? to grade",
+        "calls": r"at most ([\d,]+) calls?",
+        "dollars": r"at most (?:about )?\$([\d.]+)",
+    }
+    found = {name: re.search(pattern, first) for name, pattern in asked.items()}
+    return {name: float(at[1].replace(",", "")) for name, at in found.items() if at}
+
+
+def made() -> tuple[int, float]:
+    """How many calls all runs have made, and what they cost."""
+    runs = run_json("ls", "--all", "--limit", "1000")
+    return sum(run["calls"] for run in runs), sum(run["cost_usd"] for run in runs)
+
+
+def test_what_it_comes_to_at_most_has_the_gradings(folder: Path) -> None:
+    judged(folder)
+
+    told = foretold("experiment", "run", FILE)
+    calls, dollars = made()
+
+    # Each call of a model is tried four times at most, and `review` may have to be mended.
+    assert (told["trials"], calls) == (6, 3 * (2 + 4) * 2 + 6 * 3)
+    assert calls <= told["calls"] == 3 * (2 + 4) * (4 + 5) + 6 * 3 * 4
+    assert dollars <= told["dollars"]
+
+
+def test_a_grader_that_changes_is_told_to_cost_calls(folder: Path) -> None:
+    judged(folder)
+    run_json("experiment", "run", FILE)
+    (folder / FILE).write_text(PLAIN.replace("votes: 3", "votes: 5"))
+    calls, dollars = made()
+
+    told = foretold("experiment", "run", FILE)
+    calls_then, dollars_then = made()
+    after = foretold("experiment", "run", FILE)
+
+    assert (told["to run"], told["to grade"], calls_then - calls) == (0, 6, 6 * 5)
+    assert told["calls"] == 6 * 5 * 4
+    assert dollars_then - dollars <= told["dollars"]
+    assert (after["calls"], after.get("to grade")) == (0, None)
+
+
+@pytest.mark.parametrize("explore", [1, 3, 9])
+def test_exploring_less_than_its_limit_makes_a_loop_no_cheaper(folder: Path, explore: int) -> None:
+    text = PLAIN.replace(JUDGED, FREE)
+    (folder / FILE).write_text(text)
+    usual = foretold("experiment", "run", FILE, "--store", "usual")
+    (folder / FILE).write_text(text + f"explore: {{polish: {explore}}}\n")
+
+    told = foretold("experiment", "run", FILE)
+    calls, _ = made()
+
+    iterations = max(2, explore) + max(4, explore)
+    assert told["calls"] / usual["calls"] == iterations / (2 + 4)
+    assert calls <= told["calls"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [15, 19])
+def test_what_a_crash_has_left_undone_is_told_to_be_run(folder: Path, at: int) -> None:
+    """It comes in a trial, or in a grading."""
+    judged(folder, PLAIN.replace("at_once: 6", "at_once: 1"))
+    assert dies_at(at, ("experiment", "run", FILE))
+    before = run_json("ls", "--all", "--limit", "1000")
+    ended = [run for run in before if run["status"] == "succeeded" and run["workflow"] == "guess"]
+    calls, dollars = made()
+
+    told = foretold("experiment", "run", FILE)
+    calls_then, dollars_then = made()
+
+    assert any(run["status"] != "succeeded" for run in before)
+    assert told.get("to run", told["trials"]) == 6 - len(ended)
+    assert 0 < calls_then - calls <= told["calls"]
+    assert dollars_then - dollars <= told["dollars"]
+
+
+def expected(told: str) -> list[float]:
+    return [float(amount) for amount in re.findall(r"about \$([\d.]+) in all", told)]
+
+
+def test_what_all_of_it_will_cost_is_told_by_whole_cases(folder: Path) -> None:
+    """All cases cost the same here, so that the first one tells exactly."""
+    judged(folder)
+    (folder / "cases.csv").write_text("n\n" + "".join(f"{n}\n" for n in range(9)))
+
+    paused = whorl("experiment", "run", FILE, "--budget", "1.3")
+    more = whorl("experiment", "run", FILE)
+    again = whorl("experiment", "run", FILE)
+    spent = run_json("experiment", "report", FILE)["spent_usd"]
+
+    assert (paused.exit_code, more.exit_code) == (5, 0)
+    assert [expected(each.stderr) for each in (paused, more)] == [[round(spent, 2)]] * 2
+    assert expected(again.stderr) == []
+
+
+def test_a_model_without_a_price_costs_what_nobody_knows(folder: Path, model: str) -> None:
+    (folder / "whorl.toml").write_text(SERVED.format(url=model))
+    (folder / "cases.csv").write_text("n\n1\n2\n3\n")
+    other = "variants:\n  other: {model: unlisted}\n"
+    text = EXPERIMENT.replace(VARIANTS, other) + "gate: {margin: 0.9, cost: 2}\n"
+    (folder / FILE).write_text(text)
+
+    ran = whorl("experiment", "run", FILE)
+    found = run_json("experiment", "report", FILE)
+    sheet = csv.DictReader(whorl("experiment", "report", FILE, "--csv").stdout.splitlines())
+    gate = whorl("experiment", "gate", FILE, "--variant", "other", "--against", "base")
+    base, swept = (whorl("what-if", FILE, *more).stdout for more in ((), ("--variant", "other")))
+
+    why = "no price for served/unlisted; set [prices.MODEL] in whorl.toml"
+    note = f"the cost of 3 trials of 'other' is not known: {why}"
+    assert "no price is known for served/unlisted, so their cost is not counted" in ran.stderr
+    assert found["notes"] == [note]
+    assert note in ran.stdout
+    row, *_ = [line for line in ran.stdout.splitlines() if line.startswith("other ")]
+    assert row.count("not known") == 2
+    costs = {name: one["cost_usd"]["value"] for name, one in found["variants"].items()}
+    assert costs["base"] > 0
+    assert costs["other"] is None
+    assert {row["cost_usd"] for row in sheet if row["variant"] == "other"} == {""}
+    assert "cost times" not in gate.stdout
+    assert "costs are not compared: a model has no price" in gate.stdout
+    assert note in swept
+    assert "recommended:" not in swept
+    assert "not known" not in base
+
+
+def test_a_trial_budget_that_is_too_small_is_named_and_one_that_is_raised_goes_on(
+    folder: Path,
+) -> None:
+    judged(folder)
+    whole = run_json("experiment", "run", FILE, "--store", "free")
+    (folder / FILE).write_text(PLAIN + "trial_budget: 0.0001\n")
+
+    stopped = whorl("experiment", "run", FILE)
+    (folder / FILE).write_text(PLAIN + "trial_budget: 0.008\n")
+    some, same = (foretold("experiment", "run", FILE) for _ in range(2))
+    between = run_json("experiment", "report", FILE)
+    (folder / FILE).write_text(PLAIN)
+    rest = foretold("experiment", "run", FILE)
+    last = run_json("experiment", "run", FILE)
+
+    why = "stopped: the cost budget of the run does not allow 'write'; raise trial_budget"
+    for name in ("base", "longer"):
+        assert f"{name}: 3 of 3 trials failed (R103): graded 0" in stopped.stdout
+        assert f"3 trials of '{name}' {why}" in stopped.stdout
+    # What has to be run is not told apart where it is all of them.
+    assert (some.get("to run"), same.get("to run"), rest.get("to run")) == (None, 0, None)
+    assert {row["status"] for row in between["rows"]} == {"paused"}
+    assert (last["notes"], grades(last)) == ([], grades(whole))
+    assert last["spent_usd"] == pytest.approx(whole["spent_usd"])
+
+
+@pytest.mark.slow
+def test_costs_with_calls_in_doubt_are_marked(folder: Path) -> None:
+    judged(folder)
+    for at in range(9, 60, 6):
+        store = f"killed{at}"
+        assert dies_at(at, ("experiment", "run", FILE, "--store", store))
+        found = run_json("experiment", "run", FILE, "--store", store)
+        runs = run_json("ls", "--all", "--limit", "1000", "--store", store)
+        doubtful = [run for run in runs if run["in_doubt"]]
+        trials = [run for run in doubtful if run["labels"].get("variant")]
+        if trials:
+            break
+    told = whorl("experiment", "report", FILE, "--store", store).stdout
+    variant = trials[0]["labels"]["variant"]
+    swept = run_json("what-if", FILE, "--store", store, "--variant", variant)["words"]
+    asked = whorl("what-if", trials[0]["run"], "--at-most", "2", "--store", store).stdout
+
+    (marked,) = [note for note in found["notes"] if "in doubt" in note]
+    counts = [int(word) for word in marked.split() if word.isdigit()]
+    assert sum(counts[::2]) == sum(run["in_doubt"] for run in doubtful)
+    assert sum(counts[1::2]) == len(doubtful)
+    assert marked in told
+    assert any("calls in doubt" in words for words in swept)
+    assert "in doubt, as reserved)" in asked
+
+
+NESTED = """
+whorl: 1
+name: guess
+inputs: {n: integer}
+steps:
+  polish:
+    repeat:
+      until: "false"
+      at_most: 1
+      steps:
+        tries:
+          repeat: {until: "false", at_most: INNER, steps: {write: {ask: "Guess {{ n }}"}}}
+outputs: {text: "{{ polish.tries.write }}"}
+"""
+
+
+def test_what_recording_more_iterations_may_cost_has_all_of_an_inner_loop(folder: Path) -> None:
+    def most(inner: int) -> float:
+        (folder / "guess.yaml").write_text(NESTED.replace("INNER", str(inner)))
+        store = ("--store", f"inner{inner}")
+        run_json("experiment", "run", FILE, *store)
+        asked = ("what-if", FILE, "--at-most", "2", "--extend", "--budget", "0", *store)
+        told = whorl(*asked).stderr
+        assert "3 iterations to record, at most $" in told
+        return float(told.partition("at most $")[2].partition(";")[0])
+
+    judged(folder, PLAIN.replace(JUDGED, FREE).replace(VARIANTS, ""))
+
+    assert most(4) == pytest.approx(4 * most(1), rel=0.1)
+
+
+@pytest.mark.parametrize("price", ["", "[prices.other]\ninput = 0\noutput = 0\n"])
+def test_what_counts_as_free_beside_what_costs_is_named(folder: Path, price: str) -> None:
+    """Scripted models cost nothing unless they have a price; one of nothing is a price."""
+    other = "variants:\n  other: {model: other}\n"
+    (folder / FILE).write_text(EXPERIMENT.replace(VARIANTS, other))
+    (folder / "cases.csv").write_text("n\n1\n")
+    (folder / "whorl.toml").write_text(CONFIG + price)
+
+    notes = run_json("experiment", "run", FILE)["notes"]
+
+    advice = "set [prices.MODEL] in whorl.toml if it costs something"
+    wanted = f"'other' counts as free: demo/other has no price; {advice}"
+    assert notes == ([] if price else [wanted])

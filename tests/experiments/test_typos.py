@@ -1,0 +1,147 @@
+"""Names, columns and numbers that are wrong are told before anything runs, all at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from experiments.guess import EXPERIMENT, folder, run_json, whorl
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["folder"]
+
+FILE = "guess.experiment.yaml"
+GRADE = 'grade: "(outputs.text | length) / 10"\n'
+RULE = "at_most: 4, return: best"
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "words", "advice"),
+    [
+        ((RULE, 'until: "reveiw.score > 0.7"'), "W005", "unknown name 'reveiw'", "'review'"),
+        (
+            (RULE, "until: [{score: {from: '{{ review.scor }}'}}]"),
+            "W005",
+            "'review' has no 'scor'",
+            "'score'",
+        ),
+        ((GRADE, 'grade: "outputs.txet == case.n"\n'), "W005", "'outputs' has no 'txet'", "'text'"),
+        ((GRADE, 'grade: "outputs.text == case.m"\n'), "W005", "'case' has no 'm'", "there is n"),
+        (
+            (GRADE, 'grade: {equals: "{{ inputs.m }}", of: "{{ outputs.text }}"}\n'),
+            "W005",
+            "'inputs' has no 'm'",
+            "there is n",
+        ),
+        ((GRADE, 'grade: "run.cots < 1"\n'), "W005", "'run' has no 'cots'", "there is cost_usd"),
+        (
+            ("at_once: 6", 'inputs: {n: "{{ case.m }}"}'),
+            "W005",
+            "'case' has no 'm'",
+            "there is n",
+        ),
+        (("at_once: 6", "group: nope"), "X100", "there is no column 'nope'", "known: n"),
+        (("at_once: 6", "case_id: nope"), "X100", "there is no column 'nope'", "known: n"),
+        (("  longer:", '  "":'), "X100", "a variant has no name", ""),
+        (("  longer:", "  base:"), "X100", "variant 'base' is the file as it is", "another name"),
+        (
+            (GRADE, 'grade: {equals: a, of: "{{ outputs.text }}", ignore: [csae]}\n'),
+            "X100",
+            "grader 'grade' cannot ignore 'csae'",
+            "'case'",
+        ),
+        (("at_once: 6", "margin: 5"), "X100", "'margin' of the experiment must be", ""),
+        (("at_once: 6", "gate: {margin: 5}"), "X100", "'margin' of the gate must be", ""),
+        (
+            ("at_once: 6", "gate: {cost: 0}"),
+            "X100",
+            "'cost' of the gate must be a number above",
+            "",
+        ),
+    ],
+)
+def test_typos_are_told_before_anything_runs(
+    folder: Path, change: tuple[str, str], code: str, words: str, advice: str
+) -> None:
+    assert change[0] in EXPERIMENT
+    (folder / FILE).write_text(EXPERIMENT.replace(*change))
+
+    for command in (("validate", FILE), ("experiment", "run", FILE)):
+        told = whorl(*command)
+        text = told.stdout + told.stderr
+        assert told.exit_code == 2, text
+        assert f"error[{code}]" in text
+        assert words in text
+        assert advice in text
+    assert run_json("ls", "--all") == []
+
+
+def test_all_typos_are_told_at_once(folder: Path) -> None:
+    text = EXPERIMENT.replace(RULE, 'until: "reveiw.score > 0.7"')
+    (folder / FILE).write_text(text.replace(GRADE, 'grade: "outputs.txet == case.m"\n'))
+
+    told = whorl("validate", FILE)
+
+    for name in ("reveiw", "txet", "'m'"):
+        assert name in told.stdout + told.stderr
+
+
+def test_no_output_is_unknown_where_a_workflow_cannot_be_read(folder: Path) -> None:
+    (folder / "other.yaml").write_text("whorl: 1\nsteps: {a: {vlaue: 1}}\noutputs: {more: 1}\n")
+    text = EXPERIMENT.replace(GRADE, 'grade: "outputs.more"\n')
+    (folder / FILE).write_text(
+        text.replace("variants:\n", "variants:\n  o: {workflow: other.yaml}\n")
+    )
+
+    told = whorl("validate", FILE)
+
+    assert told.exit_code == 2
+    assert "vlaue" in told.stdout + told.stderr
+    assert "has no 'more'" not in told.stdout + told.stderr
+
+
+def test_two_columns_of_one_name_are_told(folder: Path) -> None:
+    (folder / "cases.csv").write_text("n,n\n1,2\n")
+
+    told = whorl("experiment", "run", FILE)
+
+    assert told.exit_code == 2
+    assert "two columns are called 'n'" in told.stderr
+
+
+def test_texts_of_graders_that_are_no_templates_are_not_read_as_expressions(folder: Path) -> None:
+    grade = 'grade: {equals: "case.m", of: "{{ outputs.text }}"}\n'
+    (folder / FILE).write_text(EXPERIMENT.replace(GRADE, grade))
+
+    assert whorl("validate", FILE).exit_code == 0
+
+
+def test_a_rule_that_is_asked_about_knows_its_names(folder: Path) -> None:
+    rows = run_json("experiment", "run", FILE)["rows"]
+
+    for what in (rows[0]["run"], FILE):
+        told = whorl("what-if", what, "--until", "reveiw.score > 0.7")
+        assert told.exit_code == 2, told
+        assert "error[W005]" in told.stderr
+        assert "did you mean 'review'" in told.stderr
+    known = whorl("what-if", FILE, "--until", "review.score > 0.7 and iteration > 1 and n >= 0")
+    assert known.exit_code == 0, known
+
+
+def test_base_may_be_written_as_it_is(folder: Path) -> None:
+    (folder / FILE).write_text(EXPERIMENT.replace("variants:\n", "variants:\n  base: {}\n"))
+
+    assert whorl("validate", FILE).exit_code == 0
+
+
+def test_a_column_of_labels_that_is_misspelt_is_told(folder: Path) -> None:
+    (folder / "labels.csv").write_text("case,iteraton,label,note\n1,1,yes,mine\n")
+
+    told = whorl("judge", FILE, "--against", "labels.csv")
+
+    assert told.exit_code == 2
+    assert "labels.csv: no column is 'iteraton'" in told.stderr
+    assert "'iteration'" in told.stderr
