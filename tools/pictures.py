@@ -8,6 +8,7 @@ python tools/pictures.py --examples   only the graphs of examples/native
 from __future__ import annotations
 
 import asyncio
+import atexit
 import html
 import os
 import pty
@@ -171,8 +172,9 @@ def main_recorded(out: str) -> None:
 
     frames: list[tuple[float, list[list[Any]]]] = []
     config, file = ROOT / "examples" / "demo.toml", ROOT / "examples" / "polish.yaml"
+    # The command ends its process by itself.
+    atexit.register(lambda: Path(out).write_bytes(pickle.dumps(frames)))
     record(["--config", str(config), "run", str(file), "a haiku about rain"], frames)
-    Path(out).write_bytes(pickle.dumps(frames))
 
 
 if __name__ == "__main__":

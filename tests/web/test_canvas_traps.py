@@ -298,6 +298,29 @@ def test_an_answer_during_a_drag_does_not_take_the_step_back(site: Site, page: P
     assert positions(site, "row.json")["result"][1] > 150
 
 
+def test_a_file_that_changes_on_the_disk_does_not_disturb_a_drag(site: Site, page: Page) -> None:
+    opened(site, page, "row.json")
+    settle(page)
+    x, y = middle(title(page, "result"))
+    drag(page, title(page, "result"), (x, y + 150), drops=False)
+    during = place(page, "result")
+    theirs = canvas_file().replace("Draft it", "Draft another")
+    (site.project / "row.json").write_text(theirs)
+    page.evaluate("() => dispatchEvent(new Event('focus'))")
+    settle(page)
+    assert place(page, "result") == during
+    page.mouse.up()
+    expect(page.locator(".edit-changes")).to_have_text("● 1 change")
+    page.evaluate("() => dispatchEvent(new Event('focus'))")
+    page.get_by_role("button", name="Compare…").click()
+    page.get_by_role("button", name="Apply my 1 change on theirs").click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    text = saved(site, page, "row.json")
+
+    assert "Draft another" in text
+    assert positions(site, "row.json")["result"][1] > 100
+
+
 def test_only_what_is_in_view_is_drawn(site: Site, page: Page) -> None:
     opened(site, page, "long.yaml", "?select=s150")
     expect(step(page, "s150")).to_be_visible()

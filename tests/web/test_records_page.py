@@ -190,7 +190,7 @@ def test_a_step_that_failed_before_it_began_is_drawn_as_failed(site: Site, page:
     assert "n" in part(drawer, "Read").inner_text()
     page.keyboard.press("Escape")
     drawer = opened(page, "turns/say", "skipped")
-    drawer.get_by_text("'share' should be succeeded, but is failed").wait_for()
+    drawer.get_by_text("it runs only after 'share' has succeeded, but it has failed").wait_for()
     picture(page, "records-failed")
 
 

@@ -82,6 +82,8 @@ it("shows scores with as many digits as tell them apart", () => {
 it("shows no cost as nothing, and no budget rounded", () => {
   expect([0, 0.47123, 0.0225, 0.004, 0.00004, 1e-9].map((amount) => dollars(amount))).toEqual(["$0", "$0.47", "$0.0225", "$0.004", "$0.00004", "<$0.000001"]);
   expect(dollars(0.1996, 0.2)).toBe("$0.1996");
+  for (const amount of [0.02985, 0.029849999999999998, 0.029850000000000005]) expect(dollars(amount)).toBe("$0.0299");
+  expect([0.125, 0.0975].map((amount) => dollars(amount))).toEqual(["$0.13", "$0.10"]);
   expect([2, 0.185, 0.003, 0.000045].map(budget)).toEqual(["$2.00", "$0.185", "$0.003", "$0.000045"]);
   for (let amount = 1e-9; amount < 10; amount *= 1.7) expect(dollars(amount)).toMatch(/[1-9]/);
 });

@@ -1488,7 +1488,7 @@ export interface components {
          */
         CaseCell: {
             /** Cost Usd */
-            cost_usd: number;
+            cost_usd: number | null;
             /**
              * Difference
              * @description difference to the baseline
@@ -3408,11 +3408,11 @@ export interface components {
         };
         /**
          * Sketched
-         * @description The picture of a text; none where it cannot be read.
+         * @description The picture of a text; none where it cannot be read, no diagnostics where nobody asked.
          */
         Sketched: {
             /** Diagnostics */
-            diagnostics: components["schemas"]["Diagnostic"][];
+            diagnostics: components["schemas"]["Diagnostic"][] | null;
             /** Dialect */
             dialect: string;
             /** Etag */
@@ -3543,8 +3543,11 @@ export interface components {
          * @description One run of a case under a variant.
          */
         TrialItem: {
-            /** Cost Usd */
-            cost_usd: number;
+            /**
+             * Cost Usd
+             * @description null: a model has no price
+             */
+            cost_usd: number | null;
             /** Error */
             error: string;
             /** Grades */
@@ -6187,6 +6190,8 @@ export interface operations {
                 file: string;
                 /** @description which workflow, if the file has several */
                 named?: string;
+                /** @description whether it is validated */
+                validate?: boolean;
             };
             header?: never;
             path?: never;

@@ -1,9 +1,9 @@
 /** The shell around all screens: header, skip link, keys, the route's screen. */
-import { Component, Suspense, useEffect, useRef, type ReactNode } from "react";
+import { Component, useEffect, useRef, type ReactNode } from "react";
 import { DialogHost } from "../dialogs";
 import { ROUTES } from "../screens";
 import { KeyListener } from "./keys";
-import { Empty, ErrorNotice, Loading } from "./Notice";
+import { Empty, ErrorNotice } from "./Notice";
 import { Link, matchPath, useLocation, type Location } from "./router";
 import { Session, useLoad } from "./session";
 import { useTheme } from "./theme";
@@ -34,9 +34,7 @@ function Shell() {
       <Header path={location.path} />
       <main ref={main} tabIndex={-1} className="main">
         <Boundary key={location.path}>
-          <Suspense fallback={<Loading what="the screen" />}>
-            <Screen location={location} />
-          </Suspense>
+          <Screen location={location} />
         </Boundary>
       </main>
       <KeyListener />

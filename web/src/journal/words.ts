@@ -140,8 +140,10 @@ const SMALLEST = 0.000001;
 export function dollars(amount: number, ...others: Others): string {
   if (amount === 0) return "$0";
   if (amount < SMALLEST) return `<$${SMALLEST.toFixed(6)}`;
-  const least = amount >= 0.1 ? 2 : Math.max(4, 1 - Math.floor(Math.log10(amount)));
-  return `$${trimmed(amount.toFixed(digitsFor(amount, others, least, 6)))}`;
+  // Sums of the same amounts in another order differ behind what counts; half a unit is rounded up.
+  const same = Math.round(amount * 1e9) / 1e9;
+  const least = same >= 0.095 ? 2 : Math.max(4, 1 - Math.floor(Math.log10(same)));
+  return `$${trimmed((same + 1e-12).toFixed(digitsFor(same, others, least, 6)))}`;
 }
 
 /** A budget as it was given: it is a promise, so nothing of it is rounded away. */

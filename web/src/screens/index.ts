@@ -1,5 +1,6 @@
 /** The screens and their addresses. A screen is a default export, loaded when it is opened. */
-import { lazy, type ComponentType } from "react";
+import type { ComponentType } from "react";
+import { loaded } from "../app/loaded";
 
 export interface ScreenProps {
   /** What stands in the pattern's places, such as `id`. */
@@ -14,16 +15,18 @@ export interface Route {
   menu?: string;
 }
 
+const screenOf = (load: () => Promise<{ default: ComponentType<ScreenProps> }>) => loaded(load, "the screen");
+
 /** The first pattern that fits is shown. */
 export const ROUTES: readonly Route[] = [
-  { pattern: "/", menu: "Runs", screen: lazy(() => import("./runs")) },
-  { pattern: "/workflows", menu: "Workflows", screen: lazy(() => import("./workflows/Workflows")) },
-  { pattern: "/workflows/start", screen: lazy(() => import("./workflows/Workflows")) },
-  { pattern: "/edit/:file", screen: lazy(() => import("../editor/screen")) },
-  { pattern: "/experiments", menu: "Experiments", screen: lazy(() => import("./experiments/List")) },
-  { pattern: "/experiments/:name", screen: lazy(() => import("./experiments/Experiment")) },
-  { pattern: "/costs", menu: "Costs", screen: lazy(() => import("./costs/Costs")) },
-  { pattern: "/runs/:id", screen: lazy(() => import("./run")) },
-  { pattern: "/runs/:id/compare", screen: lazy(() => import("./compare/Compare")) },
-  { pattern: "/runs/:id/gate", screen: lazy(() => import("./gate/Gate")) },
+  { pattern: "/", menu: "Runs", screen: screenOf(() => import("./runs")) },
+  { pattern: "/workflows", menu: "Workflows", screen: screenOf(() => import("./workflows/Workflows")) },
+  { pattern: "/workflows/start", screen: screenOf(() => import("./workflows/Workflows")) },
+  { pattern: "/edit/:file", screen: screenOf(() => import("../editor/screen")) },
+  { pattern: "/experiments", menu: "Experiments", screen: screenOf(() => import("./experiments/List")) },
+  { pattern: "/experiments/:name", screen: screenOf(() => import("./experiments/Experiment")) },
+  { pattern: "/costs", menu: "Costs", screen: screenOf(() => import("./costs/Costs")) },
+  { pattern: "/runs/:id", screen: screenOf(() => import("./run")) },
+  { pattern: "/runs/:id/compare", screen: screenOf(() => import("./compare/Compare")) },
+  { pattern: "/runs/:id/gate", screen: screenOf(() => import("./gate/Gate")) },
 ];

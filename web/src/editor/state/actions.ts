@@ -8,9 +8,13 @@ import { drillIn, isReadOnly, reselected, say, shotOf, type EditorStore, type Re
 import { changedLines, happened } from "./words";
 
 const CHECK_MS = 300;
+const IDLE_MS = 2_000;
 /** Typing goes on as one step of undo until it rests as long. */
 const REST_MS = 1_000;
 const TRIES_MAX = 4;
+
+/** Safari has no such moments. */
+const whenIdle = (work: () => void) => ("requestIdleCallback" in globalThis ? requestIdleCallback(work, { timeout: IDLE_MS }) : setTimeout(work, CHECK_MS));
 
 export type Readers = "rewire" | "leave";
 
@@ -41,9 +45,18 @@ export function actionsOf(store: EditorStore, calls: Calls) {
       const saved = { text: found.text, etag: found.etag };
       store.setState({ project: project.root, canSave: project.edit, palette, saved, offer, text: found.text, isOpen: true, fault: null });
       show(found);
+      // The picture is drawn first; the server would take the processor from it.
+      if (!found.diagnostics) whenIdle(() => void diagnose(found.text));
     } catch (fault) {
       store.setState({ fault });
     }
+  }
+
+  /** What is wrong with a text whose picture is there. */
+  async function diagnose(text: string): Promise<void> {
+    const { file, others } = store.getState();
+    const found = await calls.sketch(file, text, others).catch(() => null);
+    if (found?.diagnostics?.length && store.getState().text === text) store.setState({ diagnostics: found.diagnostics });
   }
 
   /** Takes a picture over; one that could not be drawn leaves the last one. */
@@ -51,12 +64,12 @@ export function actionsOf(store: EditorStore, calls: Calls) {
     const state = store.getState();
     const dialect = found.dialect || state.dialect;
     if (!found.sketch) {
-      store.setState({ dialect, isBroken: true, diagnostics: found.diagnostics });
+      store.setState({ dialect, isBroken: true, diagnostics: found.diagnostics ?? [] });
       return;
     }
     const sketch = found.sketch as unknown as Sketch;
     const selected = reselected(state.sketch, sketch, state.selected);
-    store.setState({ dialect, sketch, isBroken: false, diagnostics: found.diagnostics, selected, drill: drillIn(sketch, state.drill) });
+    store.setState({ dialect, sketch, isBroken: false, diagnostics: found.diagnostics ?? state.diagnostics, selected, drill: drillIn(sketch, state.drill) });
   }
 
   async function check(): Promise<void> {

@@ -32,7 +32,8 @@ export function callsOf(client: Client) {
   const named = (path: string, file: string) => `/api/workflows/${path}?file=${encodeURIComponent(file)}`;
   return {
     project: () => client.project(),
-    load: (file: string) => send<Sketched>("GET", named("sketch", file)),
+    /** The picture alone; what is wrong with the file takes longer, and is asked for after it. */
+    load: (file: string) => send<Sketched>("GET", `${named("sketch", file)}&validate=false`),
     sketch: (name: string, text: string, others: Others = {}) => send<Sketched>("POST", "/api/workflows/sketch", { name, text, others }),
     edit: (request: EditRequest) => send<Edited>("POST", "/api/workflows/edit", request),
     etag: async (file: string) => (await client.again<Schemas["Etag"]>(named("etag", file))).etag,

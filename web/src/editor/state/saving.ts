@@ -122,11 +122,15 @@ export function savingOf(store: EditorStore, calls: Calls, actions: Actions) {
     if (conflict) store.setState({ saved: conflict, conflict: null });
   }
 
-  /** One's own changes, made again on their text. */
-  async function replayMine(): Promise<void> {
-    const { conflict, file } = store.getState();
+  /** One's own changes, made again on their text; who saves meanwhile saves what comes of it. */
+  const replayMine = (): Promise<void> => actions.inTurn(replayNow).catch((fault: Error) => store.setState({ notice: `not applied: ${fault.message}` }));
+
+  async function replayNow(): Promise<void> {
+    const { conflict, file, text: mine } = store.getState();
     if (!conflict) return;
     const { text, others, refused } = await replay(calls, file, conflict.text, changes());
+    // Something was typed meanwhile: that is a change, too.
+    if (store.getState().text !== mine) return replayNow();
     const left = refused.length > 0 ? `could not be applied: ${refused.join("; ")}` : "";
     store.setState({ saved: conflict, conflict: null, notice: left, others });
     actions.replaceText(text);

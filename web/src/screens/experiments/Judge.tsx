@@ -68,6 +68,9 @@ function Reliability({ detail: { name, file }, of, against }: { detail: Experime
         <li>
           Kappa{judge.kappa?.value == null ? "" : ` ${gradeWords(judge.kappa.value)}${limitsWords(judge.kappa)}`}: {words.visible(judge.words)}
         </li>
+        {judge.notes.map((note) => (
+          <li key={note}>{words.visible(note)}</li>
+        ))}
         {judge.unclear > 0 && <li>{judge.unclear} answers were not clear, and count as no.</li>}
         {judge.not_unanimous !== null && <li>{percentWords(judge.not_unanimous)} of the verdicts were not unanimous.</li>}
       </ul>

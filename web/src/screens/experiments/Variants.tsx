@@ -58,9 +58,9 @@ function VariantTable({ report }: { report: Report }) {
               <td>{words.visible(differenceWords(one))}</td>
               <td className="figure">{one.solved === null ? "–" : percentWords(one.solved)}</td>
               <td className="figure" title={intervalWords(one.cost_usd, words.dollars)}>
-                {one.cost_usd.value === null ? "–" : words.dollars(one.cost_usd.value)}
+                {one.unpriced > 0 ? "not known" : one.cost_usd.value === null ? "–" : words.dollars(one.cost_usd.value)}
               </td>
-              <td className="figure">{one.cases === 0 ? "–" : perSolvedWords(one.per_solved)}</td>
+              <td className="figure">{one.unpriced > 0 ? "not known" : one.cases === 0 ? "–" : perSolvedWords(one.per_solved)}</td>
               <td className="figure">{one.cases === 0 ? "–" : one.iterations.toFixed(1)}</td>
             </tr>
           ))}
@@ -92,7 +92,7 @@ function IntervalBar({ span, range }: { span: Span; range: [number, number] }) {
 const othersWords = ({ others }: Report): string => (others === 0 ? "" : `${countWords(others, "run is", "runs are")} of cases, variants or versions that it has no more, and not compared.`);
 
 function Notes({ report, detail }: { report: Report; detail: ExperimentDetail }) {
-  const notes = [...failureWords(report), ...report.left_out, ...Object.entries(report.people).map(([name, [graded, of]]) => `${graded} of ${of} graded by a person (${name})`)];
+  const notes = [...failureWords(report), ...report.notes, ...report.left_out, ...report.fewer, ...Object.entries(report.people).map(([name, [graded, of]]) => `${graded} of ${of} graded by a person (${name})`)];
   const [fault] = report.faults;
   return (
     <ul className="experiment-notes">
@@ -167,7 +167,7 @@ function Cell({ cell, onOpen }: CellProps) {
       <span className="figure strong">{gradeWords(cell.grade)}</span>{" "}
       {cell.difference ? <span className={cell.difference > 0 ? "gain-up" : "gain-down"}>{`${cell.difference > 0 ? "+" : ""}${cell.difference.toFixed(2)}`}</span> : null}{" "}
       {cell.trials.map((trial) => (
-        <Link key={trial.run} to={runPath(trial.run)} title={`${trial.status}, ${words.dollars(trial.cost_usd)}${trial.error ? `, ${trial.error}` : ""}`}>
+        <Link key={trial.run} to={runPath(trial.run)} title={`${trial.status}, ${trial.cost_usd === null ? "cost not known" : words.dollars(trial.cost_usd)}${trial.error ? `, ${trial.error}` : ""}`}>
           {trial.returned === null || trial.status !== "succeeded" ? trial.status : `#${trial.returned} of ${trial.iterations}`}
         </Link>
       ))}

@@ -162,6 +162,7 @@ function Recommended({ sweep, file }: { sweep: Sweep; file: string }) {
           Recommended: {words.visible(sweep.recommended)}. On cases that were not used to choose it: grade {gradeWords(sweep.honest.grade)}, {words.dollars(sweep.honest.cost_usd)}; chosen {sweep.honest.times} times of {sweep.honest.of}.
         </p>
       )}
+      {sweep.not_recommended && <p>{words.visible(sweep.not_recommended)}.</p>}
       {sweep.use.length > 0 && <pre className="value" tabIndex={0} aria-label="to use it">{words.visible(sweep.use.join("\n"))}</pre>}
       {sweep.not_ranked.length > 0 && (
         <p className="faint">

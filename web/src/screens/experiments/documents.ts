@@ -21,6 +21,8 @@ export interface VariantReport {
   /** How many of its trials have failed by themselves, by code, and how many have ended. */
   failed: Record<string, number>;
   ended: number;
+  /** How many of its trials asked a model without a known price. */
+  unpriced: number;
 }
 
 export interface Report {
@@ -29,6 +31,10 @@ export interface Report {
   is_complete: boolean;
   variants: Record<string, VariantReport>;
   left_out: string[];
+  /** Variants that have no grade, or no pair, for some of the cases. */
+  fewer: string[];
+  /** What has to be known of costs, and of grades that are missing. */
+  notes: string[];
   rho: number | null;
   extra_usd: number;
   people: Record<string, [graded: number, of: number]>;
@@ -60,6 +66,8 @@ export interface Sweep {
   not_ranked: RuleRow[];
   own: string | null;
   recommended: string | null;
+  /** Why no rule is recommended. */
+  not_recommended: string;
   honest: { grade: number; cost_usd: number; times: number; of: number } | null;
   ideal: Record<string, { grade: number; cost_usd: number; iterations: number }>;
   curve: Record<string, number[]>;
@@ -87,6 +95,8 @@ export interface JudgeReport {
   /** What the loop gives and costs: by votes, with its own rule, with a judge that is always right. */
   loop: Record<string, [grade: number, cost: number]>;
   disagreements: Disagreement[];
+  /** Results that have no verdict or no label, and what to do about it. */
+  notes: string[];
 }
 
 export interface Disagreement {
